@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dalenius.verifier.limits import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify_here
 
 Json = Any

@@ -13,7 +13,7 @@ from dalenius.certificates import audits
 from dalenius.model.checks import SUM_TOLERANCE
 from dalenius.numerics.rounding import round_down, round_up
 from dalenius.tools import exact_sampling
-from dalenius.verifier import balls
+from dalenius.verifier.kernel import balls
 
 PAGE = (Path(__file__).parents[1] / "docs" / "guarantees.md").read_text()
 WORDS = " ".join(PAGE.split())

@@ -21,8 +21,8 @@ from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.additive import Additive
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
-from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.independent import lines
+from dalenius.verifier.forms.independent import lines
+from dalenius.verifier.forms.written import rebuild
 
 M, Q = dl.mechanisms, dl.queries
 

@@ -10,7 +10,7 @@ import dalenius as dl
 from dalenius.gallery import mechanisms
 from dalenius.model import checks
 from dalenius.settings import DEFAULT
-from dalenius.verifier.limits import largest
+from dalenius.verifier.kernel.limits import largest
 
 
 def test_the_model_allows_no_more_than_the_verifier() -> None:

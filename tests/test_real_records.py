@@ -18,9 +18,9 @@ import dalenius as dl
 from dalenius.model.channels.density import Density, histogram
 from dalenius.reductions.real_records import rounded_together
 from dalenius.settings import RealRecords
-from dalenius.verifier.balls import precision
-from dalenius.verifier.channels import real_records as verifier
-from dalenius.verifier.channels.others import one_coin
+from dalenius.verifier.forms import real_records as verifier
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.steps.one_coin import one_coin
 from dalenius.verifier.verify import verify_here
 
 Floats = NDArray[np.float64]

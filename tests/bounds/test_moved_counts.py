@@ -17,9 +17,10 @@ from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
-from dalenius.verifier.channels import moved_counts, unwritten_histograms
-from dalenius.verifier.reference import UNIFORM
-from dalenius.verifier.secret import Group
+from dalenius.verifier.forms import histograms
+from dalenius.verifier.forms.reference import UNIFORM
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.special import moved
 from dalenius.verifier.verify import verify_here
 
 TABLES = [
@@ -37,9 +38,9 @@ def best(mechanism: NoisyHistogram, knowledge: float, settings: ClosedForms = SE
 
 
 def checked(mechanism: NoisyHistogram, knowledge: float, found: MovedCounts) -> float:
-    described = unwritten_histograms.rebuild(dict(mechanism.describe()))
-    channel = unwritten_histograms.ask(described, Group((0,)), UNIFORM)
-    return float(moved_counts.bound(channel, arb(knowledge), found.to_certificate(None), "it"))
+    described = histograms.rebuild(dict(mechanism.describe()))
+    channel = histograms.ask(described, Group((0,)), UNIFORM)
+    return float(moved.bound(channel, arb(knowledge), found.to_certificate(None), "it"))
 
 
 @pytest.mark.parametrize("table", TABLES[:2])

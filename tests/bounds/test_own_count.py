@@ -14,9 +14,10 @@ from dalenius.bounds.own_count import OwnCount
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
-from dalenius.verifier.channels import own_count, unwritten_histograms
-from dalenius.verifier.reference import UNIFORM
-from dalenius.verifier.secret import Group
+from dalenius.verifier.forms import histograms
+from dalenius.verifier.forms.reference import UNIFORM
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.special import own_count
 from dalenius.verifier.verify import verify_here
 
 TABLES = [
@@ -76,8 +77,8 @@ def test_the_bound_is_its_formula_over_all_count_vectors_and_outputs(
     assert float(check) == pytest.approx(found.upper, rel=1e-10)
 
 
-def _channel(mechanism: dl.Mechanism) -> unwritten_histograms.Noisy:
-    return unwritten_histograms.ask(unwritten_histograms.rebuild(dict(mechanism.describe())), Group((0,)), UNIFORM)
+def _channel(mechanism: dl.Mechanism) -> histograms.Noisy:
+    return histograms.ask(histograms.rebuild(dict(mechanism.describe())), Group((0,)), UNIFORM)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from cases import named, random_channel
 import dalenius as dl
 from dalenius.auditing import portfolio
 from dalenius.settings import Portfolio, Settings, Turn, only
-from dalenius.verifier.kinds import KINDS
+from dalenius.verifier.kernel.proofs import KINDS
 from dalenius.verifier.verify import verify_here
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from posterior_trees import Floats, Leaf, Problem, packed, prove, written
 
-from dalenius.verifier.limits import sized
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify
 
 Json = Any

@@ -9,7 +9,7 @@ from dalenius.errors import InputError
 from dalenius.gallery.families import FAMILIES, family_of, shown_on_frontiers, with_noise
 from dalenius.gallery.parse import MECHANISMS, parse_mechanism, unwritten
 from dalenius.model.channels.additive import Additive
-from dalenius.verifier.channels import named
+from dalenius.verifier.forms import named
 
 COUNT = dl.queries.count(n=3)
 COUNTS = dl.queries.histogram(n=3, k=4)

@@ -6,7 +6,7 @@ import pytest
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_query
-from dalenius.verifier.channels.channel import rebuild
+from dalenius.verifier.forms.written import rebuild
 
 
 def test_a_mean_is_a_total_in_steps_of_a_share_of_one_record() -> None:

@@ -17,8 +17,8 @@ from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.tools import exact_sampling
-from dalenius.verifier.balls import precision
-from dalenius.verifier.channels import channel, named
+from dalenius.verifier.forms import named, written
+from dalenius.verifier.kernel.balls import precision
 
 FINE = 400  # bits of the balls that truths are taken from
 NUMERIC = [
@@ -52,7 +52,7 @@ def _mechanism(query: str, mechanism: str) -> Mechanism:
 
 def _certified(mechanism: Mechanism, dataset: list[int]) -> list[Any]:
     """The row of the dataset, rebuilt by the verifier from what a certificate would say."""
-    rebuilt = channel.rebuild(mechanism.describe())
+    rebuilt = written.rebuild(mechanism.describe())
     return rebuilt.rows[rebuilt.row_of[int(mechanism.statistic.class_of(dataset))]]
 
 

@@ -19,10 +19,10 @@ from fuzz.bombs import BOMBS, Asked
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.verifier import limits
-from dalenius.verifier.balls import ZERO, Rows, float_above, float_below, precision
-from dalenius.verifier.channels import choosing
-from dalenius.verifier.limits import NotChecked, sized, tick, ticking, within
+from dalenius.verifier.forms import choosing
+from dalenius.verifier.kernel import limits
+from dalenius.verifier.kernel.balls import ZERO, Rows, float_above, float_below, precision
+from dalenius.verifier.kernel.limits import NotChecked, sized, tick, ticking, within
 from dalenius.verifier.verify import verify, verify_here
 
 Json = Any

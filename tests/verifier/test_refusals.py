@@ -9,15 +9,15 @@ import pytest
 from damage import GONE, Described, damaged, golden, reason
 from flint import arb
 
-from dalenius.verifier import balls, design
 from dalenius.verifier import verify as checking
-from dalenius.verifier.channels import unwritten_sums
-from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.limits import NotChecked, sized
-from dalenius.verifier.question import Audited, Knowledge
-from dalenius.verifier.reading import Refused, read
-from dalenius.verifier.reference import UNIFORM
-from dalenius.verifier.secret import Group
+from dalenius.verifier.forms import design, sums
+from dalenius.verifier.forms.asked import Audited, Knowledge
+from dalenius.verifier.forms.reference import UNIFORM
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.kernel import balls
+from dalenius.verifier.kernel.limits import NotChecked, sized
+from dalenius.verifier.kernel.reading import Refused, read
 from dalenius.verifier.verify import Verification, verify_here, verify_stream
 
 
@@ -276,6 +276,6 @@ def test_a_verdict_is_shown_as_a_table() -> None:
 
 
 def test_masses_that_hide_in_the_noise_are_enclosed_together() -> None:
-    first, last = unwritten_sums._held([arb(0)] * 3)
+    first, last = sums._held([arb(0)] * 3)
     assert first == last
-    assert unwritten_sums._held([arb(1), arb(1), arb(0)]) == (0, 2)
+    assert sums._held([arb(1), arb(1), arb(0)]) == (0, 2)

@@ -526,6 +526,15 @@ def test_the_verifier_imports_the_standard_library_and_flint_alone(source: Path)
             assert node.func.id not in {"eval", "exec", "compile", "__import__"}
 
 
+@pytest.mark.parametrize("source", sorted((FOLDER / "kernel").rglob("*.py")), ids=lambda path: path.stem)
+def test_the_kernel_imports_nothing_of_the_rest_of_the_verifier(source: Path) -> None:
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 1 or (node.level == 0 and (node.module or "").split(".")[0] != "dalenius"), node.module
+        # NumPy is loaded by its name, and by one file.
+        assert "importlib" not in ast.dump(node) or source.stem == "doubles"
+
+
 def test_the_verifier_loads_nothing_else_of_ours() -> None:
     code = (
         "import sys, dalenius.verifier.verify\n"

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.verifier.balls import FEW_BITS, PRECISION, precision
-from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.contraction import pair_contracts
-from dalenius.verifier.kinds.boxes import Boxes, Interval
-from dalenius.verifier.kinds.choices import Choices
+from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.kernel.balls import FEW_BITS, PRECISION, precision
+from dalenius.verifier.kernel.boxes import Boxes, Interval
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.choices import Choices
+from dalenius.verifier.kernel.contraction import pair_contracts
+from dalenius.verifier.kernel.reading import Refused, refuse
 from dalenius.verifier.proofs import twice
-from dalenius.verifier.question import Knowledge, Question
-from dalenius.verifier.reading import Refused, refuse
-from dalenius.verifier.secret import Group
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -330,7 +331,7 @@ def test_choices_bound_every_prior(seed: int) -> None:
     rng = np.random.default_rng(3000 + seed)
     case = Case(rng, sharp=0.5)
     case.knowledge = 99.0
-    choices = Choices(Question(case.channel, Group((0,)), Knowledge(arb(0), none=False, free=True)))
+    choices = Choices(Asked(case.channel, Group((0,)), Knowledge(arb(0), none=False, free=True)).question)
     leaves, pending = [], [choices.root]
     while pending:
         state = pending.pop()

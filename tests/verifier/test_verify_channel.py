@@ -15,12 +15,12 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
-from dalenius.verifier.balls import float_above, float_below, log_sum_exp, precision, xlogx
-from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.channels.counting import Histogram as BallHistogram
-from dalenius.verifier.channels.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
-from dalenius.verifier.channels.counting import Sum as BallSum
-from dalenius.verifier.reading import Refused
+from dalenius.verifier.forms.counting import Histogram as BallHistogram
+from dalenius.verifier.forms.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
+from dalenius.verifier.forms.counting import Sum as BallSum
+from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.kernel.balls import float_above, float_below, log_sum_exp, precision, xlogx
+from dalenius.verifier.kernel.reading import Refused
 
 QUERIES = [
     "modular_sum(n=1, modulus=1)", "modular_sum(n=4, modulus=2)", "modular_sum(n=3, modulus=7)",

@@ -8,7 +8,7 @@ import click
 
 from dalenius.cli.common import print_json
 from dalenius.errors import printable
-from dalenius.verifier.limits import MEMORY, TIME_LIMIT
+from dalenius.verifier.kernel.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification

@@ -26,7 +26,7 @@ from dalenius.results.design import Design
 from dalenius.results.history import Step
 from dalenius.results.restore import OF_ADVERSARY, OF_AUDIT, OF_DESIGN, audit_of, design_of
 from dalenius.verifier import saved
-from dalenius.verifier.reading import Refused
+from dalenius.verifier.kernel.reading import Refused
 
 AUDIT, DESIGN = "dalenius/audit", "dalenius/design"
 VERSION = 1

@@ -32,8 +32,8 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.restore import query_of
 from dalenius.verifier import saved
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.process import one_child
-from dalenius.verifier.reading import Refused
 
 VERSION = 1
 CURVE, FRONTIER = "dalenius/curve", "dalenius/frontier"

@@ -16,8 +16,8 @@ from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
-from dalenius.verifier.limits import TIME_LIMIT
-from dalenius.verifier.reading import AUDIT, DESIGN, Refused
+from dalenius.verifier.kernel.limits import TIME_LIMIT
+from dalenius.verifier.kernel.reading import AUDIT, DESIGN, Refused
 from dalenius.verifier.saved import compare, question
 
 Verify = Literal["auto"] | bool

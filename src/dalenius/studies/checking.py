@@ -52,7 +52,7 @@ def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
 
 def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:
     """Return why a certificate is not about this question, or does not state these numbers; nothing where it does."""
-    from dalenius.verifier.reading import Refused  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.kernel.reading import Refused  # noqa: PLC0415 - python-flint
 
     try:
         check_numbers(work.task, numbers)
@@ -66,7 +66,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     """Refuse a certificate about another mechanism, adversary, secret or budget than those of the question."""
     from dalenius.certificates.audits import adversary_data, asked_data  # noqa: PLC0415 - numpy
     from dalenius.results.answers import described  # noqa: PLC0415 - the same
-    from dalenius.verifier.reading import AUDIT, DESIGN, field, mapping, refuse  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.kernel.reading import AUDIT, DESIGN, field, mapping, refuse  # noqa: PLC0415 - python-flint
     from dalenius.verifier.saved import NATS, compare, question  # noqa: PLC0415 - the same
 
     task, data, bounds = work.task, mapping(certificate, "the certificate"), {end: numbers[end] for end in ENDS}
@@ -95,7 +95,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
 
 def _of_format(certificate: dict[str, Any], expected: str) -> None:
     """Refuse another kind of certificate: bounds of a design are distortions, and joint ones may name any problem."""
-    from dalenius.verifier.reading import refuse, show  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.kernel.reading import refuse, show  # noqa: PLC0415 - python-flint
 
     if certificate.get("format") != expected:
         refuse(f"its format is {show(certificate.get('format'))}, and not {expected}")

@@ -243,7 +243,7 @@ class Study:
 
         time_limit and memory are for each. What was found becomes `verified`.
         """
-        from dalenius.verifier.limits import MEMORY  # noqa: PLC0415 - python-flint
+        from dalenius.verifier.kernel.limits import MEMORY  # noqa: PLC0415 - python-flint
         from dalenius.verifier.process import one_child  # noqa: PLC0415 - the same
         from dalenius.verifier.verify import verify  # noqa: PLC0415 - the same
 

@@ -30,9 +30,9 @@ from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.tables import integer_row
 from dalenius.model.query import Query
-from dalenius.verifier.balls import ONE, ZERO, Ball, precision
-from dalenius.verifier.channels import named, products, symmetric
-from dalenius.verifier.reading import Refused, number
+from dalenius.verifier.forms import named, per_record, symmetric
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
+from dalenius.verifier.kernel.reading import Refused, number
 
 Draw = Callable[[], int]
 Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
@@ -67,13 +67,13 @@ def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: obje
     many = checks.size(size, 1)
     try:
         family, given = named.call(mechanism.name, named.MECHANISMS, "the mechanism")
-        products.local_rows(family, given, mechanism.k)  # what it refuses it refuses now
+        per_record.local_rows(family, given, mechanism.k)  # what it refuses it refuses now
     except Refused as reason:
         raise InputError(_refusal(reason)) from reason
 
     @cache
     def cumulative(_: int) -> list[list[Ball]]:
-        return [list(accumulate(row)) for row in products.local_rows(family, given, mechanism.k)]
+        return [list(accumulate(row)) for row in per_record.local_rows(family, given, mechanism.k)]
 
     def answer(value: int) -> int:
         return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])

@@ -29,13 +29,15 @@ from dalenius.results.audit import frame
 from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
-from dalenius.verifier import reference as references
-from dalenius.verifier import secret as verified
-from dalenius.verifier.balls import ZERO, Ball, precision
-from dalenius.verifier.channels import unwritten_sums
-from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.question import Knowledge, Question, information
-from dalenius.verifier.reading import Refused
+from dalenius.verifier.forms import reference as references
+from dalenius.verifier.forms import secret as verified
+from dalenius.verifier.forms import sums
+from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.kernel.balls import ZERO, Ball, precision
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.kernel.witness import information
 
 
 @dataclass(frozen=True)
@@ -107,16 +109,16 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
 def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
     """Return what encloses I(A;Y) of a secret as certificates describe it, by the verifier's own channel."""
     large = isinstance(mechanism, Additive)
-    channel: Any = unwritten_sums.rebuild(mechanism.describe()) if large else rebuild(mechanism.written().describe())
+    channel: Any = sums.rebuild(mechanism.describe()) if large else rebuild(mechanism.written().describe())
     known = given.describe()
     rho = references.read(known, channel.statistic) if known else references.UNIFORM
 
     def enclose(described: Any) -> Ball:  # noqa: ANN401 - JSON
-        asked = verified.read(described, channel.statistic)
+        secret = verified.read(described, channel.statistic)
         if large:
-            return unwritten_sums.told(unwritten_sums.ask(channel, asked, rho))
-        question = Question(channel, asked, Knowledge(ZERO, none=True, free=False), rho)
-        return information(channel, question.cells) + arb(0.5, 0.5) * question.lost
+            return sums.told(sums.ask(channel, secret, rho))
+        asked = Asked(channel, secret, Knowledge(ZERO, none=True, free=False), rho)
+        return information(channel, asked.question.cells) + arb(0.5, 0.5) * asked.lost
 
     return enclose
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from .limits import MEMORY, TIME_LIMIT
+from .kernel.limits import MEMORY, TIME_LIMIT
 from .verify import Verification, verify
 
 

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .limits import MIB, largest, sized
+from .kernel.limits import MIB, largest, sized
 from .verify import verify_stream
 
 STATM = Path("/proc/self/statm")  # address space and resident memory of this process, where there is such a file

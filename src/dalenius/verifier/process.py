@@ -23,8 +23,8 @@ from typing import IO, Any
 
 import flint
 
-from .limits import NotChecked
-from .reading import Refused, written
+from .kernel.limits import NotChecked
+from .kernel.reading import Refused, written
 
 CHILD = f"import sys; sys.path += sys.argv[1:]; from {__package__}.child import main; main()"
 # Seconds beyond the time limit after which a child is killed, so that the answer is there within one. The child ends

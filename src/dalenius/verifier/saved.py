@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .balls import Ball
-from .limits import SLACK
-from .reading import AUDIT, DESIGN, field, mapping, number, numbers, refuse, sequence, show, whole
+from .kernel.balls import Ball
+from .kernel.limits import SLACK
+from .kernel.reading import AUDIT, DESIGN, field, mapping, number, numbers, refuse, sequence, show, whole
 
 FORMATS = {"dalenius/audit": "audit", "dalenius/design": "design"}
 VERSION = 1

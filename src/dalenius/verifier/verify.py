@@ -7,10 +7,10 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
    in a certificate about one secret, that secret has its proof;
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
-many records, whose rows would not fit, is checked in unwritten_sums.py, noise on every count of a histogram in
-unwritten_histograms.py, channels that each record has to itself in products.py, one record through a symmetric
-channel in symmetric.py; real outputs are in real.py, real-valued records in
-continuous.py.
+many records, whose rows would not fit, is checked in sums.py, noise on every count of a histogram in
+histograms.py, channels that each record has to itself in per_record.py, one record through a symmetric
+channel in symmetric.py; real outputs are in real_outputs.py, real-valued records in
+rounding.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -26,26 +26,32 @@ from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import design, independent, joint, reference, saved, secret
-from .balls import ZERO, Ball, precision, short
-from .channels import (
-    continuous,
+from . import saved
+from .forms import (
+    design,
+    histograms,
+    independent,
+    joint,
     one_record,
-    products,
-    real,
+    per_record,
     real_records,
+    reference,
+    secret,
+    sums,
     symmetric,
-    unwritten_histograms,
-    unwritten_sums,
 )
-from .channels.channel import Channel, rebuild
-from .channels.counting import Statistic
-from .limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
+from .forms.asked import Asked, Audited
+from .forms.counting import Statistic
+from .forms.reference import UNIFORM, Reference
+from .forms.secret import Group, Secret
+from .forms.written import Channel, rebuild
+from .kernel.balls import ZERO, Ball, precision, short
+from .kernel.cells import Knowledge
+from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
+from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
+from .kernel.witness import attains, held, information
 from .proofs import check
-from .question import Audited, Knowledge, Question, held, information, prior_of
-from .reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
-from .reference import UNIFORM, Reference
-from .secret import Group, Secret
+from .steps import real_outputs, rounding
 
 VERSION = 1
 NO_CHILD = (
@@ -316,23 +322,23 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
     report.confidence = _nothing_from_below(channel, lower)
-    question = Question(channel, posed.about, posed.knowledge, posed.reference)
-    _witness(content["witness"], question, lower)
-    reason = _established(lower, upper, posed, _proved(content, posed, question, upper), channel.confidence)
+    asked = Asked(channel, posed.about, posed.knowledge, posed.reference)
+    _witness(content["witness"], asked, lower)
+    reason = _established(lower, upper, posed, _proved(content, posed, asked, upper), channel.confidence)
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
 
-def _proved(content: dict[str, Any], posed: _Posed, question: Question, upper: float) -> str:
+def _proved(content: dict[str, Any], posed: _Posed, asked: Asked, upper: float) -> str:
     """Check all proofs; return how many in words.
 
-    Guarantee: L <= upper, the leakage of the question's channel, about every record or the secret.
+    Guarantee: L <= upper, the leakage of the channel that is asked about, about every record or the secret.
     """
 
     def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
-        return check(question if about == question.secret else replace(question, secret=about), proof, where)
+        return check(asked if about == asked.secret else replace(asked, secret=about), proof, where)
 
     listed = field(content, "proofs", "the certificate")
-    return _proofs(listed, posed, question.channel.statistic, check_one, upper)
+    return _proofs(listed, posed, asked.channel.statistic, check_one, upper)
 
 
 def _independent_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
@@ -417,35 +423,35 @@ def _same_independent(
 
 
 def _real_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate of a mechanism with real outputs; see real.py.
+    """Check an audit certificate of a mechanism with real outputs; see real_outputs.py.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(content["problem"], "the problem")
-    channel, margins = real.rebuild(description)
+    channel, margins = real_outputs.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None:
-        told_apart = real.difference(description, mechanism)
+        told_apart = real_outputs.difference(description, mechanism)
         if told_apart is not None:
             refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-    question = Question(channel, posed.about, posed.knowledge, posed.reference)
+    asked = Asked(channel, posed.about, posed.knowledge, posed.reference)
     witness = mapping(content["witness"], "the witness")
     if "quadrature" in witness:  # points of its own
-        finer, finer_margins = real.rebuild({**description, "quadrature": witness["quadrature"]})
-        _witness(witness, replace(question, channel=finer), finer_margins.least(lower))
+        finer, finer_margins = real_outputs.rebuild({**description, "quadrature": witness["quadrature"]})
+        _witness(witness, replace(asked, channel=finer), finer_margins.least(lower))
     else:
-        _witness(witness, question, margins.least(lower))
-    values = len(question.shares)  # those without mass counted: as many for every record
+        _witness(witness, asked, margins.least(lower))
+    values = len(asked.shares)  # those without mass counted: as many for every record
     trivial = arb(min(values, len(channel.rows))).log()  # a secret, or an answer, holds no more
     most = math.inf if trivial <= upper else margins.most(upper)
-    return _established(lower, upper, posed, _proved(content, posed, question, most))
+    return _established(lower, upper, posed, _proved(content, posed, asked, most))
 
 
 def _continuous_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate of real-valued records, with two about whole numbers inside; see continuous.py.
+    """Check an audit certificate of real-valued records, with two about whole numbers inside; see rounding.py.
 
     Guarantee: lower <= L <= upper, the leakage of the mechanism that it describes about every record.
     """
@@ -466,9 +472,9 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     # Records have one law and are interchangeable, so that one of them stands for all.
     about = secret.alone(content.get("secret"), problem.n)
     asked = real_records.with_bins(asked, content.get("secret"), problem)
-    continuous.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, _inner)
+    rounding.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, _inner)
     proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
-    claimed = continuous.check_proof(mapping(proofs[0], "the proof"), problem, asked, _inner, "the proof")
+    claimed = rounding.check_proof(mapping(proofs[0], "the proof"), problem, asked, _inner, "the proof")
     if claimed > upper:
         refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
     of = "any record" if about is None else f"record {about}"
@@ -515,8 +521,8 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     keys = mapping(content["witness"], "the witness").keys()
     counts = {"cell", "kind"} & keys
-    unwritten = unwritten_histograms if counts else unwritten_sums
-    by_records = products if "part" in keys else symmetric
+    unwritten = histograms if counts else sums
+    by_records = per_record if "part" in keys else symmetric
     kind: Any = unwritten if {"blocks", "kind"} & keys else by_records
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
@@ -618,17 +624,15 @@ def _same_channel(description: dict[str, Any], channel: Channel, mechanism: Desc
         refuse(f"the certificate is about another channel than the mechanism given: {difference}")
 
 
-def _witness(value: object, question: Question, lower: float) -> None:
+def _witness(value: object, asked: Asked, lower: float) -> None:
     """Check the lower bound.
 
     Classes that share a row are put together: the prior is then the reference inside.
     """
     witness = mapping(value, "the witness")
-    given = prior_of(field(witness, "masses", "the witness"), question, "the witness")
-    prior = held(question.merged(given), question.cells, question.knowledge, "the witness")
-    leaked = information(question.channel, prior)
-    if lower > 0 and not leaked >= lower:
-        refuse(f"the witness leaks {short(leaked)}, less than the claimed lower bound {lower!r}")
+    given = asked.merged(asked.prior(field(witness, "masses", "the witness"), "the witness"))
+    prior = held(given, asked.question.cells, asked.knowledge, "the witness")
+    attains(information(asked.channel, prior), lower)
 
 
 def _proofs(value: object, posed: _Posed, statistic: Statistic, check_one: Check, upper: float) -> str:

@@ -14,10 +14,11 @@ from dalenius.bounds.trees.window import Window
 from dalenius.numerics.information import kl, mutual_information
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
-from dalenius.verifier.channels.channel import rebuild
-from dalenius.verifier.kinds.window import inside
-from dalenius.verifier.question import Knowledge, Question
-from dalenius.verifier.secret import Group
+from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.steps.window import inside
 from dalenius.verifier.verify import verify_here
 
 
@@ -58,11 +59,11 @@ def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism) -> None:
     cells = cells_of(mechanism)
     window = Window.around(cells)
     small = Cells(window.reduced(cells.lumped), 0.5, WINDOW)
-    question = Question(rebuild(dict(mechanism.describe())), Group((0,)), Knowledge(arb(0.5), none=False, free=False))
+    asked = Asked(rebuild(dict(mechanism.describe())), Group((0,)), Knowledge(arb(0.5), none=False, free=False))
     (first, last), (low, high) = window.rows, window.outputs
-    channel, masses = inside(question, range(first, last + 1), range(low, high + 1))
-    assert np.array([[float(x) for x in row] for row in channel.rows]) == pytest.approx(small.q, abs=1e-12)
-    assert [float(x) for cell in masses for x in cell.values()] == pytest.approx(small.rho, abs=1e-12)
+    found = inside(asked.question, range(first, last + 1), range(low, high + 1))
+    assert np.array([[float(x) for x in row] for row in found.channel.rows]) == pytest.approx(small.q, abs=1e-12)
+    assert [float(x) for cell in found.cells for x in cell.values()] == pytest.approx(small.rho, abs=1e-12)
 
 
 @pytest.fixture(scope="module")

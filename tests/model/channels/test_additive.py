@@ -16,7 +16,7 @@ from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.information import kl
-from dalenius.verifier.channels import named
+from dalenius.verifier.forms import named
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)

@@ -1,1 +1,0 @@
-"""Channels rebuilt in balls, written out or not."""

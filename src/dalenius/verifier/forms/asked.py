@@ -1,0 +1,68 @@
+"""What is asked about a channel: the secret and the reference prior, as cells.
+
+The secret A is any function of the dataset and the reference rho any prior: all that enters is rho(a,t), t the row of
+the channel. See kernel/cells.py.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from flint import arb
+
+from dalenius.verifier.kernel import witness
+from dalenius.verifier.kernel.balls import ZERO, Ball
+from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
+from dalenius.verifier.kernel.limits import largest
+from dalenius.verifier.kernel.reading import refuse
+
+from .reference import UNIFORM, Reference
+from .secret import Secret, joint
+from .written import Channel
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a channel tells about a secret, and how much more than the reference an adversary may know."""
+
+    channel: Channel
+    secret: Secret
+    knowledge: Knowledge
+    reference: Reference = UNIFORM
+
+    @cached_property
+    def shares(self) -> list[Shares]:
+        """rho(a, class), also of secret values a without mass."""
+        return joint(self.channel.statistic, self.secret, self.reference)
+
+    @cached_property
+    def question(self) -> Question:
+        """The same in cells: rho(a, row) of the secret values with mass."""
+        cells = self.merged(self.shares)
+        if sum(map(len, cells)) * self.channel.outputs > largest().secret_entries:
+            refuse(f"{self.secret.text} has too many cells to check; at most {largest().secret_entries} probabilities")
+        return Question(self.channel, cells, self.knowledge, self.lost)
+
+    @property
+    def lost(self) -> Ball:
+        """I(A;Y) less what the outputs tell that were put together: see named.lost."""
+        return ZERO if self.channel.lost.is_zero() else self.channel.lost * arb(len(self.shares)).log()
+
+    def merged(self, prior: list[Shares]) -> list[Shares]:
+        """Return a prior over (secret value, class) as one over (secret value with mass, row)."""
+        return self.channel.cells([law for law, share in zip(prior, self.shares, strict=True) if share])
+
+    def prior(self, masses: object, where: str) -> list[Shares]:
+        """Return masses over (secret value, class), divided by their exact sum."""
+        return witness.masses(masses, self.channel.statistic.size, self.shares, where)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit certificate has established: no prior with this knowledge leaks more than `upper` nats."""
+
+    channel: Channel
+    knowledge: Knowledge
+    reference: Reference
+    upper: float
+    reason: str
+    text: str

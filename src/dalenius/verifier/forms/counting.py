@@ -1,0 +1,489 @@
+"""How likely a secret value and a class are under the reference: rho(a,t) = P(x_G = a, T(x) = t).
+
+G is one record or a group of them; its values a are numbered lexicographically, the last record fastest. One class of
+statistics for each kind that a problem may name. Shares are balls of tiny relative radius: products and sums of
+positive numbers only. What has no closed form is added up dataset by dataset, in secret.py.
+"""
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import accumulate, combinations, pairwise, product
+from operator import mul, or_, sub
+
+from flint import arb, arb_poly, fmpz_poly
+
+from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
+from dalenius.verifier.kernel.cells import Shares
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import refuse
+
+from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
+
+# Bits from which on a law of their sum is also had near its mean only, and how many standard deviations from it: beyond
+# these there is a chance of 2^-256 or so.
+LONG = 4096
+SPREADS = 19
+
+
+@dataclass(frozen=True)
+class Near:
+    """Values of a sum with their probabilities, and a bound on the chance of any other value."""
+
+    values: range
+    masses: list[Ball]
+    left: Ball
+
+
+@dataclass(frozen=True)
+class Sum:
+    """T(x) = sum of contributions[x_i], modulo `modulus` if given; classes by ascending value.
+
+    Any permutation of the records leaves T as it is, so all records leak the same.
+    """
+
+    n: int
+    contributions: tuple[int, ...]
+    modulus: int | None = None
+
+    interchangeable = True
+
+    def log_universe(self) -> Ball:
+        """Return log|X|, at the precision in force."""
+        return arb(len(self.contributions)).log() * self.n
+
+    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+        return len(self.contributions)
+
+    @cached_property
+    def others(self) -> dict[int, Ball]:
+        """The law of the sum of n - 1 records, attainable values only."""
+        return self.law(UNIFORM, (0,))
+
+    def law(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
+        """The law of the sum of all records but some; values of positive probability only."""
+        if not reference.common:
+            return self._law_without(reference, without)
+        key = (reference, len(without))
+        if key not in self._laws:
+            self._laws[key] = self._law_without(reference, without)
+        return self._laws[key]
+
+    @cached_property
+    def _laws(self) -> dict[tuple[Uniform | Product, int], dict[int, Ball]]:
+        """What `law` has found, by the reference and how many records are left out."""
+        return {}
+
+    def _law_without(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
+        many = self.n - len(without)
+        q, p = self._bits(reference)
+        if q > 0 and p > 0:
+            if self.modulus is not None and many > largest().folded:
+                return dict(enumerate(_cyclic(many, self.modulus, q, p)))
+            plain = dict(enumerate(_binomial(many, q, p)))
+        elif isinstance(reference, Uniform):
+            plain = _power(many, self.contributions)
+        else:
+            plain = _product(reference.tally(self.n, without), self.contributions)
+        if self.modulus is None:
+            return plain
+        folded: dict[int, Ball] = {}
+        for value, x in plain.items():
+            folded[value % self.modulus] = folded.get(value % self.modulus, ZERO) + x
+        return folded
+
+    def _bits(self, reference: Uniform | Product) -> tuple[Ball, Ball]:
+        """The chances of contributing 0 and 1, where that is all that a record may do and all have one law; else 0."""
+        if not (self._ones and reference.common):
+            return ZERO, ZERO
+        pairs = list(zip(self.contributions, reference.law(0, len(self.contributions)), strict=True))
+        q, p = (sum((x for c, x in pairs if c == v), ZERO) for v in (0, 1))
+        return q, p
+
+    def near(self, reference: Uniform | Product, without: Sequence[int]) -> "Near | None":
+        """The law of the sum of all records but some, near its mean; None where that is not a part of a long law."""
+        many, (q, p) = self.n - len(without), self._bits(reference)
+        if self.modulus is not None or many < LONG or not (q > 0 and p > 0):
+            return None
+        middle, reach = many * float(p), math.ceil(SPREADS * math.sqrt(many * float(p) * float(q))) + SPREADS
+        low, high = max(0, math.floor(middle) - reach), min(many, math.ceil(middle) + reach)
+        return _near(many, q, p, range(low, high + 1)) if 2 * (high - low) < many else None
+
+    @cached_property
+    def values(self) -> Sequence[int]:
+        if self._ones and self.modulus is None:
+            return range(self.n + 1)
+        added = sorted(set(self.contributions))
+        if (
+            self.modulus is None
+            and dense(self.others)
+            and max(map(sub, added[1:], added), default=0) <= len(self.others)
+        ):
+            # Runs of others' sums, one for each contribution, without a gap between them.
+            return range(min(self.others) + added[0], max(self.others) + added[-1] + 1)
+        sums: set[int] = set()
+        for c in added:
+            tick()
+            sums.update(map(c.__add__, self.others))
+        return sorted(sums if self.modulus is None else set(map(self._reduced, sums)))
+
+    @property
+    def size(self) -> int:
+        if self._ones:
+            return min(self.n + 1, self.modulus or self.n + 1)
+        return len(self.values)
+
+    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+        """rho(a,t) = P(x_G = a) P(sum of the others = value - contribution of a)."""
+        place = {value: t for t, value in enumerate(self.values)}
+        others = self.law(reference, records)
+        return [
+            {} if p.is_zero() else {place[self._reduced(v + c)]: x * p for v, x in others.items()}
+            for c, p in self.group(records, reference)
+        ]
+
+    def group(self, records: Sequence[int], reference: Uniform | Product) -> list[tuple[int, Ball]]:
+        """For every value a of the group, what it contributes to the sum and P(x_G = a)."""
+        result = [(0, ONE)]
+        for i in records:
+            law = reference.law(i, len(self.contributions))
+            pairs = list(zip(self.contributions, law, strict=True))
+            result = [(total + c, p * q) for total, p in result for c, q in pairs]
+        return result
+
+    def datasets(self) -> Iterator[int]:
+        totals = [0]
+        for _ in range(self.n):
+            totals = [t + c for t in totals for c in self.contributions]
+        place = {value: t for t, value in enumerate(self.values)}
+        return (place[self._reduced(t)] for t in totals)
+
+    def total(self, counts: Sequence[int]) -> int:
+        """T of the datasets in which counts[a] records have the value a."""
+        return self._reduced(sum(map(mul, counts, self.contributions)))
+
+    @property
+    def _ones(self) -> bool:
+        """Whether it counts the records of some values: a binomial law."""
+        return set(self.contributions) == {0, 1}
+
+    def _reduced(self, value: int) -> int:
+        return value if self.modulus is None else value % self.modulus
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """T(x) = how many records equal each of 0..k-1; count vectors in lexicographic order."""
+
+    n: int
+    k: int
+
+    interchangeable = True
+
+    def log_universe(self) -> Ball:
+        """Return log|X|, at the precision in force."""
+        return arb(self.k).log() * self.n
+
+    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+        return self.k
+
+    @cached_property
+    def counts(self) -> list[tuple[int, ...]]:
+        """The gaps between k - 1 bars among n stars."""
+        places = self.n + self.k - 1
+        fences = ((-1, *bars, places) for bars in combinations(range(places), self.k - 1))
+        return [tuple(right - left - 1 for left, right in pairwise(fence)) for fence in ticking(fences)]
+
+    @property
+    def size(self) -> int:
+        return math.comb(self.n + self.k - 1, self.k - 1)
+
+    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+        """rho(a,c) = (n-g)! prod_v p_v^c_v / (c_v - d_v)! with d the count vector of a, for a law p of all records."""
+        if self.n > largest().classes:
+            refuse(f"a histogram of {self.n} records is too large to rebuild")
+        law, left = reference.law(0, self.k), self.n - len(records)
+        factorial = list(accumulate(range(1, self.n + 1), mul, initial=ONE))
+        powers = [list(accumulate([p] * self.n, mul, initial=ONE)) for p in law]
+        terms = [[power / f for power, f in zip(column, factorial, strict=True)] for column in powers]  # p^c / c!
+        whole = [math.prod((terms[v][many] for v, many in enumerate(c)), start=factorial[left]) for c in self.counts]
+        result = []
+        for a in product(range(self.k), repeat=len(records)):
+            d = [(v, many) for v, many in Counter(a).items()]
+            counts = ticking(enumerate(self.counts))
+            ways = ((t, math.prod(math.perm(c[v], many) for v, many in d)) for t, c in counts)
+            result.append({t: whole[t] * many for t, many in ways if many and not whole[t].is_zero()})
+        return result
+
+    def datasets(self) -> Iterator[int]:
+        vectors = [(0,) * self.k]
+        for _ in range(self.n):
+            vectors = [(*v[:a], v[a] + 1, *v[a + 1 :]) for v in vectors for a in range(self.k)]
+        place = {c: t for t, c in enumerate(self.counts)}
+        return (place[v] for v in vectors)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The class of every dataset written out, in lexicographic order with the last record fastest."""
+
+    records: tuple[int, ...]
+    classes: Sequence[int]
+    size: int
+    interchangeable: bool = False
+
+    def log_universe(self) -> Ball:
+        """Return log|X|, at the precision in force."""
+        return arb(len(self.classes)).log()
+
+    def alphabet(self, record: int) -> int:
+        return self.records[record]
+
+    @property
+    def n(self) -> int:
+        return len(self.records)
+
+    def shares(self, *records: int, long: int = 16) -> list[Shares]:
+        """rho(a,t) under the uniform prior, from runs of datasets with the same a; long runs are counted as slices."""
+        values = math.prod(self.records[i] for i in records)
+        run = math.prod(self.records[records[-1] + 1 :])
+        if run < long:
+            return tallied(numbered(self.records, records), self.classes, values)
+        tallies: list[Counter[int]] = [Counter() for _ in range(values)]
+        for j, a in enumerate(numbered(self.records[: records[-1] + 1], records)):
+            tallies[a].update(self.classes[j * run : (j + 1) * run])
+        return uniform_shares(tallies)
+
+    def datasets(self) -> Iterator[int]:
+        return iter(self.classes)
+
+
+Statistic = Sum | Histogram | Table
+
+
+def numbered(alphabets: Sequence[int], group: Sequence[int]) -> Sequence[int]:
+    """The number of the group's values in every dataset, in lexicographic order with the last record fastest."""
+    numbers, members = array("q", [0]), set(group)
+    for i, k in ticking(enumerate(alphabets)):
+        if i in members:
+            numbers = array("q", [x * k + v for x in numbers for v in range(k)])
+        elif k > 1:
+            numbers = array("q", [x for x in numbers for _ in range(k)])
+    return numbers
+
+
+def tallied(secrets: Iterable[int], classes: Iterable[int], values: int) -> list[Shares]:
+    """rho(a,t) under the uniform prior, from secret value and class of every dataset."""
+    tallies: list[dict[int, int]] = [{} for _ in range(values)]
+    for a, t in ticking(zip(secrets, classes, strict=True)):
+        tally = tallies[a]
+        tally[t] = tally.get(t, 0) + 1
+    return uniform_shares(tallies)
+
+
+def uniform_shares(tallies: Sequence[dict[int, int]]) -> list[Shares]:
+    """rho(a,t) under the uniform prior, from the number of datasets of every class t, for every secret value a."""
+    many = sum(sum(tally.values()) for tally in tallies)
+    share = {c: arb(c) / many for c in set().union(*(tally.values() for tally in tallies))}
+    return [{t: share[c] for t, c in tally.items()} for tally in tallies]
+
+
+def histogram(n: int, k: int) -> Histogram:
+    """Return the histogram of n records of k values, refused before anything large is built."""
+    if min(n, k) > largest().histogram_side or math.comb(n + k - 1, k - 1) * k > largest().classes:
+        refuse(f"a histogram of {n} records of {k} values has too many count vectors to recount")
+    return Histogram(n, k)
+
+
+def unlisted(n: int, k: int) -> Histogram:
+    """Return the histogram of n records of k values, whose count vectors are not listed."""
+    if n >= largest().classes or k > largest().histogram_side:
+        most = f"at most {largest().classes - 1} of {largest().histogram_side}"
+        refuse(f"a histogram of {n} records of {k} values is too large; {most}")
+    return Histogram(n, k)
+
+
+def is_parity(statistic: Statistic) -> bool:
+    """Whether the classes are the datasets of even and of odd sum, of bits."""
+    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
+
+
+def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> bool:
+    """Whether every class is one orbit of maps that permute records and rename values and keep classes and rho alone.
+
+    True where every class is one dataset. Where every class is one count vector (classes of a sum are unions of count
+    vectors, so as many classes as count vectors means one each) and all records have one law. And for the parity of
+    bits that are 0 as often as 1: flipping two bits keeps the parity, and takes any dataset to any other of the same
+    parity.
+    """
+    if isinstance(statistic, Table):
+        return statistic.size == len(statistic.classes)
+    if isinstance(reference, Weights) or not reference.common:
+        return False
+    even = isinstance(reference, Uniform) or len(set(reference.given(0))) == 1
+    if is_parity(statistic) and even:
+        return True
+    n, bars = statistic.n, statistic.alphabet(0) - 1
+    return min(n, bars) <= largest().histogram_side and statistic.size == math.comb(n + bars, bars)
+
+
+def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
+    """Return where every class goes when each value v becomes values[v]; classes are orbits as above."""
+    if is_parity(statistic):
+        return [0, 1] if list(values) == [0, 1] or statistic.n % 2 == 0 else [1, 0]
+    counts = histogram(statistic.n, statistic.alphabet(0)).counts
+    if isinstance(statistic, Sum):
+        counts = sorted(counts, key=statistic.total)
+    place = {c: t for t, c in enumerate(counts)}
+    origin = sorted(range(len(values)), key=values.__getitem__)
+    return [place[tuple(c[v] for v in origin)] for c in counts]
+
+
+def images(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
+    """Return where every dataset goes when value v of record i becomes value values[i][v] of record records[i]."""
+    strides = list(accumulate(table.records[:0:-1], mul, initial=1))[::-1]
+    result = [0]
+    for target, new in zip(records, values, strict=True):
+        result = [x + v * strides[target] for x in result for v in new]
+    return result
+
+
+def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
+    """Return where every class goes when the datasets go to their images."""
+    moved = [0] * table.size
+    for t, x in zip(table.classes, images(table, records, values), strict=True):
+        moved[t] = table.classes[x]
+    return moved
+
+
+def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
+    """C(n,j) q^(n-j) p^j for j = 0..n."""
+    if n > largest().classes:
+        refuse(f"a sum of {n} records has too many values to recount; at most {largest().classes}")
+    x, odds = q**n, p / q
+    law = [x]
+    for j in ticking(range(n)):
+        x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
+        law.append(x)
+    return law
+
+
+def dense(law: dict[int, Ball]) -> bool:
+    """Whether there is no gap between the values of a law."""
+    return max(law) - min(law) + 1 == len(law)
+
+
+def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
+    """C(n,j) q^(n-j) p^j for some j, and what is left for all others.
+
+    The ratio of neighbours, (n-j) p / ((j+1) q) from j to j + 1, falls with j. So beyond the last of them the law falls
+    at least by its ratio r there a step, and all that is beyond is at most r / (1-r) times the last; before the first
+    in the same way. Where r is not below 1, it is at most 1 all the same.
+    """
+    first, last = kept[0], kept[-1]
+    ways = arb(n + 1).lgamma() - arb(first + 1).lgamma() - arb(n - first + 1).lgamma()
+    x, odds = (ways + first * p.log() + (n - first) * q.log()).exp(), p / q
+    law = [x]
+    for j in ticking(kept[:-1]):
+        x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
+        law.append(x)
+    before, after = first / ((n - first + 1) * odds), (n - last) * odds / (last + 1)
+    left = sum((end * r / (1 - r) if r < 1 else ONE for end, r in ((law[0], before), (law[-1], after))), ZERO)
+    return Near(kept, law, left)
+
+
+def _power(n: int, contributions: tuple[int, ...]) -> dict[int, Ball]:
+    """Law of the sum of n uniform picks: the coefficients of (sum_a x^contribution_a)^n / k^n."""
+    if n == 0:
+        return {0: ONE}
+    low, step, shape = _steps(contributions)
+    degree = n * max(shape)
+    bits = degree * n * math.log2(len(shape)) if len(shape) > 1 else 0
+    if degree > largest().degree or bits > largest().bits:
+        refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
+    coefficients = [0] * (max(shape) + 1)
+    for value in shape:
+        coefficients[value] += 1
+    total = arb(len(shape)) ** n
+    power = (fmpz_poly(coefficients) ** n).coeffs()
+    return {n * low + step * j: arb(c) / total for j, c in enumerate(power) if c != 0}
+
+
+def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, Ball]:
+    """Law of the sum of independent picks, laws[law] of them by each law: a product of polynomials.
+
+    Rounding may hide coefficients that are small beside others, so the precision is such that the least one keeps its
+    digits. Which ones are zero is known from the sets of values alone, as bits of integers.
+    """
+    n = sum(laws.values())
+    low, step, shape = _steps(contributions)
+    degree = n * max(shape)
+    # The least coefficient may be as small as the product of the least probabilities: 2^-loss.
+    loss = math.ceil(sum(-math.log2(min(p for p in law if p > 0)) * many for law, many in laws.items()))
+    if degree > largest().degree or degree * (PRECISION + loss) > largest().bits:
+        refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
+    attainable = _attainable(laws, shape)
+    with precision(2 * PRECISION + loss):
+        factors = [arb_poly([ONE])]
+        for law, many in laws.items():
+            factors.append(_polynomial(shape, normalised(law)) ** many)
+            tick()
+        # Pairs of factors, then pairs of those: each product has factors of about the same degree.
+        while len(factors) > 1:
+            factors = [a * b for a, b in zip(factors[::2], [*factors[1::2], arb_poly([ONE])], strict=False)]
+        power = factors[0].coeffs()
+    result = {n * low + step * j: +power[j] for j in range(attainable.bit_length()) if attainable >> j & 1}
+    if not all(p > 0 for p in result.values()):
+        refuse("the law of the sum has lost its digits")
+    return result
+
+
+def _steps(contributions: tuple[int, ...]) -> tuple[int, int, list[int]]:
+    """Return (low, step, shape) with contributions = low + step * shape, and shape as small as can be."""
+    low = min(contributions)
+    step = math.gcd(*(c - low for c in contributions)) or 1
+    return low, step, [(c - low) // step for c in contributions]
+
+
+def _attainable(laws: dict[Law, int], shape: list[int]) -> int:
+    """The sums that have positive probability: bit j is set where j is one of them."""
+    sums = 1
+    for law, many in laws.items():
+        held = [v for v, p in zip(shape, law, strict=True) if p > 0]
+        # Where every contribution is the same, the only sum is 0.
+        for _ in ticking(range(many if max(shape) else 0)):
+            sums = reduce(or_, (sums << v for v in held))
+    return sums
+
+
+def _polynomial(shape: list[int], law: Sequence[Ball]) -> arb_poly:
+    """sum_v law(v) x^shape(v)."""
+    coefficients = [ZERO] * (max(shape) + 1)
+    for v, p in zip(shape, law, strict=True):
+        coefficients[v] += p
+    return arb_poly(coefficients)
+
+
+def _cyclic(n: int, modulus: int, q: Ball, p: Ball) -> list[Ball]:
+    """Law of the sum of n > modulus bits modulo m, by repeated squaring modulo x^m - 1."""
+    if modulus > largest().modulus:
+        refuse(f"a sum of {n} records modulo {modulus} is too large to recount; modulus at most {largest().modulus}")
+
+    def folded(product: arb_poly) -> arb_poly:
+        coefficients = product.coeffs()
+        result = coefficients[:modulus]
+        for j, c in enumerate(coefficients[modulus:]):
+            result[j % modulus] += c
+        return arb_poly(result)
+
+    bit_law = folded(arb_poly([q, p]))
+    law = arb_poly([ONE])
+    for digit in f"{n:b}":
+        tick()
+        law = folded(law * law)
+        if digit == "1":
+            law = folded(law * bit_law)
+    return list(law.coeffs())

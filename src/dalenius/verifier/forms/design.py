@@ -1,0 +1,439 @@
+"""Re-checking a design: what no mechanism can do better than, and what the one given does.
+
+The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
+maps of datasets that permute records and rename their values: count vectors, single datasets, or the two parities.
+The maps leave the adversary's reference prior rho alone: see counting.classes_are_orbits.
+The distortion d(c,y) and the data distribution P0 are given per class, P0 uniform inside. Let q(y|x) be any mechanism
+at all. Averaged over the group it has the same expected distortion; and L is convex in q and does not change when
+records change places or values their names, so it leaks no more. So q may be taken constant on classes, and for
+every prior pi(a,c) of the adversary about a record, rho(x|a,c) inside (a,c), and every r with
+sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
+
+    L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
+
+With weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_k(a,y), and since q(.|c) is a law,
+
+    least leakage at distortion D     >= sum_c min_y [ W + nu P0 d ] - nu D        (sum lam = 1, nu >= 0)
+    least distortion at leakage L     >= sum_c min_y [ W + P0 d ] - L sum lam.
+
+Symmetries. A map g of datasets that takes records to records, relabelling their values, and has rho(gx) = rho(x) leaves
+the adversary's priors alone, so (gq)(y|x) = q(gy|gx) leaks as much as q: all records are audited. With P0(gx) = P0(x)
+and d(gx,gy) = d(x,y) it has the same distortion, too. So q may be averaged over the group generated, and be taken as
+q(gy|gc) = q(y|c); then sum q W is unchanged when the bracket is averaged over the orbits of pairs (c,y).
+
+Beside earlier releases. With "beside": M the audited channel is a joint release J(m,y|c) with M outputs m before, y
+fastest. Its first part q1(m|c) = sum_y J is taken for what was released before, its second part q(y|c) = sum_m J for
+the mechanism, whose distortion it is; J is q1 q up to SLACK.product. What J leaks is audited as it stands. For any
+mechanism q' run independently of q1, I(A;M,Y) >= sum pi(a,c) q1(m|c) q'(y|c) r(a,m,y) as above, with ratios that
+depend on m; q1 is constant on classes, so that averaging q' over the group raises no joint leakage. So the last bound
+holds with W(c,y) = sum_k lam_k sum_m q1(m|c) sum_a pi_k(a,c) r_k(a,m,y). No further symmetries are used.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property, reduce
+from typing import Any, TypeAlias
+
+from flint import arb, arb_mat
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
+from dalenius.verifier.kernel.cells import Shares
+from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.witness import held
+
+from . import named
+from .asked import Asked, Audited
+from .counting import Statistic, Table, classes_are_orbits, images, rearranged, relabelled
+from .reference import Reference, Uniform, Weights, digest
+from .secret import of_record
+
+Exact: TypeAlias = int | float | Fraction  # compared without rounding
+Pairs: TypeAlias = list[Any]  # one entry for every (c,y), y fastest
+
+
+ERRORS: dict[str, Callable[[Any], Exact]] = {
+    "absolute": lambda e: e,
+    "squared": lambda e: e * e,
+    "zero-one": lambda e: int(e != 0),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """The least leakage at expected distortion `budget`, or the least distortion at leakage `budget`.
+
+    d(c,y) = distances[c][y]; P0(c) proportional to weights[c], or uniform over datasets.
+    """
+
+    audited: Audited
+    weights: list[float] | None
+    distances: list[list[Exact]]
+    primal: bool
+    budget: float
+    text: str
+    beside: int = 1
+
+    @property
+    def width(self) -> int:
+        """Outputs of the mechanism."""
+        return self.audited.channel.outputs // self.beside
+
+    @cached_property
+    def parts(self) -> list[tuple[list[Ball], list[Ball]]]:
+        """The first and the second part of every row of the channel, q1(m) and q(y)."""
+        found = []
+        for row in self.audited.channel.rows:
+            tick()
+            blocks = [row[start : start + self.width] for start in range(0, len(row), self.width)]
+            found.append(([sum(block, ZERO) for block in blocks], [sum(ys, ZERO) for ys in zip(*blocks, strict=True)]))
+        return found
+
+    @property
+    def quantity(self) -> str:
+        return "eps(D,b)" if self.primal else "D(L,b)"
+
+    @property
+    def unit(self) -> str:
+        return "nats" if self.primal else ""
+
+    def check(self, content: dict[str, Any], lower: float, upper: float) -> str:
+        """Return what the certificate establishes, in one sentence.
+
+        Guarantee: lower <= optimum, and the mechanism attains `upper` within the budget.
+        """
+        claimed = number(field(content, "distortion", "the certificate"), "'distortion'")
+        self._attained(claimed, upper)
+        bound = self._lower_bound(content)
+        if lower > 0 and not bound >= lower:
+            refuse(f"the pool proves a lower bound of {short(bound)}, less than the claimed {lower!r}")
+        mechanism = (
+            f"every number was recomputed: the mechanism is a channel of expected distortion at most {claimed!r} "
+            f"that leaks at most {self.audited.upper!r} nats of any record{self._together}"
+        )
+        if self.primal:
+            return f"{mechanism}, and none of distortion at most {self.budget!r} leaks less than {lower!r} nats"
+        limit = f"leaks at most {self.budget!r} nats{self._together}"
+        return f"{mechanism}, and none that {limit} has a distortion below {lower!r}"
+
+    @property
+    def _together(self) -> str:
+        return "" if self.beside == 1 else " together with what was released before"
+
+    def _check_product(self) -> None:
+        """Guarantee: every row is its first part times its second part, up to SLACK.product."""
+        for row, (first, second) in zip(self.audited.channel.rows, self.parts, strict=True):
+            tick()
+            both = (m * y for m in first for y in second)
+            if not all(abs(q - p) <= SLACK.product for q, p in zip(row, both, strict=True)):
+                refuse("the joint release is not the product of what was released before and of a mechanism")
+
+    def _attained(self, claimed: float, upper: float) -> None:
+        """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
+        channel = self.audited.channel
+        if self.beside > 1:
+            self._check_product()
+            rows = (q for row in channel.row_of for q in self.parts[row][1])
+        else:
+            rows = (q for row in channel.row_of for q in channel.rows[row])
+        expected = sum((q * cost for q, cost in zip(rows, self.costs, strict=True)), ZERO)
+        if not expected <= claimed:
+            refuse(f"the mechanism has expected distortion {short(expected)}, more than the claimed {claimed!r}")
+        leaked = self.audited.upper
+        if self.primal:
+            if not claimed <= self.budget * (1 + SLACK.distortion):
+                refuse(f"the distortion {claimed!r} exceeds the budget {self.budget!r}")
+            if not leaked <= upper:
+                refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the upper bound {upper!r}")
+        else:
+            if claimed != upper:
+                refuse(f"the distortion {claimed!r} is not the upper bound {upper!r}")
+            slack = SLACK.leakage if self.budget == 0 and self.audited.knowledge.none else 0.0
+            # A constant leaks nothing, whatever is stated.
+            constant = self.beside == 1 and len(self.audited.channel.rows) == 1
+            if not (constant or leaked <= self.budget + slack):
+                refuse(f"the mechanism is proved to leak at most {leaked!r}, more than the budget {self.budget!r}")
+
+    @cached_property
+    def costs(self) -> Pairs:
+        """P0(c) d(c,y)."""
+        ball: dict[Exact, Ball] = {}
+        result = []
+        for p, row in zip(_distribution(self.weights, self.audited.channel.statistic), self.distances, strict=True):
+            tick()
+            for d in row:
+                if d not in ball:
+                    ball[d] = arb(d.numerator) / d.denominator if isinstance(d, Fraction) else arb(d)
+                result.append(p * ball[d])
+        return result
+
+    def _lower_bound(self, content: dict[str, Any]) -> Ball:
+        """Guarantee: result <= optimum (the two formulas above)."""
+        symmetries = sequence(content.get("symmetries", ()), "symmetries")
+        if self.beside > 1 and symmetries:
+            refuse("a design after earlier releases has no symmetries")
+        _limit(symmetries, len(self.costs) + len(self.distances) * _values(self.audited.channel.statistic))
+        maps = [self._map(value, f"symmetry {j}") for j, value in enumerate(symmetries)]
+        pool = sequence(field(content, "pool", "the certificate"), "the pool")
+        total, gains = self._gains(pool)
+        if self.primal:
+            price = arb(number(field(content, "multiplier", "the certificate"), "the multiplier", low=0.0))
+            if not total > 0:
+                return ZERO
+            gains, spent = gains * (1 / total), price * self.budget
+        else:
+            price, spent = ONE, total * self.budget
+        terms = _averaged([w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)], maps)
+        rows = (terms[start : start + self.width] for start in range(0, len(terms), self.width))
+        return sum((reduce(arb.min, row) for row in rows), ZERO) - spent
+
+    def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
+        """Return sum_k lam_k and W(c,y)."""
+        channel, knowledge = self.audited.channel, self.audited.knowledge
+        asked = cache(lambda about: Asked(channel, about, knowledge, self.audited.reference))
+        _limit(pool, len(self.costs) * self.beside * _values(channel.statistic))
+        total, gains = ZERO, arb_mat(channel.statistic.size, self.width)
+        for j, value in enumerate(pool):
+            tick()
+            where = f"prior {j} of the pool"
+            item = mapping(value, where)
+            weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
+            about = asked(of_record(item, channel.statistic, where))
+            prior = held(about.prior(field(item, "masses", where), where), about.shares, knowledge, where)
+            ratios = _legal(field(item, "ratios", where), prior, channel.outputs, where)
+            masses = matrix([[weight * law.get(c, ZERO) for c in range(channel.statistic.size)] for law in prior])
+            gains += self._before(masses.transpose() * ratios)
+            total += weight
+        return total, gains
+
+    def _before(self, gains: Matrix) -> Matrix:
+        """W(c,y) of W(c,m,y): the mean over what was released before, sum_m q1(m|c) W(c,m,y)."""
+        if self.beside == 1:
+            return gains
+        rows = []
+        for row, given in zip(self.audited.channel.row_of, gains.tolist(), strict=True):
+            tick()
+            first = self.parts[row][0]
+            blocks = [given[start : start + self.width] for start in range(0, len(given), self.width)]
+            mean = [sum((q * w for q, w in zip(first, ws, strict=True)), ZERO) for ws in zip(*blocks, strict=True)]
+            rows.append(mean)
+        return matrix(rows)
+
+    def _map(self, value: object, where: str) -> list[int]:
+        """Return a symmetry as a permutation of the pairs (c,y).
+
+        Guarantee: it takes records to records, relabelling values, and leaves d, P0 and the reference alone.
+        """
+        symmetry = mapping(value, where)
+        statistic, width = self.audited.channel.statistic, self.width
+        if set(symmetry) != {"values", "outputs"} | ({"records"} if isinstance(statistic, Table) else set()):
+            refuse(f"{where} has the fields {show(', '.join(sorted(map(str, symmetry))))}, not those of its domain")
+        outputs = _permutation(symmetry["outputs"], width, f"outputs of {where}")
+        classes = _moved(statistic, self.audited.reference, symmetry, where)
+        for c, image in enumerate(classes):
+            tick()
+            if self.weights is not None and self.weights[image] != self.weights[c]:
+                refuse(f"{where} takes class {c} to class {image}, which has another probability")
+            moved = self.distances[image]
+            if [moved[y] for y in outputs] != self.distances[c]:
+                refuse(f"{where} takes class {c} to class {image}, where the distortions are others")
+        return [image * width + y for image in classes for y in outputs]
+
+
+def read(content: dict[str, Any], audited: Audited) -> Task:
+    """Return the task of a design certificate whose audit has been checked."""
+    statistic, joint = audited.channel.statistic, audited.channel.outputs
+    if field(content, "adversary", "the certificate") != content["audit"]["adversary"]:
+        refuse("the audit is about another adversary than the design")
+    if statistic.size * joint > largest().design_pairs:
+        pairs = largest().design_pairs
+        refuse(f"a design of {statistic.size} rows and {joint} outputs is too large to check; at most {pairs}")
+    beside = whole(content["beside"], "'beside'", 1, joint) if "beside" in content else 1
+    if joint % beside:
+        refuse(f"a joint release of {joint} outputs has no first part of {beside}")
+    width = joint // beside
+    if not classes_are_orbits(statistic):
+        refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
+    if not classes_are_orbits(statistic, audited.reference):
+        refuse("the reference treats datasets of one class differently; the mechanism needs one row per dataset")
+    problem = mapping(field(content, "problem", "the certificate"), "the problem")
+    if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
+        refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
+    distances, words = _distances(problem, content["audit"]["problem"], audited, width)
+    weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
+    words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
+    budget = mapping(field(content, "budget", "the certificate"), "the budget")
+    if set(budget) not in ({"distortion"}, {"leakage"}):
+        refuse("the budget needs either 'distortion' or 'leakage'")
+    ((kind, value),) = budget.items()
+    most = number(value, f"the budget of {kind}", low=0.0)
+    primal = kind == "distortion"
+    if primal and beside > 1:
+        refuse("a design after earlier releases has a budget of leakage")
+    if primal:
+        text = f"{audited.text}; the least leakage at an expected {words}, of at most {most!r}"
+    else:
+        text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
+        text += "" if beside == 1 else f" together with what was released before, its first part of {beside} outputs"
+    return Task(audited, weights, distances, primal, most, text, beside)
+
+
+def _weights(value: object, size: int) -> list[float] | None:
+    """Return P0 over the classes as given; None when it is uniform over datasets."""
+    if value == "uniform":
+        return None
+    weights = numbers(value, size, "the distribution", low=0.0)
+    total = sum(map(arb, weights), ZERO)
+    if not abs(total - 1) <= SLACK.law_sum:
+        refuse(f"the distribution sums to {float(total):.12g}, not to 1")
+    return weights
+
+
+def _distribution(weights: list[float] | None, statistic: Statistic) -> list[Ball]:
+    """P0(c): the weights divided by their exact sum, or the share of all datasets."""
+    if weights is None:
+        shares = statistic.shares(0)
+        return [sum((share[c] for share in shares if c in share), ZERO) for c in range(statistic.size)]
+    total = sum(map(arb, weights), ZERO)
+    return [arb(w) / total for w in weights]
+
+
+def _distances(
+    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
+) -> tuple[list[list[Exact]], str]:
+    """Return d(c,y) without any rounding, and words for it."""
+    statistic = audited.channel.statistic
+    wanted = field(problem, "distortion", "the problem")
+    answers, outputs, words = _query(problem, described, audited, width)
+    if isinstance(wanted, str):
+        if wanted not in ERRORS or answers is None:
+            refuse(f"the distortion is {show(wanted)}; a named query has {', '.join(ERRORS)}, others need a table")
+        error = ERRORS[wanted]
+        return [[error(named.distance(f, y)) for y in ticking(outputs)] for f in answers], f"{wanted} error{words}"
+    rows = sequence(wanted, "the table of distortions", statistic.size)
+    table = [numbers(row, width, f"row {c} of the table of distortions", low=0.0) for c, row in enumerate(rows)]
+    return [list(row) for row in table], f"distortion by a table (sha256 {digest(table)}){words}"
+
+
+def _query(
+    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
+) -> tuple[list[Any] | None, list[Any], str]:
+    """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
+    if "query" not in problem:
+        if "outputs" in problem:
+            refuse("outputs have a meaning with a named query only")
+        return None, [], ""
+    asked = named.query(problem["query"])
+    if "query" not in described or named.query(described["query"]).text != asked.text:
+        refuse(f"the audit is about another query than {asked.text}")
+    k = asked.statistic.alphabet(0)
+    if asked.vector and audited.channel.statistic.size * width * k > largest().design_differences:
+        refuse(f"{asked.text} with {width} outputs has too many distances to recompute")
+    answers = asked.answers_on(audited.channel.statistic)
+    if "outputs" not in problem:
+        if asked.width != width:
+            refuse(f"the mechanism has {width} outputs where {asked.text} has {asked.width}")
+        return answers, asked.outputs, ""
+    if "mechanism" in described:
+        refuse("a named mechanism has its own outputs")
+    listed = sequence(problem["outputs"], "outputs of the problem", width)
+    if not asked.vector:
+        outputs = numbers(listed, width, "outputs of the problem")
+        return answers, [_exact(y) for y in outputs], f" on {width} outputs (sha256 {digest(outputs)})"
+    vectors = [numbers(y, k, f"output {j} of the problem") for j, y in enumerate(listed)]
+    return answers, [[_exact(v) for v in y] for y in vectors], f" on {width} outputs (sha256 {digest(vectors)})"
+
+
+def _exact(x: float) -> int | Fraction:
+    return int(x) if x.is_integer() else Fraction(x)
+
+
+def _limit(listed: Sequence[Any], each: int) -> None:
+    if len(listed) * each > largest().design_products:
+        refuse(f"{len(listed)} priors or symmetries of {each} numbers are too many to check")
+
+
+def _values(statistic: Statistic) -> int:
+    """The most values that a record has."""
+    return max(statistic.records) if isinstance(statistic, Table) else statistic.alphabet(0)
+
+
+def _legal(value: object, prior: list[Shares], width: int, where: str) -> Matrix:
+    """Return log ratios less log sum_a p(a) exp r(a,y); those of values without mass do not matter.
+
+    Guarantee: sum_a p(a) exp result(a,y) = 1 for every y.
+    """
+    listed = sequence(value, f"ratios of {where}", len(prior))
+    given = [numbers(row, width, f"ratios of {where}, value {a}") for a, row in enumerate(listed)]
+    log_p = [sum(law.values(), ZERO).log() if law else None for law in prior]
+    excess = [
+        log_sum_exp(p + row[y] for p, row in zip(log_p, given, strict=True) if p is not None) for y in range(width)
+    ]
+    none = [ZERO] * width
+    rows = zip(log_p, given, strict=True)
+    return matrix([none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows])
+
+
+def _permutation(value: object, size: int, where: str) -> list[int]:
+    listed = [whole(v, f"an entry of {where}", 0, size - 1) for v in sequence(value, where, size)]
+    if len(set(listed)) < size:
+        refuse(f"{where} are not a permutation")
+    return listed
+
+
+def _moved(statistic: Statistic, reference: Reference, symmetry: dict[str, Any], where: str) -> list[int]:
+    """Return where every class goes.
+
+    Guarantee: rho(gx) = rho(x) for every dataset x.
+    """
+    values = symmetry["values"]
+    if not isinstance(statistic, Table):  # all records have one law: classes_are_orbits
+        new = _permutation(values, statistic.alphabet(0), f"values of {where}")
+        _same_laws(reference, [0], [new], where)
+        return relabelled(statistic, new)
+    records = _permutation(symmetry["records"], statistic.n, f"records of {where}")
+    listed = sequence(values, f"values of {where}", statistic.n)
+    renamed = [_permutation(v, k, f"values of {where}") for v, k in zip(listed, statistic.records, strict=True)]
+    if any(statistic.records[i] != statistic.records[j] for i, j in enumerate(records)):
+        refuse(f"{where} takes a record to one with another number of values")
+    if isinstance(reference, Weights):
+        moved = images(statistic, records, renamed)
+        if any(reference.weights[x] != w for x, w in zip(moved, reference.weights, strict=True)):
+            refuse(f"{where} takes a dataset to one of another weight in the reference")
+    _same_laws(reference, records, renamed, where)
+    return rearranged(statistic, records, renamed)
+
+
+def _same_laws(reference: Reference, records: Sequence[int], values: Sequence[Sequence[int]], where: str) -> None:
+    """Refuse a map that takes value v of record i to value values[i][v] of records[i], of another probability."""
+    if isinstance(reference, (Uniform, Weights)):
+        return
+    for i, (target, new) in enumerate(zip(records, values, strict=True)):
+        law, image = reference.given(i), reference.given(target)
+        if any(law[v] != image[w] for v, w in enumerate(new)):
+            refuse(f"{where} takes a value of record {i} to one of another probability in the reference")
+
+
+def _averaged(terms: Pairs, maps: list[list[int]]) -> Pairs:
+    """Return the terms, each replaced by the mean over its orbit under the maps."""
+    result = list(terms)
+    seen = bytearray(len(terms))
+    for start in ticking(range(len(terms))) if maps else ():
+        if not seen[start]:
+            orbit = _orbit(start, maps, seen)
+            mean = sum((terms[j] for j in orbit), ZERO) / len(orbit)
+            for j in orbit:
+                result[j] = mean
+    return result
+
+
+def _orbit(start: int, maps: list[list[int]], seen: bytearray) -> list[int]:
+    orbit = [start]
+    seen[start] = True
+    for j in orbit:  # which grows
+        for image in maps:
+            if not seen[image[j]]:
+                seen[image[j]] = True
+                orbit.append(image[j])
+    return orbit

@@ -1,0 +1,264 @@
+"""Noise on every count of a histogram of very many records: count vectors are never listed.
+
+The channel is Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t is the count
+vector. The secret is one record, or a function of its value, such as an attribute; all records are independent with one
+law p, uniform or public.
+
+The witness is a prior on the same datasets by a record's value and blocks of one count, t_v for the value v = `cell`.
+Ignoring the other noisy counts I(A;Y) >= I(A;Y_v), and Y_v is noise on the sum of the records' contributions, 1 for v
+and 0 for others: sums.py checks it. Or it ties every value to its own count: tied.py does. Proofs need the
+law of one count at a time.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, ticking
+from dalenius.verifier.kernel.proofs import compare
+from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
+from dalenius.verifier.special import moved, own_count, tied
+
+from . import named, sums
+from .counting import Histogram, Sum
+from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .secret import Attributes, Group, Secret
+
+# Share of a sum that its last terms may have together.
+HIDDEN = arb(2) ** -100
+
+
+@dataclass(frozen=True)
+class Counted(Histogram):
+    """A histogram that is checked one count at a time: its count vectors make no pairs with secret values."""
+
+    @property
+    def size(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """The channel of a histogram with noise on every count; and what is asked about it."""
+
+    statistic: Counted
+    noise: named.Added
+    text: str
+    records: tuple[int, ...] = (0,)
+    reference: Uniform | Product = UNIFORM
+    # Of every value of the record, where the secret is a function of it.
+    labels: tuple[int, ...] = ()
+
+    def count(self, value: int) -> sums.Large:
+        """The channel of one noisy count."""
+        n, k = self.statistic.n, self.statistic.k
+        contributions = tuple(int(v == value) for v in range(k))
+        answers = range(n + 1)
+        return sums.Large(
+            Sum(n, contributions),
+            answers,
+            0,
+            n + 1,
+            self.noise,
+            self.text,
+            self.records,
+            self.reference,
+            labels=self.labels,
+        )
+
+    @property
+    def masses(self) -> list[float]:
+        """The law of a record as it was given, one weight for each value; equal ones where it is uniform."""
+        reference = self.reference
+        return [1.0] * self.statistic.k if isinstance(reference, Uniform) else list(reference.given(0))
+
+    @property
+    def laws(self) -> dict[float, tuple[int, Ball, Ball]]:
+        """For every weight above 0 the first value v that has it, p_v and 1 - p_v."""
+        law = self.reference.law(0, self.statistic.k)
+        first = {mass: self.masses.index(mass) for mass in self.masses if mass > 0}
+        return {mass: (v, law[v], sum((*law[:v], *law[v + 1 :]), ZERO)) for mass, v in first.items()}
+
+    def difference(self, other: "Noisy") -> str | None:
+        """Return what tells two channels apart: the records, or the one parameter that a family of noise has."""
+        same = self.statistic == other.statistic
+        return self.count(0).difference(other.count(0)) if same else f"it is {other.text}"
+
+
+def rebuild(problem: dict[str, Any]) -> Noisy:
+    """Return the channel of a description by names."""
+    if set(problem) != {"query", "mechanism"}:
+        refuse("a witness on blocks of one count is for a mechanism given by its name")
+    asked = named.query(problem["query"], listed=False)
+    noise = named.added(problem["mechanism"], asked)
+    # What it refuses, it refuses here.
+    named.wide(problem["mechanism"], asked)
+    statistic = asked.statistic
+    if not isinstance(statistic, Histogram) or statistic.k == 1:
+        refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")
+    if statistic.k * (statistic.n + 1) > (most := largest().histogram_pairs):
+        refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
+    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.k} values"
+    return Noisy(Counted(statistic.n, statistic.k), noise, f"{people}; {asked.text}; {noise.text}")
+
+
+def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
+    """Return the channel with the question about it; all records have one law, so any is as good as any other."""
+    group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
+    if not isinstance(group, Group) or len(group.records) > 1:
+        refuse("a witness on blocks of one count is for single records")
+    if isinstance(reference, Weights) or not reference.common:
+        refuse("a witness on blocks of one count is for the uniform prior or one marginal of all records")
+    return replace(channel, records=group.records, reference=reference, labels=labels)
+
+
+def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: float) -> None:
+    """Check the lower bound.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
+    """
+    witness = mapping(value, "the witness")
+    if "kind" in witness:
+        if witness["kind"] != "tied":
+            refuse(f"the witness is of an unknown kind, {show(witness['kind'])}")
+        if channel.labels:
+            refuse("a witness that ties values to their counts is about the whole record")
+        tied.check_witness(witness, channel, knowledge, lower)
+        return
+    cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
+    sums.check_witness(witness, channel.count(cell), knowledge, lower)
+
+
+def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. Of a
+    function of the record every bound on the record holds too: it tells no more.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
+    if kind == "trivial":
+        bound = arb(len(_alike(channel))).log()
+    elif kind == "blend":
+        bound = _blend(channel, knowledge.most, proof, where)
+    elif kind == "centre":
+        bound = _centre(channel, knowledge.most, proof, where)
+    elif kind == "own-count":
+        bound = own_count.bound(channel, knowledge.most, proof, where)
+    elif kind == "moved":
+        bound = moved.bound(channel, knowledge.most, proof, where)
+    else:
+        kinds = "trivial, blend, centre, own-count, moved"
+        refuse(f"{where}: its kind is none of {kinds}, which need no list of count vectors")
+    compare(bound, upper, where)
+    return upper
+
+
+def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    The bound is that of sums.py, with T the count vector. A record equals a with probability t_a / n given t,
+    all of them being alike, so that rho(t|a) / rho(t) = t_a / (n p_a), and given that one record is a, t_a = 1 + B with
+    B ~ Binomial(n-1, p_a). So for an order nu > 1
+        G_a = (nu-1) log E( (1 + B) / (n p_a) )^(1/(nu-1)).
+    Values that a function takes for one are one value: t_a is the sum of their counts, p_a that of their
+    probabilities. Given a the records are independent under rho still, which is all that the contraction needs; the
+    noise is on as many counts as before.
+    """
+    order, share = sums.order_and_share(proof, where)
+    n, law = channel.statistic.n, channel.reference.law(0, channel.statistic.k)
+    told: dict[tuple[float, ...], tuple[Ball, Ball]] = {}
+    listed = []
+    for values in _alike(channel):
+        masses = tuple(sorted(channel.masses[v] for v in values))
+        if masses not in told:
+            p = sum((law[v] for v in values), ZERO)
+            q = sum((x for v, x in enumerate(law) if v not in values), ZERO)
+            told[masses] = p, _moment(n, p, q, 1 / (order - 1)).log() * (order - 1)
+        listed.append(told[masses])
+    counts = sum(mass > 0 for mass in channel.masses)
+    return sums.blended(listed, knowledge, order, share, channel.noise.contraction(n, counts))
+
+
+def _alike(channel: Noisy) -> list[list[int]]:
+    """The values of the record with mass, by the value of the secret that they have."""
+    labels = channel.labels or range(channel.statistic.k)
+    found: dict[int, list[int]] = {}
+    for v, (label, mass) in enumerate(zip(labels, channel.masses, strict=True)):
+        if mass > 0:
+            found.setdefault(label, []).append(v)
+    return list(found.values())
+
+
+def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
+    """E ( (1 + B) / (n p) )^power for B ~ Binomial(n-1, p), q = 1 - p.
+
+    Guarantee: result >= the expectation. Its terms x_j have falling ratios
+        x_{j+1} / x_j = (n-1-j) / (j+1) p/q ( (j+2) / (j+1) )^power,
+    so that from any j on, terms add up to at most x_j / (1 - ratio) once the ratio is below 1; and so to the left.
+    """
+    if q.is_zero():  # every record has this value
+        return (ONE / p) ** power
+    m, odds = n - 1, p / q
+
+    def ratio(j: int) -> Ball:
+        return odds * (m - j) / (j + 1) * (arb(j + 2) / (j + 1)) ** power
+
+    def term(j: int) -> Ball:
+        ways = arb(m + 1).lgamma() - arb(j + 1).lgamma() - arb(m - j + 1).lgamma()
+        return (ways + p.log() * j + q.log() * (m - j) + power * ((j + 1) / (n * p)).log()).exp()
+
+    low, high = 0, m  # any place to begin at will do; near the largest term few are needed
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if ratio(middle) >= 1 else (low, middle)
+    total = first = term(low)
+    x = first
+    for j in ticking(range(low, m)):
+        r = ratio(j)
+        x *= r
+        total += x
+        if r < 1 and x * r <= HIDDEN * (1 - r) * total:
+            total += x * r / (1 - r)
+            break
+    x = first
+    for j in ticking(reversed(range(low))):
+        r = 1 / ratio(j)
+        x *= r
+        total += x
+        if r < 1 and x * r <= HIDDEN * (1 - r) * total:
+            total += x * r / (1 - r)
+            break
+    return total
+
+
+def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For r the product of the noise around integers c_v, clamped, I(A;Y) <= sum pi D(q_t || r), given t noisy counts are
+    independent, and clamping brings D to at most that of the noise: D(q_t || r) <= sum_v D(t_v - c_v) = D_t. With any
+    s > 0 kernel/closing.py needs E_rho exp( D_t / s ) [donsker75], and for the k values v that have mass, the others
+    being 0 like their c_v (Hoelder)
+        E_rho exp( sum_v D(t_v - c_v) / s ) <= prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v).
+    """
+    n = channel.statistic.n
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 0:
+        refuse(f"{where}: s must be above 0")
+    laws, masses = channel.laws, channel.masses
+    listed = sequence(field(proof, "centre", where), f"the centre of {where}", channel.statistic.k)
+    centres = [whole(c, f"the centre of {where}", 0, n) for c in listed]
+    pairs = [(c, mass) for c, mass in zip(centres, masses, strict=True) if mass > 0]
+    if len(set(pairs)) * (n + 1) > (most := largest().histogram_terms):
+        refuse(f"{where}: it adds up {len(set(pairs))} laws of a count of {n} records; at most {most} terms")
+    k, logs = len(pairs), {}
+    for centre, mass in set(pairs):
+        law = channel.count(laws[mass][0]).statistic.law(channel.reference, ())
+        masses_of = ticking(law.items())
+        terms = (x * (channel.noise.divergence(abs(t - centre)) * k / s).exp() for t, x in masses_of)
+        logs[centre, mass] = sum(terms, ZERO).log()
+    return close([s * sum((logs[pair] for pair in pairs), ZERO) / k], s, knowledge)

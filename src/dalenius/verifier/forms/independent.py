@@ -1,0 +1,347 @@
+"""Audits against an adversary under whose prior the records are independent.
+
+The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x').
+
+Statement. Under every prior with independent records, and for every choice of a law r_x' for each x',
+
+    I(X_i;Y) <= max_{x'} max_a D( q(.|a,x') || r_x' ),
+
+and a prior that knows x' attains max_{x'} of the capacity of q(.|.,x'). If the others follow a law rho exactly, the
+same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= max_a D( Q(.|a) || r ).
+
+Proof. Records are independent, so that the channel from X_i to Y is the mean of the channels q(.|.,x') over the law of
+x', whatever X_i is. I(X_i;Y) is convex in the channel for a fixed law p of X_i, so it is at most the largest
+I of p through one q(.|.,x'), and that is sum_a p_a D( q(.|a,x') || p q ) <= sum_a p_a D( q(.|a,x') || r ) <= max_a,
+since D( pq || r ) >= 0. QED
+
+"lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order.
+"shift": Y is a function of s + c_a + N with N integer noise, c_a what the value a adds and s the others' sum. A
+function of c_a + N and s tells no more of a than c_a + N does, for which one r serves, whatever s and n are. Outputs
+beyond `reach` of the c_a are put together, which loses at most 2 P(N >= reach) log k, and nothing where they are
+proportional: see named.widened.
+"indicators": geometric noise on every count of a histogram, alpha = exp(-rate). Given the others' counts t', all that
+Y_v tells of a is whether it is above t'_v: beyond that outputs are proportional. Clamping to 0..n keeps it, since
+0 <= t'_v < n. So a is seen through k bits, bit v being 1 with chance 1/(1+alpha) if a = v and alpha/(1+alpha) if not,
+whatever n and t' are. The bits may be renamed with the values, so that the capacity is at the uniform law, and r its
+output law: with B ones among the bits,
+
+    C = log k - 2 rate alpha/(1+alpha) - E log( B + (k-B) alpha^2 ),
+
+B one bit that is 1 with chance 1/(1+alpha) and k - 1 bits with chance alpha/(1+alpha), added up.
+"counts": any noise on every count. Given t' the release tells no more of a than e_a + N does, N a vector of independent
+noise; with r a product over counts of (1-w) N + w (1+N), for any w,
+
+    D( e_a + N || r ) = D( 1 + N || r_1 ) + (k-1) D( N || r_1 ),
+
+whatever a is. A prior that knows t' and is uniform sees at least the bits of "indicators", with f = P(N >= 1) in the
+place of alpha/(1+alpha). Outputs beyond `reach` are put together: some count has one with chance 2 k P(N >= reach) at
+most, and then tells at most log k more.
+"own": every record goes through its own channel W, others' outputs are independent of it: I <= max_a D( W_a || r ).
+"averaged": one r for the channel Q, with the reference as the law of the others.
+
+With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
+all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1, that costs n - 1
+times its divergence.
+
+Zeros of rho. D(prior || rho) is finite only where the prior has no mass outside the support of rho, and with rho and
+the prior both products that is D = sum_i D(p_i || rho_i): no p_i has mass where rho_i has none. So with knowledge,
+however large, neither the record nor any other record of a witness has a value without mass under rho, whether that is
+in a law or in what the witness knows of the others. By the same token "lines", "shift" and "own" need hold of the
+values a with mass only, and "lines" of the x' with mass (histograms: of all x'). Without knowledge the others follow
+rho, and the law p is free.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, product
+from operator import mul
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel.balls import ZERO, Ball, short
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.limits import largest, tick
+from dalenius.verifier.kernel.proofs import compare
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import attains
+from dalenius.verifier.proofs import check
+
+from .asked import Asked
+from .counting import Histogram, Statistic, Sum, Table
+from .one_record import Counts, Own, Shifted, divergences, information, law_of
+from .reference import UNIFORM, Product, Uniform
+from .secret import Group
+from .written import Channel
+
+Unwritten = Shifted | Counts | Own
+Rows = list[list[Ball]]
+KINDS = ("lines", "shift", "averaged", "indicators", "counts", "own")
+
+
+@dataclass(frozen=True)
+class Independent:
+    """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
+
+    channel: Channel | Unwritten
+    reference: Uniform | Product
+    follows: bool  # the others follow the reference exactly
+    knowledge: Knowledge | None
+
+    @property
+    def statistic(self) -> Statistic:
+        return self.channel.statistic
+
+    def check_witness(self, witness: dict[str, Any], record: int, lower: float) -> None:
+        """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
+        given = field(witness, "law", "the witness")
+        law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
+        if not self.follows:
+            self._inside(given, record, "the law of the witness")
+        if "others" in witness:
+            if self.follows or not (self.knowledge is None or self.knowledge.free):
+                refuse("the witness knows the other records, but they follow the reference")
+            if isinstance(self.channel, Own):
+                refuse("the witness knows the other records, which tell nothing of a record with its own channel")
+            if isinstance(self.channel, Counts):
+                if len(set(given)) > 1:
+                    refuse("a witness of noisy counts has the same chance for every value of its record")
+                self._counted(witness, record)
+                attains(self.channel.seen(), lower)
+                return
+            rows = self._known(witness, record)
+        elif isinstance(self.channel, Own):
+            # What the others are is the same to it.
+            rows = self.channel.averaged(record, self.reference, witness)
+            self._held(given, law, record)
+        else:
+            if not (self.follows or self.knowledge is not None):
+                refuse("the witness does not state what the other records are")
+            rows = self._beside(witness, record, law)
+        attains(information(rows, law), lower)
+
+    def _beside(self, witness: dict[str, Any], record: int, law: list[Ball]) -> Rows:
+        """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
+        own = witness["law"]
+        if "beside" not in witness:
+            rows = self._averaged(record, law, self.reference, witness)
+            self._held(own, law, record)
+            return rows
+        if self.follows or not self.reference.common:
+            refuse("the others of the witness have a law of their own, but all follow the reference")
+        k, n = self.statistic.alphabet(record), self.statistic.n
+        given = numbers(witness["beside"], k, "the law of the others of the witness", low=0.0)
+        self._inside(given, record, "the law of the others of the witness")  # all have the reference of this record
+        apart = _apart(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
+        self._held(own, law, record, (n - 1) * apart)
+        if isinstance(self.statistic, Table) and len({self.statistic.alphabet(i) for i in range(n)}) > 1:
+            refuse("the records of the witness have different values, and no law in common")
+        # Of the record's own law nothing is used but which values have some.
+        return self._averaged(record, law, Product((tuple(given),)), witness)
+
+    def _inside(self, law: Sequence[float], record: int, where: str) -> None:
+        """Refuse a law with mass where the reference of a record has none."""
+        outside = {v for v, p in enumerate(law) if p > 0}.difference(self._values(record))
+        if outside:
+            refuse(f"{where} has mass on value {min(outside)}, to which the reference of record {record} gives none")
+
+    def _values(self, record: int) -> Sequence[int]:
+        """The values of a record that have mass under the reference."""
+        return self.reference.values(record, self.statistic.alphabet(record))
+
+    def _is_reference(self, given: Sequence[float], record: int, more: Ball) -> bool:
+        """Whether numbers are those of the reference, up to a factor, which no ball could show."""
+        rho = self.reference
+        if not more.is_zero():
+            return False
+        listed = [Fraction(p) for p in given]
+        stated = [Fraction(p) for p in rho.given(record)] if isinstance(rho, Product) else [Fraction(1)] * len(listed)
+        return all(p * sum(stated) == q * sum(listed) for p, q in zip(listed, stated, strict=True))
+
+    def _held(self, given: Sequence[float], law: list[Ball], record: int, more: Ball = ZERO) -> None:
+        """Refuse a law of the record that is farther from the reference than the adversary's knowledge.
+
+        given: as the witness has it. more: how far the others are.
+        """
+        if self.knowledge is None or self.knowledge.free or self._is_reference(given, record, more):
+            return
+        apart = _apart(law, self._reference_law(record)) + more
+        if not apart <= self.knowledge.most:
+            refuse(f"the witness has divergence {short(apart)} where at most {short(self.knowledge.most)} is allowed")
+
+    def _reference_law(self, record: int) -> list[Ball]:
+        return list(self.reference.law(record, self.statistic.alphabet(record)))
+
+    def _known(self, witness: dict[str, Any], record: int) -> Rows:
+        """The rows q(.|a,x') of the others that the witness knows."""
+        statistic, k = self.statistic, self.statistic.alphabet(record)
+        if isinstance(statistic, (Sum, Histogram)):
+            counts = self._counted(witness, record)
+            moved = [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(k)]
+            if isinstance(self.channel, Shifted):
+                return self._window(witness, moved)
+            if isinstance(statistic, Sum):
+                place = {value: t for t, value in enumerate(statistic.values)}
+                classes = [place[statistic.total(c)] for c in moved]
+            else:
+                at = {c: t for t, c in enumerate(statistic.counts)}
+                classes = [at[c] for c in moved]
+        else:
+            x, classes = self._dataset(witness, record), []
+            for a in range(k):
+                index = 0
+                for i, v in enumerate(x):
+                    index = index * statistic.alphabet(i) + (a if i == record else v)
+                classes.append(statistic.classes[index])
+        return self._rows(classes)
+
+    def _counted(self, witness: dict[str, Any], record: int) -> list[int]:
+        """How many of the others have each value, as the witness knows: counts, or one by one where laws differ."""
+        statistic, k = self.statistic, self.statistic.alphabet(0)
+        if not self.reference.common:
+            known = self._dataset(witness, record)
+            tally = Counter(known[:record] + known[record + 1 :])
+            return [tally[v] for v in range(k)]
+        listed = sequence(field(witness, "others", "the witness"), "the others of the witness", k)
+        counts = [whole(c, "a count of the others", 0, statistic.n) for c in listed]
+        if sum(counts) != statistic.n - 1:
+            refuse(f"the others of the witness are {sum(counts)} records, not {statistic.n - 1}")
+        self._inside(counts, record, "what the witness knows of the others")
+        return counts
+
+    def _dataset(self, witness: dict[str, Any], record: int) -> list[int]:
+        """What the witness knows of the others, one by one; what it says of the record itself does not matter."""
+        statistic = self.statistic
+        listed = sequence(witness["others"], "the others of the witness", statistic.n)
+        x = [whole(v, "a value of the others", 0, statistic.alphabet(i) - 1) for i, v in enumerate(listed)]
+        for i, v in enumerate(x):
+            if i != record and v not in self._values(i):
+                refuse(f"the witness knows value {v} of record {i}, to which the reference gives no mass")
+        return x
+
+    def _window(self, witness: dict[str, Any], moved: list[tuple[int, ...]]) -> Rows:
+        """Outputs beyond `reach` of the answers put together, which tells no more."""
+        channel = self.channel
+        assert isinstance(channel, Shifted)  # noqa: S101 - for the type checker
+        reach = whole(field(witness, "reach", "the witness"), "the reach of the witness", 0, largest().reach)
+        centres = [channel.statistic.total(c) for c in moved]
+        low, high = max(channel.low, min(centres) - reach), min(channel.high, max(centres) + reach)
+        if high - low > 2 * largest().reach:
+            refuse("the values of a record are too far apart to check")
+        return channel.rows(centres, low, high)
+
+    def _rows(self, classes: Sequence[int]) -> Rows:
+        assert isinstance(self.channel, Channel)  # noqa: S101 - for the type checker
+        return [self.channel.rows[self.channel.row_of[t]] for t in classes]
+
+    def _averaged(
+        self, record: int, law: Sequence[Ball], reference: Uniform | Product, witness: dict[str, Any] | None = None
+    ) -> Rows:
+        """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
+        if not isinstance(self.channel, Channel):
+            return self.channel.averaged(record, reference, witness or {})
+        nothing = Knowledge(ZERO, none=True, free=False)
+        asked = Asked(self.channel, Group((record,)), nothing, self._free_at(record, reference))
+        shares, result = self.channel.cells(asked.shares), []
+        for a, share in enumerate(shares):
+            total = sum(share.values(), ZERO)
+            if not share and (self.follows or not law[a].is_zero()):
+                refuse(f"value {a} of record {record} has no mass under the reference")
+            z = [ZERO] * self.channel.outputs
+            for row, p in share.items():
+                tick()
+                z = [x + p / total * q for x, q in zip(z, self.channel.rows[row], strict=True)]
+            result.append(z)
+        return result
+
+    def _free_at(self, record: int, rho: Uniform | Product) -> Uniform | Product:
+        """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
+
+        The law of the record is free where others follow the reference, and says nothing of them given its value.
+        """
+        statistic = self.channel.statistic
+        if not self.follows or not isinstance(rho, Product) or min(rho.given(record)) > 0:
+            return rho
+        laws = [rho.given(i) for i in range(statistic.n)]
+        laws[record] = (1.0,) * statistic.alphabet(record)
+        return Product(tuple(laws))
+
+    def check_proof(self, proof: dict[str, Any], record: int, where: str) -> float:
+        """Return the bound that a proof claims, or refuse it.
+
+        Guarantee: I(X_record;Y) <= result for every prior with independent records that the adversary may hold.
+        """
+        kind = field(proof, "kind", where)
+        if kind not in KINDS:
+            if self.knowledge is None:
+                refuse(f"{where}: its kind is none of {', '.join(KINDS)}")
+            if not isinstance(self.channel, Channel):
+                return self.channel.check((record, self.reference), self.knowledge, proof, where)
+            asked = Asked(self.channel, Group((record,)), self.knowledge, self.reference)
+            return check(asked, proof, where)
+        upper = number(field(proof, "upper", where), f"'upper' of {where}")
+        for bound in self._bounds(kind, proof, record, where):
+            compare(bound, upper, where)
+        return upper
+
+    def _bounds(self, kind: str, proof: dict[str, Any], record: int, where: str) -> Iterator[Ball]:
+        k = self.statistic.alphabet(record)
+        values = range(k) if self.follows else self._values(record)
+        if not isinstance(self.channel, Channel) and not (kind == "averaged" and isinstance(self.channel, Shifted)):
+            yield from self.channel.bounds(kind, proof, values, where)
+            return
+        if kind not in ("lines", "averaged"):
+            refuse(f"{where}: it is not for a channel whose rows are written out")
+        part = self.channel.lost(record, self.reference) if isinstance(self.channel, Shifted) else self.channel.lost
+        lost = part * arb(k).log()
+        given = sequence(field(proof, "weights", where), f"weights of {where}")
+        if kind == "averaged":
+            if not self.follows:
+                refuse(f"{where}: the others do not follow the reference")
+            law = law_of(given, k, f"weights of {where}")
+            yield from (d + lost for d in divergences(self._averaged(record, law, self.reference), law))
+            return
+        many = 0
+        for line in lines(self.statistic, record, UNIFORM if self.follows else self.reference):
+            if many >= len(given):
+                refuse(f"{where}: it has {len(given)} laws, fewer than what the others may be")
+            law = law_of(given[many], k, f"weights {many} of {where}")
+            many += 1
+            found = divergences(self._rows(line), law)
+            yield from (found[a] + lost for a in values)
+        if many != len(given):
+            refuse(f"{where}: it has {len(given)} laws for {many} that the others may be")
+
+
+def _apart(law: Sequence[Ball], rho: Sequence[Ball]) -> Ball:
+    """D( law || rho )."""
+    return sum((p * (p / q).log() for p, q in zip(law, rho, strict=True) if not p.is_zero()), ZERO)
+
+
+def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIFORM) -> Iterator[list[int]]:
+    """The classes of the datasets that agree but for one record, by its value, for everything that others may be.
+
+    Sums by the sum of the others, ascending; histograms by their count vectors, tables by their values, both in
+    lexicographic order. Sums and tables leave out what has no mass under the reference.
+    """
+    if isinstance(statistic, Sum):
+        place = {value: t for t, value in enumerate(statistic.values)}
+        modulus = statistic.modulus
+        for s in sorted(statistic.law(reference, (record,)) if reference.zeros else statistic.others):
+            sums = (s + c for c in statistic.contributions)
+            yield [place[v if modulus is None else v % modulus] for v in sums]
+    elif isinstance(statistic, Histogram):
+        place_of = {c: t for t, c in enumerate(statistic.counts)}
+        for c in statistic.counts:
+            if c[0]:
+                rest = (c[0] - 1, *c[1:])
+                yield [place_of[(*rest[:a], rest[a] + 1, *rest[a + 1 :])] for a in range(statistic.k)]
+    else:
+        sizes = statistic.records
+        strides = list(accumulate(sizes[:0:-1], mul, initial=1))[::-1]
+        values = [[0] if i == record else reference.values(i, k) for i, k in enumerate(sizes)]
+        for x in product(*values):
+            first = sum(map(mul, x, strides))
+            yield [statistic.classes[first + a * strides[record]] for a in range(sizes[record])]

@@ -1,0 +1,197 @@
+"""Several releases about the same people, bounded by what each tells about one of them.
+
+n people have a record each, with columns. Release j looks at some columns of all records; outputs are independent given
+the data. X is the record of one person, X' are the others', c_j(X) the columns that release j looks at, and C_j
+bounds what it leaks of c_j(X) under every prior with independent records.
+
+Statement. Under every prior with independent records I(X;Y_1..Y_m) <= sum_j C_j. Under every prior p with
+D(p || rho) <= K, for any rho under which records are independent, it is at most K + sum_j C_j. And it is never more
+than the logarithm of how many values a record has.
+
+Proof. I(X;Y) <= I(X;Y,X') = I(X;X') + I(X;Y|X'). Given X' = x' the outputs are independent given X, so that
+
+    I(X;Y|X'=x') = H(Y|x') - sum_j H(Y_j|X,x') <= sum_j I(X;Y_j|X'=x') = sum_j I(c_j(X);Y_j|X'=x') <= sum_j C_j,
+
+the last because a law of c_j(X) with x' known is one with independent records. I(X;X') is 0 where records are
+independent, and D(p||rho) = I(X;X') + D(p_X||rho_X) + D(p_X'||rho_X') otherwise. QED
+
+From below, with independent records: no release tells less than it does alone; and those that look at different
+columns, with witnesses about the same person, tell the sum of what they tell, under the prior that draws the columns
+independently, and knows of the others in each what the witness of its release knows.
+
+Each release comes with its audit, which is checked as any other; of one person alone, n = 1, against any prior.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel.limits import tick
+from dalenius.verifier.kernel.reading import AUDIT, Refused, field, mapping, number, refuse, sequence, show, whole
+
+from . import named
+
+MOST_COLUMNS = 2**16
+Description = dict[str, object]  # of a channel, in plain data
+# Checks an audit inside, and that it is about a channel if one is given; returns its bounds.
+Inner = Callable[[dict[str, Any], Description | None], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A channel with its audit, and for every time that it was run the columns that it looked at."""
+
+    where: str
+    audit: dict[str, Any]
+    runs: list[tuple[str, ...]]
+
+    @property
+    def channel(self) -> Description:
+        """The channel as a mechanism describes itself."""
+        return {key: x for key, x in self.audit["problem"].items() if key != "quadrature"}
+
+    @property
+    def text(self) -> str:
+        """Words for the channel and the columns, once for every run."""
+        calls = [str(self.channel[key]) for key in ("mechanism", "query") if key in self.channel]
+        name = " of ".join(calls) if "rows" not in self.channel else "a channel by its rows"
+        return f"{name}, of {' and of '.join(', '.join(map(show, run)) for run in self.runs)}"
+
+
+class Joint:
+    """The people, the columns of their records, the releases, and what the adversary may know beyond independence."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        """Read what a certificate is about."""
+        self.people = whole(field(content, "people", "the certificate"), "the number of people", 1, 2**53)
+        listed = mapping(field(content, "columns", "the certificate"), "the columns")
+        if not 0 < len(listed) <= MOST_COLUMNS:
+            refuse(f"there are {len(listed)} columns; there must be 1 to {MOST_COLUMNS}")
+        self.columns = {name: whole(k, "the values of a column", 1, 2**53) for name, k in listed.items()}
+        adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
+        self.independent = adversary == {"independent": True} and adversary["independent"] is True
+        if not self.independent and set(adversary) != {"knowledge"}:
+            refuse("the adversary of several releases has 'independent' true, or 'knowledge'")
+        known = 0.0 if self.independent else number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
+        self.knowledge = Fraction(known)
+        parts = sequence(field(content, "releases", "the certificate"), "the releases")
+        if not parts:
+            refuse("there are no releases")
+        self.releases = [self._release(item, f"release {j}") for j, item in enumerate(parts)]
+        who = "an adversary under whose prior the records are independent"
+        if not self.independent:
+            who = f"an adversary that knows at most {known!r} nats beyond independent records"
+        sizes = ", ".join(f"{show(name)} of {k} values" for name, k in self.columns.items())
+        released = "; ".join(f"release {j + 1}: {release.text}" for j, release in enumerate(self.releases))
+        self.text = f"{self.people} records with columns {sizes}; {released}; {who}"
+
+    def check(self, lower: float, upper: float, inner: Inner, given: list[Description] | None) -> str:
+        """Refuse bounds that the audits inside do not give, and other mechanisms than those given.
+
+        Return what is established.
+        """
+        lows, high, seen, many = [Fraction(0)], self.knowledge, list[str](), 0
+        worst = set[int]()
+        matched = [] if given is None else self._matched(given)
+        for release in self.releases:
+            low, most = inner(release.audit, None)
+            if self.people > 1:
+                witness = mapping(field(release.audit, "witness", release.where), f"the witness of {release.where}")
+                of = f"the record of the witness of {release.where}"
+                worst.add(whole(witness.get("record"), of, 0, self.people - 1))
+            high += len(release.runs) * Fraction(most)
+            lows += [Fraction(low)] * len(release.runs)
+            many += len(release.runs)
+            seen += [name for run in release.runs for name in run]
+        for k, release, mechanism in matched:
+            try:
+                inner(release.audit, mechanism)
+            except Refused as reason:
+                refuse(f"mechanism {k + 1}, compared with {release.where}: {reason}")
+        # What releases tell adds up where they look at different columns of one and the same person.
+        apart = len(set(seen)) == len(seen) and len(worst) <= 1
+        least = (sum(lows) if apart else max(lows)) if self.independent else Fraction(0)
+        if Fraction(lower) > least:
+            refuse(f"the releases leak {float(least)!r} at least, less than the claimed lower bound {lower!r}")
+        if not (high <= Fraction(upper) or self._trivial() <= upper):
+            refuse(f"the bounds of the releases add up to {float(high)!r}, above the claimed {upper!r}")
+        return (
+            f"every number was recomputed: {many} releases that together leak no more than {upper!r} nats of any "
+            f"record, as each leaks no more than its audit proves, and at least {lower!r} nats of some record"
+        )
+
+    def _matched(self, given: list[Description]) -> list[tuple[int, Release, Description]]:
+        """Which release every mechanism must be that does not describe itself as one; there is one for every run.
+
+        A release takes the mechanisms that describe themselves as it does; those left must be the others, in order.
+        """
+        runs = [release for release in self.releases for _ in release.runs]
+        if len(given) != len(runs):
+            refuse(f"the certificate is about {len(runs)} releases, and {len(given)} mechanisms were given")
+        left = []
+        for k, mechanism in enumerate(given):
+            tick()
+            place = next((i for i, release in enumerate(runs) if release.channel == mechanism), None)
+            if place is None:
+                left.append((k, mechanism))
+            else:
+                runs.pop(place)
+        return [(k, release, mechanism) for (k, mechanism), release in zip(left, runs, strict=True)]
+
+    def _trivial(self) -> arb:
+        total = arb(0)
+        for k in self.columns.values():
+            total += arb(k).log()
+        return total
+
+    def _release(self, item: object, where: str) -> Release:
+        part = mapping(item, where)
+        runs = [self._run(run, where) for run in sequence(field(part, "columns", where), f"columns of {where}")]
+        audit = mapping(field(part, "audit", where), f"the audit of {where}")
+        self._about(audit, runs, where)
+        return Release(where, audit, runs)
+
+    def _run(self, run: object, where: str) -> tuple[str, ...]:
+        """The columns that a release looks at, each once."""
+        tick()
+        names = tuple(sequence(run, f"columns of {where}"))
+        if not names or any(not isinstance(name, str) or name not in self.columns for name in names):
+            refuse(f"{where} looks at {show(list(names))}, and not at columns of the certificate")
+        if len(set(names)) < len(names):
+            refuse(f"{where} looks at a column twice")
+        return names
+
+    def _about(self, audit: dict[str, Any], runs: list[tuple[str, ...]], where: str) -> None:
+        """Refuse an audit against another adversary, of other people or of other columns."""
+        if audit.get("format") != AUDIT:
+            refuse(f"{where} has no audit certificate, but {show(audit.get('format'))}")
+        if not runs:
+            refuse(f"{where} looks at nothing")
+        adversary = mapping(field(audit, "adversary", where), f"the adversary of {where}")
+        any_prior = self.people == 1 and set(adversary) == {"entropy"} and adversary["entropy"] == 0
+        independent = set(adversary) == {"independent"} and adversary["independent"] is True
+        if not (any_prior or independent) or "secret" in audit:
+            refuse(f"{where}: its audit must be of every record, against independent records and nothing else")
+        people, values = _shape(mapping(field(audit, "problem", where), f"the problem of {where}"), where)
+        if people != self.people:
+            refuse(f"{where} is about {people} people, the certificate about {self.people}")
+        for run in runs:
+            expected = 1
+            for name in run:
+                expected *= self.columns[name]
+            if values != expected:
+                refuse(f"{where} is about {values} values, and its columns have {expected}")
+
+
+def _shape(problem: dict[str, Any], where: str) -> tuple[int, int]:
+    """How many records a channel is about, and how many values each has."""
+    if "query" in problem:
+        statistic = named.query(problem["query"], listed=False).statistic
+        return statistic.n, statistic.alphabet(0)
+    records = sequence(field(problem, "records", f"the problem of {where}"), f"records of {where}")
+    if not records or any(k != records[0] for k in records):
+        refuse(f"{where}: its records must have the same values")
+    return len(records), whole(records[0], f"values of {where}", 1, 2**53)

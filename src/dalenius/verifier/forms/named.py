@@ -1,0 +1,673 @@
+"""The named queries and mechanisms, rebuilt in balls from their definitions (docs: the public surface).
+
+Call strings such as `count(n=4)` are parsed as literals, never evaluated.
+"""
+
+import ast
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
+from dalenius.verifier.kernel.cells import Falling
+from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
+from dalenius.verifier.kernel.reading import number, refuse, sequence, show, whole
+
+from . import choosing, discrete
+from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
+
+Rows = list[list[Ball]]
+
+
+# Parameters in order; those that may be left out come with their default.
+QUERIES: dict[str, dict[str, Any]] = {
+    "modular_sum": {"n": ..., "modulus": ..., "names": None},
+    "count": {"n": ..., "names": None},
+    "pairs": {"n": ..., "names": None},
+    "total": {"n": ..., "values": ..., "names": None},
+    "mean": {"n": ..., "low": ..., "high": ..., "step": 1, "names": None},
+    "weighted_sum": {"weights": ..., "names": None},
+    "histogram": {"n": ..., "k": ..., "names": None},
+    "table": {"n": ..., "shape": ..., "names": None},
+    "identity": {"k": ..., "names": None},
+}
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "symmetric": {"flip": ...},
+    "geometric": {"epsilon": None, "sensitivity": None, "scale": None, "clamp": True},
+    "laplace": {"epsilon": None, "sensitivity": None, "output": "integer", "scale": None, "clamp": True},
+    "gaussian": {"sigma": ..., "output": "integer"},
+    "discrete_gaussian": {"sigma": ..., "clamp": False},
+    "noisy_max": {"epsilon": ..., "noise": "gumbel"},
+    "exponential": {"epsilon": ..., "sensitivity": None},
+    "randomized_response": {"epsilon": ...},
+    "unary_encoding": {"epsilon": ...},
+    "constant": {},
+}
+
+
+def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the arguments of a call string."""
+    if not isinstance(text, str) or len(text) > largest().call:
+        refuse(f"{where} must be a text of at most {largest().call} characters, not {show(text)}")
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        refuse(f"{where} {show(text)} is not a call such as count(n=4)")
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in known:
+        refuse(f"{where} {show(text)} is none of {', '.join(known)}")
+    parameters = known[node.func.id]
+    if len(node.args) > len(parameters):
+        refuse(f"{where} {show(text)} has too many arguments")
+    given = [*zip(parameters, node.args, strict=False), *((word.arg, word.value) for word in node.keywords)]
+    names = [name for name, _ in given]
+    if not set(names) <= set(parameters) or len(set(names)) < len(names):
+        refuse(f"{where} {show(text)} has an argument that is unknown or given twice")
+    arguments = parameters | {str(name): _literal(value, f"{where} {show(text)}") for name, value in given}
+    missing = [name for name, value in arguments.items() if value is ...]
+    if missing:
+        refuse(f"{where} {show(text)} lacks {', '.join(missing)}")
+    return node.func.id, arguments
+
+
+def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a text or a list
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _literal(node.operand, where)
+        if type(value) in (int, float):
+            return -value if isinstance(node.op, ast.USub) else value
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        refuse(f"{where} has an argument that is not a number, text or list")
+    return [_literal(item, where) for item in node.elts]
+
+
+@dataclass(frozen=True)
+class Query:
+    """f(x) as one answer per class; the range is low..low+width-1, or the count vectors themselves.
+
+    Of a mean the answers are whole numbers of steps, each of `unit`; the noise is in the same steps.
+    """
+
+    name: str
+    statistic: Sum | Histogram | Table
+    width: int
+    sensitivity: int
+    low: int = 0
+    text: str = ""
+    unit: Fraction = Fraction(1)
+    given: tuple[int, ...] = ()  # the answers, where the classes are listed
+
+    @property
+    def vector(self) -> bool:
+        return isinstance(self.statistic, Histogram)
+
+    @property
+    def answers(self) -> list[Any]:
+        if isinstance(self.statistic, Histogram):
+            return self.statistic.counts
+        if isinstance(self.statistic, Table):
+            return list(self.given)
+        values = self.statistic.values
+        return [self._answer(t) for t in values] if self.name == "pairs" else list(values)
+
+    def answers_on(self, domain: Statistic) -> list[Any]:
+        """f(x), which is constant on every class of its own statistic and of the count vectors."""
+        if domain == self.statistic:
+            return self.answers
+        if not isinstance(domain, Histogram) or not isinstance(self.statistic, Sum):
+            refuse(f"a mechanism for {self.text} needs one row per class of the query or per count vector")
+        return [self._answer(self.statistic.total(c)) for c in domain.counts]
+
+    def _answer(self, t: int) -> int:
+        return t * (t - 1) // 2 if self.name == "pairs" else t
+
+    @property
+    def outputs(self) -> list[Any]:
+        if isinstance(self.statistic, Histogram):
+            return self.statistic.counts
+        return list(range(self.low, self.low + self.width))
+
+
+def query(text: object, *, listed: bool = True) -> Query:
+    """Return the query that a call string names; listed: whether the count vectors of a histogram are needed."""
+    name, given = call(text, QUERIES, "the query")
+    return replace(_query(name, given, listed), text=spelled(name, given))
+
+
+def spelled(name: str, arguments: dict[str, Any]) -> str:
+    """Return a call in our own spelling, free of whatever else the string held."""
+    listed = (
+        f"{key}={value!r}"
+        for key, value in arguments.items()
+        if value is not None and value != "integer" and key != "names" and (key, value) != ("clamp", True)
+    )
+    return f"{name}({', '.join(listed)})"
+
+
+def _query(  # noqa: PLR0911 - one for each query
+    name: str,
+    given: dict[str, Any],
+    listed: bool,  # noqa: FBT001 - an internal call
+) -> Query:
+    if name == "weighted_sum":
+        return _weighted_sum(given)
+    n = whole(given.get("n", 1), "n of the query", 1, largest().records)
+    if name in ("histogram", "table"):
+        k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().classes)
+        vectors = histogram(n, k) if listed else unlisted(n, k)
+        return Query(name, vectors, vectors.size, 2 if k > 1 else 0)
+    if name == "mean":
+        return _mean(n, given)
+    if name == "modular_sum":
+        m = whole(given["modulus"], "modulus of the query", 1, largest().classes)
+        return Query(name, Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
+    if name == "count":
+        return Query(name, Sum(n, (0, 1)), n + 1, 1)
+    if name == "pairs":
+        return Query(name, Sum(n, (0, 1)), n * (n - 1) // 2 + 1, n - 1)
+    if name == "total":
+        entries = sequence(given["values"], "values of the query")
+        most = largest().contribution
+        values = tuple(whole(v, "a value of the query", -most, most) for v in entries)
+        if not values:
+            refuse("values of the query must list one integer or more")
+        spread = max(values) - min(values)
+        return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
+    k = whole(given["k"], "k of the query", 1, largest().identity_values)
+    return Query(name, Sum(1, tuple(range(k))), k, k - 1)
+
+
+def _cells(given: dict[str, Any]) -> int:
+    """How many cells a contingency table has: the product of its attributes' numbers of values."""
+    k = 1
+    for size in sequence(given["shape"], "shape of the query"):
+        k *= whole(size, "a number of values of an attribute", 1, largest().classes)
+        if k > largest().classes:
+            refuse(f"the table of the query has more than {largest().classes} cells")
+    return k
+
+
+def _mean(n: int, given: dict[str, Any]) -> Query:
+    """The mean of n records low, low + step, ..., high: low + unit x (the sum of the records' numbers)."""
+    most = largest().contribution
+    low, high = (whole(given[key], f"{key} of the query", -most, most) for key in ("low", "high"))
+    step = whole(given["step"], "step of the query", 1, 2 * most)
+    if low >= high or (high - low) % step or (high - low) // step >= largest().identity_values:
+        refuse("the mean of the query needs low < high, a step that divides the range, and not too many values")
+    k = (high - low) // step + 1
+    return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n))
+
+
+def _weighted_sum(given: dict[str, Any]) -> Query:
+    """The weights of the bits that are one, added up; classes by ascending sum."""
+    most = largest().contribution
+    weights = [whole(w, "a weight of the query", -most, most) for w in sequence(given["weights"], "weights")]
+    if not weights or 2 ** min(len(weights), 64) > largest().weighted_datasets:
+        refuse(f"weights of the query must list one or more, at most {largest().weighted_datasets} datasets in all")
+    sums = [0]
+    for w in ticking(weights):
+        sums = [s for x in sums for s in (x, x + w)]
+    answers = sorted(set(sums))
+    place = {value: t for t, value in enumerate(answers)}
+    table = Table((2,) * len(weights), tuple(place[s] for s in ticking(sums)), len(answers))
+    width, spread = answers[-1] - answers[0] + 1, max(map(abs, weights))
+    return Query("weighted_sum", table, width, spread, answers[0], given=tuple(answers))
+
+
+def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
+    """Return the statistic, the rows, one per class, and the words of a named mechanism of a query."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if given.get("output", "integer") != "integer":
+        refuse(f"{spelled(name, given)} has no table of finitely many outputs; its certificate needs a quadrature")
+    if name == "unary_encoding":
+        refuse(f"{spelled(name, given)} has no table of the whole release; its certificate needs a part of it")
+    if name == "randomized_response":
+        table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
+        return table, rows, spelled(name, given)
+    return asked.statistic, _rows(name, given, asked), spelled(name, given)
+
+
+def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
+    if name in ADDITIVE:
+        wide = widened(name, given, asked)
+        return _additive(wide, _noise(name, given, asked))
+    if name == "noisy_max":
+        return _noisy_max(asked, given)
+    _fits(asked, asked.width, largest().own_entries if name == "exponential" else largest().shared_entries)
+    if name == "symmetric":
+        return _symmetric(asked, number(given["flip"], "flip", 0.0, 1.0))
+    if name == "exponential":
+        return _exponential(asked, _rate(given, asked))
+    return _constant(asked)
+
+
+# Families that add integer noise to the answer.
+ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
+
+
+def clamped(given: dict[str, Any]) -> bool:
+    """Whether outputs are clamped to the range of the query."""
+    clamp = given.get("clamp", True)
+    if type(clamp) is not bool:
+        refuse(f"clamp is {show(clamp)}; it must be True or False")
+    return clamp
+
+
+def widened(name: str, given: dict[str, Any], asked: Query) -> Query:
+    """Return the query with the range to which noise that is not clamped may be clamped all the same.
+
+    Answers are from `low` to `high`. Beyond them, for all y < y' <= low - m:
+
+    geometric noise, m = 0: q(y|f) = alpha^(y'-y) q(y'|f). Columns from `low` on downwards are proportional, and so are
+    those from `high` on upwards: putting proportional columns together loses nothing, for any secret and prior.
+    rounded Laplace noise, m = 1: q(y|f) = exp( -rate (f - y) ) sinh(rate/2) where y < f: the same from low - 1 on.
+    discrete Gaussian noise, m = 1 + 7.5 sigma, rounded up: they are not proportional, and `lost` says what is lost.
+    """
+    if clamped(given):
+        return asked
+    if asked.vector:
+        refuse(f"{spelled(name, given)} of {asked.text}: clamp=False is for answers that are numbers")
+    m = 0
+    if name == "laplace":
+        m = 1
+    elif name == "discrete_gaussian":
+        m = discrete.margin(_exact_sigma(given, asked))
+    return replace(asked, low=asked.low - m, width=asked.width + 2 * m)
+
+
+def wide(text: object, asked: Query) -> Query:
+    """Return the same of a call string."""
+    return widened(*call(text, MECHANISMS, "the mechanism"), asked)
+
+
+def lost(problem: dict[str, Any], asked: Query) -> Ball:
+    """Return the chance at least that an output of a named mechanism is among those that were put together.
+
+    With Y' for Y after outputs beyond both ends were put together, I(A;Y) - I(A;Y') = I(A;Y|Y'), which is P(Y' is an
+    end) I(A; Y | Y' is an end) at most: the chance times log|A|. An answer f is at least m away from either end, so
+    that the chance is at most 2 P(noise >= m). Proportional columns tell nothing beside their sum: nothing is lost.
+    """
+    name, given = call(problem["mechanism"], MECHANISMS, "the mechanism")
+    if name != "discrete_gaussian" or clamped(given):
+        return ZERO
+    sigma = _exact_sigma(given, asked)
+    return 2 * discrete.tails(_ball(sigma), sigma)(discrete.margin(sigma))
+
+
+def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
+    """The most frequent value, with noise: one output for each value of a record."""
+    if not isinstance(asked.statistic, Histogram):
+        refuse(f"noisy_max is for histograms and tables, not for {asked.text}")
+    if given["noise"] not in choosing.LAWS:
+        refuse(f"noise is {show(given['noise'])}; noisy_max has {', '.join(choosing.LAWS)}")
+    _fits(asked, asked.statistic.k, largest().own_entries)
+    law, epsilon = choosing.LAWS[given["noise"]], _positive(given, "epsilon")
+    return [law(counts, epsilon) for counts in asked.statistic.counts]
+
+
+def _positive(given: dict[str, Any], name: str) -> Ball:
+    value = number(given[name], name)
+    if value <= 0:
+        refuse(f"{name} is {value}; it must be above 0")
+    return arb(value)
+
+
+def _ball(value: Fraction) -> Ball:
+    return arb(value.numerator) / value.denominator
+
+
+def _exact_sigma(given: dict[str, Any], asked: Query) -> Fraction:
+    """sigma in steps of the answers."""
+    _positive(given, "sigma")
+    return Fraction(given["sigma"]) / asked.unit
+
+
+def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
+    """epsilon / sensitivity, or 1 / scale, in steps of the answers; None, no noise at all, for a single answer."""
+    if given.get("scale") is not None:
+        if given["epsilon"] is not None or given["sensitivity"] is not None:
+            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
+        _positive(given, "scale")
+        return asked.unit / Fraction(given["scale"])
+    _positive(given, "epsilon")
+    epsilon = Fraction(given["epsilon"])
+    if given["sensitivity"] is not None:
+        _positive(given, "sensitivity")
+        return epsilon / Fraction(given["sensitivity"]) * asked.unit
+    return epsilon / asked.sensitivity if asked.sensitivity else None
+
+
+def _rate(given: dict[str, Any], asked: Query) -> Ball | None:
+    """The same as a ball."""
+    exact = exact_rate(given, asked)
+    return None if exact is None else _ball(exact)
+
+
+def _fits(asked: Query, columns: int, most: int) -> None:
+    """Refuse before anything large is built."""
+    if columns > most or asked.statistic.size * columns > most:
+        refuse(f"the rows of {asked.name} with {columns} outputs are too many to rebuild; at most {most} entries")
+
+
+def distance(f: Any, y: Any) -> Any:  # noqa: ANN401 - numbers or vectors of them
+    """Return |y - f|, summed over the entries of vectors."""
+    return abs(f - y) if isinstance(f, int) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
+
+
+def _symmetric(asked: Query, flip: float) -> Rows:
+    """1 - flip on the answer, flip/(|range| - 1) on every other value."""
+    if asked.width == 1 and flip > 0:
+        refuse(f"flip is {flip}, but the query has a single answer")
+    hit, miss = ONE - arb(flip), arb(flip) / max(asked.width - 1, 1)
+    if asked.vector:
+        return [[hit if j == t else miss for j in range(asked.width)] for t in range(asked.statistic.size)]
+    return [[hit if j == f - asked.low else miss for j in range(asked.width)] for f in asked.answers]
+
+
+def _exponential(asked: Query, rate: Ball | None) -> Rows:
+    """q proportional to exp(-epsilon d / (2 sensitivity)) over the range."""
+    weight: dict[int, Ball] = {}
+    rows: dict[Any, list[Ball]] = {}
+    for f in asked.answers:
+        if f in rows:
+            continue
+        tick()
+        row = []
+        for y in asked.outputs:
+            d = distance(f, y)
+            if d not in weight:
+                weight[d] = _no_noise(d) if rate is None else (-rate * d / 2).exp()
+            row.append(weight[d])
+        total = sum(row, ZERO)
+        rows[f] = [w / total for w in row]
+    return [rows[f] for f in asked.answers]
+
+
+def _constant(asked: Query) -> Rows:
+    """All mass on the value of least expected distortion, the lowest on ties."""
+    size = [sum(column, ZERO) for column in zip(*_dense(asked.statistic), strict=True)]
+    outputs, answers = asked.outputs, asked.answers
+    expected = []
+    for y in outputs:
+        tick()
+        expected.append(float(sum((p * distance(f, y) for p, f in zip(size, answers, strict=True)), ZERO)))
+    least = min(expected)
+    best = next(j for j, e in enumerate(expected) if e <= least + SLACK.tie * (1 + least))
+    row = [ONE if j == best else ZERO for j in range(len(outputs))]
+    return [row] * len(answers)
+
+
+def _dense(statistic: Sum | Histogram | Table) -> list[list[Ball]]:
+    return [[share.get(t, ZERO) for t in range(statistic.size)] for share in statistic.shares(0)]
+
+
+Noise = Callable[[int, bool], Ball]  # (distance to the answer, whether at an end of the range) -> probability
+
+
+def _no_noise(distance: int, _: object = None) -> Ball:
+    return ZERO if distance else ONE
+
+
+def _noise(name: str, given: dict[str, Any], asked: Query) -> Noise:
+    """Integer noise, its tails put on the end points of the range."""
+    if name == "gaussian":
+        scale = _ball(_exact_sigma(given, asked)) * arb(2).sqrt()
+        return _rounded(lambda x: (x / scale).erfc() / 2)
+    if name == "discrete_gaussian":
+        return _discrete(_exact_sigma(given, asked))
+    rate = _rate(given, asked)
+    if rate is None:
+        return _no_noise
+    if name == "laplace":
+        return _rounded(lambda x: (-rate * x).exp() / 2)
+    alpha = (-rate).exp()
+    inside = -(-rate).expm1() / (1 + alpha)
+
+    def geometric(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
+        return (-rate * d).exp() * (1 / (1 + alpha) if end else inside)
+
+    return geometric
+
+
+def _discrete(sigma: Fraction) -> Noise:
+    """P(noise = d) = P(noise = 0) exp( -d^2 / (2 sigma^2) )."""
+    ball = _ball(sigma)
+    tail = discrete.tails(ball, sigma)
+    centre = 1 - 2 * tail(1)
+
+    def mass(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
+        if end:
+            return tail(d) if d else 1 - tail(1)
+        return centre * (-arb(d) * d / (2 * ball * ball)).exp()
+
+    return mass
+
+
+@dataclass(frozen=True)
+class Added:
+    """Integer noise, symmetric around 0.
+
+    tail(k) is P(noise >= k) for k >= 1. divergence(d) is at least D(f + noise || f' + noise) for |f - f'| = d: that of
+    the real noise where it is rounded, as processing brings laws no farther apart.
+    """
+
+    tail: Callable[[int], Ball]
+    divergence: Callable[[int], Ball]
+    family: str
+    text: str
+    parameter: Ball | None  # the one that the family has; None where there is no noise at all
+    exact: "Exact"
+
+    def contraction(self, spread: int, counts: int) -> Ball:
+        """Return eta of a release of this number of counts with this noise; spread is n d^2.
+
+        d is the most by which one of n records moves a count; of several counts it moves two, by 1.
+        Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
+
+        Gaussian noise is the sum of n independent parts of variance sigma^2/n, so that the release is made of records
+        with noise of their own, then of adding up, rounding and clamping, none of which adds to a divergence. A channel
+        that treats records one by one contracts divergence from a product rho at most as its worst record does: with
+        outputs Z of the first record X and Z' of the others X'
+            D(p_ZZ' || rho) = D(p_Z || rho) + E D(p_Z'|Z || rho) <= eta D(p_X || rho) + eta E D(p_X'|Z || rho),
+        and the last mean is at most E D(p_X'|X || rho), D being convex. One record contracts by
+            1 - min_lam sum PQ / (lam P + (1-lam) Q) <= 1 - ( sum sqrt(PQ) )^2
+        for the worst two of its rows P, Q (4.3; then Cauchy and Schwarz), and for Gaussians that are d apart, d^2 added
+        up over the counts that move, that is 1 - exp( -n d^2 / (4 sigma^2) ).
+        Laplace noise of rate r is Gaussian of variance 2 E / r^2 with E exponential; who also knows E knows more, and
+        the mean of exp(-c/E), c = n d^2 r^2 / 8, is z K_1(z) with z = 2 sqrt(c). Of k counts with an E each, the two
+        that move have at least the least, an exponential of mean 1/k.
+        Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
+        """
+        # Discrete Gaussian noise is not a sum of independent parts of one kind.
+        if self.parameter is None or self.family == "discrete_gaussian":
+            return ONE
+        if self.family == "gaussian":
+            return 1 - (-spread * min(counts, 2) / (2 * self.parameter**2)).exp()  # the parameter is sigma sqrt(2)
+        z = 2 * (arb(spread) / 8 * (2 * counts if counts > 1 else 1)).sqrt() * self.parameter
+        left = z * z.bessel_k(1)
+        return 1 - (left * (1 / (self.parameter / 2).cosh()) ** counts if self.family == "geometric" else left)
+
+
+def falling(text: object, asked: Query) -> Falling | None:
+    """Return what a named mechanism's noise says of its rows, or None where they are in no order.
+
+    Log-concave noise of full support on a sum that is not a remainder, whose answers never fall along it, or the
+    exponential mechanism there. With x = rate / 2 rounded Laplace noise has sinh(x) alpha^d at distance d > 0 and
+    1 - exp(-x) = sinh(x) - (cosh(x) - 1) at 0; at an end exp(x)/2 alpha^d, and exp(x)/2 - (cosh(x) - 1) at 0.
+    """
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name not in (*ADDITIVE, "exponential"):
+        return None
+    if not isinstance(asked.statistic, Sum) or asked.statistic.modulus is not None or asked.width == 1:
+        return None
+    wide = widened(name, given, asked) if name in ADDITIVE else asked
+    # Classes with one answer share a row, and rows stand in the order in which they first appear.
+    places = tuple(dict.fromkeys(f - wide.low for f in asked.answers))
+    normal = name in ("gaussian", "discrete_gaussian")
+    rate = None if normal else _rate(given, asked)
+    if list(places) != sorted(places) or (rate is None and not normal):
+        return None
+    if rate is None or name == "exponential":
+        return Falling()
+    alpha = (-rate).exp()
+    if name == "geometric":
+        inner, outer = -(-rate).expm1() / (1 + alpha), 1 / (1 + alpha)
+        return Falling(wide.width, places, alpha, inner, outer, None, wide.low, rate)
+    x = rate / 2
+    return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1, wide.low, rate)
+
+
+Exact = tuple[str, Fraction | None]  # a family of noise, and its parameter; None where there is no noise at all
+
+
+def exact_noise(text: object, asked: Query) -> Exact:
+    """Return the family of a mechanism that adds noise and its one parameter, sigma or epsilon / sensitivity, exactly.
+
+    Guarantee: where two of them are equal, so are the laws of the noise.
+    """
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name in ("gaussian", "discrete_gaussian"):
+        return name, _exact_sigma(given, asked)
+    return name, exact_rate(given, asked)
+
+
+def same_answers(one: Query, other: Query) -> bool:
+    """Guarantee: if true, both queries have the same records and the same answer to every dataset."""
+    mine, theirs = one.statistic, other.statistic
+    if mine.n != theirs.n or mine.alphabet(0) != theirs.alphabet(0):
+        return False
+    if mine == theirs:
+        return one.answers == other.answers
+    if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().compared_datasets):
+        return False
+    f, g = one.answers, other.answers
+    return all(f[s] == g[t] for s, t in zip(mine.datasets(), theirs.datasets(), strict=True))
+
+
+def added(text: object, asked: Query) -> Added:
+    """Return the noise that a named mechanism adds to the answer.
+
+    Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2). Geometric with alpha = exp(-r):
+    D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
+    """
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name not in ADDITIVE or given.get("output", "integer") != "integer":
+        refuse(f"{spelled(name, given)} adds no integer noise to the answer")
+    words, exact = spelled(name, given), exact_noise(text, asked)
+    if name == "discrete_gaussian":
+        sigma = _exact_sigma(given, asked)
+        ball = _ball(sigma)
+        # D = E( (noise + d)^2 - noise^2 ) / (2 sigma^2), and the noise has mean 0.
+        return Added(discrete.tails(ball, sigma), lambda d: (d / ball) ** 2 / 2, name, words, ball, exact)
+    if name == "gaussian":
+        scale = _ball(_exact_sigma(given, asked)) * arb(2).sqrt()
+        return Added(
+            lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words, scale, exact
+        )
+    rate = _rate(given, asked)
+    if rate is None:
+        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words, None, exact)
+    if name == "laplace":
+
+        def divergence(d: int) -> Ball:
+            return rate * d + (-rate * d).expm1()
+
+        return Added(lambda k: (-rate * (k - arb(0.5))).exp() / 2, divergence, name, words, rate, exact)
+    alpha = (-rate).exp()
+    end = 1 / (1 + alpha)
+    series = 2 * alpha * end / (-rate).expm1()
+    return Added(
+        lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words, rate, exact
+    )
+
+
+def output(text: object) -> object:
+    """Return the kind of outputs that the call string of a mechanism asks for."""
+    return call(text, MECHANISMS, "the mechanism")[1].get("output", "integer")
+
+
+def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
+    """Return family, rate (Laplace) or sigma (Gaussian), and words of noise that is neither rounded nor clamped."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if given.get("output") != "real":
+        refuse(f"{spelled(name, given)} is not a mechanism with real outputs")
+    parameter = _ball(_exact_sigma(given, asked)) if name == "gaussian" else _rate(given, asked)
+    if parameter is None:
+        refuse(f"{spelled(name, given)} of {asked.text} adds no noise at all")
+    return name, parameter, spelled(name, given)
+
+
+def _rounded(tail: Callable[[Ball], Ball]) -> Noise:
+    """Real symmetric noise rounded to the nearest integer; tail(x) = P(noise > x) for x >= 0."""
+    half = arb(0.5)
+
+    def mass(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
+        if end:
+            return 1 - tail(half) if d == 0 else tail(d - half)
+        with precision(512):  # the difference of two nearby tails
+            result = 1 - 2 * tail(half) if d == 0 else tail(d - half) - tail(d + half)
+        return (+result).nonnegative_part()
+
+    return mass
+
+
+def _additive(asked: Query, noise: Noise) -> Rows:
+    """Noise on the answer; on histograms on every count by itself, clamped to 0..n."""
+    if not isinstance(asked.statistic, Histogram):
+        _fits(asked, asked.width, largest().shared_entries)
+        return _shifted([f - asked.low for f in asked.answers], asked.width, noise)
+    n, k = asked.statistic.n, asked.statistic.k
+    if k * math.log2(n + 1) > math.log2(largest().own_entries):
+        refuse(f"{n + 1}^{k} outputs are too many to rebuild")
+    _fits(asked, (n + 1) ** k, largest().own_entries)
+    cell = _shifted(list(range(n + 1)), n + 1, noise)
+    rows = []
+    for counts in asked.statistic.counts:
+        tick()
+        row = [ONE]
+        for c in counts:
+            row = [p * q for p in row for q in cell[c]]
+        rows.append(row)
+    return rows
+
+
+def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
+    """Row f: the noise around place f of 0..width-1, each probability computed once."""
+    if width == 1:
+        return [[ONE] for _ in places]
+    inner = [noise(d, False) for d in ticking(range(width))]  # noqa: FBT003 - (distance, end)
+    outer = [noise(d, True) for d in ticking(range(width))]  # noqa: FBT003
+    # inner[|y - f|] for y = 1..width-2 is a part of this list.
+    both = inner[:0:-1] + inner
+    rows = []
+    for f in places:
+        tick()
+        rows.append([outer[f], *both[width - f : 2 * width - 2 - f], outer[width - 1 - f]])
+    return rows
+
+
+def _randomized_response(of: Sum | Histogram | Table, epsilon: Ball) -> tuple[Table, Rows]:
+    """Every record kept with probability e^eps/(e^eps + k - 1), else another value, uniformly.
+
+    Permuting the records of data and output alike leaves the channel as it is: they are interchangeable.
+    """
+    n, k = of.n, of.alphabet(0)
+    if n > largest().responses or n * math.log2(k) > math.log2(largest().responses) + 1e-9:
+        refuse(f"randomized_response of {n} records of {k} values has too many outputs to rebuild")
+    kept = 1 / (1 + (k - 1) * (-epsilon).exp())
+    other = (-epsilon).exp() * kept
+    chance = [kept ** (n - d) * other**d for d in range(n + 1)]
+    rows = []
+    for x in product(range(k), repeat=n):
+        tick()
+        changes = [0]
+        for value in x:
+            step = [int(y != value) for y in range(k)]
+            changes = [d + s for d in changes for s in step]
+        rows.append([chance[d] for d in changes])
+    return Table((k,) * n, range(k**n), k**n, interchangeable=True), rows

@@ -1,0 +1,325 @@
+"""Local randomisers of any number of records: witnesses on a part of the release, and proofs that need no rows.
+
+Every record goes through the same channel W by itself, and all outputs are released. Records are independent under the
+reference; the secret is a record or a group, or a function of its values, their labels: it tells no more than they do,
+so that every bound on them holds, and what a prior on them leaks of it is computed from the labels.
+
+The witness gives masses pi(a,t) to the values a of the secret and t of the first few other records; or, where all
+records have one law and the secret is one of them, to a and the number t of those others that equal a. Inside (a,t) it
+is as the reference, and so are all further records: D(pi || rho) is that of the masses, and further outputs tell
+nothing. Where others are counted, their outputs matter only through how often each came, and given (a,t) that has the
+generating function  U_a^t V_a^(M-t),  U_a = sum_y W(y|a) x_y,  V_a the same of W under the law of a record that is not
+a. Proofs are in special/product.py.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from flint import arb, arb_poly
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
+from dalenius.verifier.kernel.cells import Knowledge, Shares
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.proofs import compare
+from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import attains, held, masses
+from dalenius.verifier.special import product as local
+from dalenius.verifier.special.bellman import bellman
+
+from . import named
+from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .secret import Attributes, Group, Secret
+
+Rows = list[list[Ball]]
+
+
+@dataclass(frozen=True)
+class Records:
+    """n records of k values; datasets are not told apart by any statistic, so they make no pairs with secret values."""
+
+    n: int
+    k: int
+
+    interchangeable = True
+    size = 1
+
+    def log_universe(self) -> Ball:
+        """Return log|X|, at the precision in force."""
+        return arb(self.k).log() * self.n
+
+    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+        return self.k
+
+
+@dataclass(frozen=True)
+class Local:
+    """The channel W of every record; and what is asked about the release."""
+
+    statistic: Records
+    rows: Rows
+    response: bool  # whether W = c I + (1-c) U
+    exact: tuple[str, Fraction]
+    text: str
+    records: tuple[int, ...] = (0,)
+    reference: Uniform | Product = UNIFORM
+    # Of every value of the records, where the secret is a function of them.
+    labels: tuple[int, ...] = ()
+
+    def law(self, record: int) -> list[Ball]:
+        """The law of a record."""
+        return self.reference.law(record, self.statistic.k)
+
+    def even(self, record: int) -> bool:
+        """Whether that law is uniform."""
+        return isinstance(self.reference, Uniform) or len(set(self.reference.given(record))) == 1
+
+    @cached_property
+    def secret(self) -> tuple[list[Ball], Rows]:
+        """rho(a) and W_0(.|a) of every value a of the secret."""
+        rho, rows = [ONE], [[ONE]]
+        for i in self.records:
+            rho = [p * q for p in rho for q in self.law(i)]
+            rows = [[p * q for p in row for q in own] for row in rows for own in self.rows]
+        return rho, rows
+
+    @cached_property
+    def different(self) -> list[int]:
+        """One record of every law among those that are not asked about."""
+        if isinstance(self.reference, Uniform) or self.reference.common:
+            return [0] if self.statistic.n > len(self.records) else []
+        asked = set(self.records)
+        return list({law: i for i, law in enumerate(self.reference.laws) if i not in asked}.values())
+
+    def difference(self, other: "Local") -> str | None:
+        """Return what tells two channels apart: the records, or the one parameter of W."""
+        same = self.statistic == other.statistic and self.exact == other.exact
+        return None if same else f"it is {other.text}"
+
+
+def rebuild(problem: dict[str, Any]) -> Local:
+    """Return the channel of a description by names."""
+    if set(problem) != {"query", "mechanism"}:
+        refuse("a witness on some records is for a mechanism given by its name")
+    asked = named.query(problem["query"], listed=False)
+    name, given = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
+    n, k = asked.statistic.n, asked.statistic.alphabet(0)
+    rows = local_rows(name, given, k)
+    exact = (name, Fraction(number(given["epsilon"], "epsilon")))
+    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {named.spelled(name, given)}"
+    return Local(Records(n, k), rows, name == "randomized_response", exact, text)
+
+
+def local_rows(name: str, given: dict[str, Any], k: int) -> Rows:
+    """W of a local randomiser, one row for each of k values."""
+    if name not in ("randomized_response", "unary_encoding"):
+        refuse(f"a witness on some records is for mechanisms that treat each by itself, not for {name}")
+    epsilon = number(given["epsilon"], "epsilon")
+    if epsilon <= 0:
+        refuse(f"epsilon is {epsilon}; it must be above 0")
+    outputs = k if name == "randomized_response" else 2**k if k < largest().local_entries else largest().local_entries
+    if k * outputs > (most := largest().local_entries):
+        refuse(f"the channel of one record has {k} rows of {outputs} outputs, too many to rebuild; at most {most}")
+    if name == "randomized_response":
+        kept = 1 / (1 + (k - 1) * (-arb(epsilon)).exp())
+        other = (-arb(epsilon)).exp() * kept
+        return [[kept if y == a else other for y in range(k)] for a in range(k)]
+    kept = 1 / (1 + (-arb(epsilon) / 2).exp())
+    other = (-arb(epsilon) / 2).exp() * kept
+    # Bit v is kept where it says whether the record is v.
+    powers = [kept ** (k - d) * other**d for d in range(k + 1)]
+    bits = list(product((0, 1), repeat=k))
+    return [[powers[sum(bit != (v == a) for v, bit in enumerate(y))] for y in bits] for a in range(k)]
+
+
+def ask(channel: Local, secret: Secret, reference: Reference) -> Local:
+    """Return the channel with the question about it."""
+    group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
+    if not isinstance(group, Group) or channel.statistic.k ** len(group.records) > largest().local_values:
+        refuse(f"a witness on some records is for records of at most {largest().local_values} values together")
+    if isinstance(reference, Weights):
+        refuse("a witness on some records is for independent records, not for weights of datasets")
+    return replace(channel, records=group.records, reference=reference, labels=labels)
+
+
+def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: float) -> None:
+    """Check the lower bound.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
+    """
+    witness = mapping(value, "the witness")
+    about = mapping(field(witness, "part", "the witness"), "the part of the witness")
+    left = channel.statistic.n - len(channel.records)
+    others = whole(field(about, "others", "the part of the witness"), "others of the witness", 0, left)
+    counted = field(about, "counted", "the part of the witness")
+    if type(counted) is not bool:
+        refuse("'counted' of the part of the witness must be true or false")
+    if counted and (len(channel.records) > 1 or not channel.reference.common):
+        refuse("a witness that counts others is about one record, and all records have one law")
+    outputs, values = len(channel.rows[0]), len(channel.secret[0])
+    size = (others + 1) ** (outputs - 1) if counted else max(outputs, channel.statistic.k) ** min(others, 64)
+    if values * len(channel.secret[1][0]) * size > (most := largest().local_joint):
+        refuse(
+            f"the witness looks at {others} others, too many to check; at most {most} pairs of a value and an output"
+        )
+    first = [i for i in range(min(channel.statistic.n, others + len(channel.records))) if i not in channel.records]
+    reference = _counted_reference(channel, others) if counted else _listed_reference(channel, first[:others])
+    given = masses(field(witness, "masses", "the witness"), len(reference[0]), reference, "the witness")
+    prior = held(given, reference, knowledge, "the witness")
+    told = [
+        _counted_outputs(channel, a, law, others) if counted else _listed_outputs(channel, law, others)
+        for a, law in enumerate(prior)
+    ]
+    leaked = _information(channel, [sum(law.values(), ZERO) for law in prior], told)
+    attains(leaked, lower)
+
+
+def _listed_reference(channel: Local, others: Sequence[int]) -> list[Shares]:
+    """rho(a,t), t the values of these others in lexicographic order."""
+    inside = [ONE]
+    for i in others:
+        inside = [p * q for p in inside for q in channel.law(i)]
+    return [{t: p * q for t, q in enumerate(inside)} for p in channel.secret[0]]
+
+
+def _counted_reference(channel: Local, others: int) -> list[Shares]:
+    """rho(a,t), t the number of others that equal a: a binomial law."""
+    law, result = channel.law(channel.records[0]), []
+    for a, p in enumerate(law):
+        tick()
+        missed = sum((*law[:a], *law[a + 1 :]), ZERO)
+        result.append(
+            {t: p * arb(math.comb(others, t)) * p**t * missed ** (others - t) for t in ticking(range(others + 1))}
+        )
+    return result
+
+
+def _listed_outputs(channel: Local, law: Shares, others: int) -> list[Ball]:
+    """sum_t pi(a,t) prod_i W(y_i|t_i) of every list of outputs, one record after the other."""
+    k = channel.statistic.k
+    table = [law.get(t, ZERO) for t in range(k**others)]
+    for _ in range(others):
+        tick()
+        # The first record becomes an output, which stands last.
+        size = len(table) // k
+        table = [
+            sum((table[v * size + rest] * channel.rows[v][y] for v in range(k)), ZERO)
+            for rest in range(size)
+            for y in range(len(channel.rows[0]))
+        ]
+    return table
+
+
+def _counted_outputs(channel: Local, a: int, law: Shares, others: int) -> list[Ball]:
+    """sum_t pi(a,t) U^t V^(M-t), its coefficients; x_y is a power x^((M+1)^y) of one variable, and 1 for the last y."""
+    rho, outputs = channel.law(channel.records[0]), len(channel.rows[0])
+    missed = sum((*rho[:a], *rho[a + 1 :]), ZERO)
+    mixed = [
+        sum((p * row[y] for b, (p, row) in enumerate(zip(rho, channel.rows, strict=True)) if b != a), ZERO) / missed
+        for y in range(outputs)
+    ]
+    own, other = (_form(row, others) for row in (channel.rows[a], mixed))
+    # Horner: R_j = R_(j-1) V + pi(a,j) U^j.
+    total, power = arb_poly([law.get(0, ZERO)]), arb_poly([1])
+    for t in range(1, others + 1):
+        tick()
+        power *= own
+        total = total * other + law.get(t, ZERO) * power
+    places = (c for c in product(range(others + 1), repeat=outputs - 1) if sum(c) <= others)
+    return [total[sum(x * (others + 1) ** y for y, x in enumerate(c))].nonnegative_part() for c in ticking(places)]
+
+
+def _form(row: Sequence[Ball], others: int) -> Ball:
+    """sum_y row(y) x_y as a polynomial of one variable."""
+    coefficients = [ZERO] * ((others + 1) ** (len(row) - 2) + 1)
+    coefficients[0] = row[-1]
+    for y, q in enumerate(row[:-1]):
+        coefficients[(others + 1) ** y] += q
+    return arb_poly(coefficients)
+
+
+def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> Ball:
+    """I(A;Y) where P(a, y_0, y') = W_0(y_0|a) told(a, y'); of their labels where values have some."""
+    alike: dict[int, list[int]] = {}
+    for a, label in enumerate(channel.labels or range(len(masses))):
+        alike.setdefault(label, []).append(a)
+    total = -sum((xlogx(sum((masses[a] for a in values), ZERO)) for values in alike.values()), ZERO)
+    for y in range(len(channel.secret[1][0])):
+        tick()
+        own = [row[y] for row in channel.secret[1]]
+        for column in ticking(zip(*told, strict=True)):
+            each = [p * q for p, q in zip(own, column, strict=True)]
+            joint = [sum((each[a] for a in values), ZERO) for values in alike.values()]
+            total += sum(map(xlogx, joint), ZERO) - xlogx(sum(joint, ZERO))
+    return total
+
+
+def check_proof(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
+    rho, rows = channel.secret
+    if kind == "trivial":
+        labels = channel.labels or range(len(rho))
+        bound = arb(len({a for a, p in zip(labels, rho, strict=True) if not p.is_zero()})).log()
+    elif kind == "reference":
+        if not knowledge.none:
+            refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
+        bound = _information(channel, rho, [[p] for p in rho])
+    elif kind == "product":
+        bound = _product(channel, knowledge.most, proof, where)
+    elif kind == "looks":
+        if len(channel.records) > 1 or not channel.response or len(rows) != 2:  # noqa: PLR2004 - bits
+            refuse(f"{where}: the capacity of looks is for one record, a bit through a symmetric channel")
+        if channel.statistic.n > (most := largest().looks):
+            refuse(f"{where}: {channel.statistic.n} looks are too many to add up; at most {most}")
+        bound = local.looks(channel.statistic.n, rows[0][1])
+    elif kind == "bellman":
+        bound = _bellman(channel, knowledge.most, proof, where)
+    else:
+        refuse(f"{where}: its kind is none of trivial, reference, product, looks, bellman, which need no rows")
+    compare(bound, upper, where)
+    return upper
+
+
+def _bellman(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """The bound of special/bellman.py, of one bit among others."""
+    rho, rows = channel.secret
+    if len(channel.records) > 1 or len(rows) != 2 or len(rows[0]) != 2:  # noqa: PLR2004 - bits
+        refuse(f"{where}: it is for one record, a bit, among bits with two outputs each")
+    stages = sequence(field(proof, "lines", where), f"the lines of {where}", channel.statistic.n)
+    others = [i for i in range(len(stages)) if i not in channel.records]
+    return bellman(rows, rho, [channel.law(i) for i in others], knowledge, proof, where)
+
+
+def _product(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """The bound of special/product.py, once its coefficients are shown to hold."""
+    rho, rows = channel.secret
+    eta = arb(number(field(proof, "eta", where), f"eta of {where}", 0.0))
+    sigma = arb(number(field(proof, "sigma", where), f"sigma of {where}", 0.0, 1.0))
+    lam = arb(number(field(proof, "lambda", where), f"lambda of {where}", 0.0))
+    given = numbers(field(proof, "law", where), len(rho), f"the law of {where}", low=0.0)
+    if not all(x > 0 for x in given):
+        refuse(f"{where}: every entry of its law must be above 0")
+    total = sum(map(arb, given), ZERO)
+    law = [arb(x) / total for x in given]
+    for i in channel.different:
+        if not local.contracts(channel.rows, channel.law(i), eta, even=channel.even(i), response=channel.response):
+            refuse(f"{where}: the channel of record {i} is not shown to contract divergence by eta = {float(eta)!r}")
+    even = len(set(given)) == 1
+    if sigma > 0 and len(channel.records) > 1:
+        refuse(f"{where}: sigma must be 0 for a group of records")
+    if not local.expands(rows, law, sigma, even=even, response=channel.response):
+        refuse(f"{where}: the channel of the secret is not shown to keep sigma = {float(sigma)!r} of a divergence")
+    # Any larger lambda serves; a rounded one may be a little less than it has to be.
+    lam = lam.max((1 - sigma) * (eta if channel.different else ZERO))
+    if not sigma + lam > 0:
+        refuse(f"{where}: sigma + lambda must be above 0")
+    return local.product_bound(rows, rho, law, knowledge=knowledge, sigma=sigma, lam=lam)

@@ -1,0 +1,216 @@
+"""The reference prior rho(x): what is public already, and where an adversary's knowledge is counted from.
+
+Uniform unless a certificate says otherwise. Laws are divided by their exact sums, in balls.
+"""
+
+import hashlib
+import json
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from flint import arb
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.kernel.limits import SLACK, largest
+from dalenius.verifier.kernel.reading import mapping, numbers, refuse, sequence, show
+
+Law: TypeAlias = tuple[float, ...]  # as given, not yet divided by its sum
+
+
+class Data(Protocol):
+    """How many records there are, and of how many values."""
+
+    @property
+    def n(self) -> int:
+        """How many records."""
+
+    @property
+    def interchangeable(self) -> bool:
+        """Whether any permutation of the records leaves the statistic as it is."""
+
+    def alphabet(self, record: int) -> int:
+        """Return how many values a record has."""
+
+    def log_universe(self) -> Ball:
+        """Return log|X|."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """All datasets have the same probability."""
+
+    text = "the uniform prior"
+    common = True
+    zeros = False
+
+    def law(self, record: int, k: int) -> list[Ball]:  # noqa: ARG002 - all alike
+        """The law of a record of k values."""
+        return [ONE / k] * k
+
+    def values(self, record: int, k: int) -> range:  # noqa: ARG002 - all alike
+        """The values of a record of k values that have mass."""
+        return range(k)
+
+    def alike(self, record: int) -> object:  # noqa: ARG002 - all alike
+        """What records that may change places without a change of rho have in common."""
+        return None
+
+    def farthest(self, data: Data) -> Ball:
+        """Return log(1/rho_min), rho_min the least positive rho(x).
+
+        Guarantee: D(p || rho) <= result for every prior p without mass where rho has none.
+        """
+        return data.log_universe()
+
+
+@dataclass(frozen=True)
+class Product:
+    """Independent records. One law: that of every record; else laws[i] is that of record i."""
+
+    laws: tuple[Law, ...]
+    # Numbers that are written out for a reader; of more, a digest.
+    shown: ClassVar[int] = 16
+
+    @property
+    def common(self) -> bool:
+        """Whether all records have the same law, so that any permutation of them leaves rho alone."""
+        return len(self.laws) == 1
+
+    @property
+    def zeros(self) -> bool:
+        """Whether some value of a record has no mass."""
+        return not all(map(all, self.laws))
+
+    @property
+    def text(self) -> str:
+        if sum(map(len, self.laws)) > self.shown:
+            words = f"{'one law' if self.common else 'laws'} (sha256 {digest(self.laws)})"
+        else:
+            words = f"law {list(self.laws[0])}" if self.common else f"laws {[list(law) for law in self.laws]}"
+        return f"independent records with {words}{' each' if self.common else ''}"
+
+    def given(self, record: int) -> Law:
+        """The law of a record as it was given."""
+        return self.laws[0 if self.common else record]
+
+    def tally(self, records: int, without: Sequence[int]) -> dict[Law, int]:
+        """How many records have which law, some records left out."""
+        if self.common:
+            return {self.laws[0]: records - len(without)}
+        left_out = set(without)
+        return Counter(law for i, law in enumerate(self.laws) if i not in left_out)
+
+    def law(self, record: int, k: int) -> list[Ball]:  # noqa: ARG002 - the law says it
+        return normalised(self.given(record))
+
+    def values(self, record: int, k: int) -> list[int]:  # noqa: ARG002 - the law says it
+        return [v for v, p in enumerate(self.given(record)) if p > 0]
+
+    def alike(self, record: int) -> object:
+        return None if self.common else self.laws[record]
+
+    def farthest(self, data: Data) -> Ball:
+        """rho_min is the product of every record's least positive probability."""
+        times = self.tally(data.n, ())
+        return -sum((least(law).log() * many for law, many in times.items()), ZERO)
+
+    def probabilities(self, data: Data) -> Iterator[Ball]:
+        """rho(x) of the datasets, in lexicographic order with the last record fastest."""
+        enumerable(data)
+        result = [ONE]
+        for i in range(data.n):
+            law = self.law(i, 0)
+            result = [p * q for p in result for q in law]
+        return iter(result)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One probability for every dataset, in lexicographic order with the last record fastest."""
+
+    weights: Law
+
+    common = False
+
+    @property
+    def text(self) -> str:
+        return f"weights of the datasets (sha256 {digest(array('d', self.weights))})"
+
+    def alike(self, record: int) -> object:
+        """Nothing is known of other records."""
+        return record
+
+    def farthest(self, data: Data) -> Ball:  # noqa: ARG002 - the weights say it
+        return -least(self.weights).log()
+
+    def probabilities(self, data: Data) -> Iterator[Ball]:  # noqa: ARG002 - the weights say it
+        total = sum(map(arb, self.weights), ZERO)
+        return (arb(w) / total if w else ZERO for w in self.weights)
+
+
+Reference: TypeAlias = Uniform | Product | Weights
+UNIFORM = Uniform()
+
+
+def read(value: object, data: Data) -> Reference:
+    """Return the reference of a certificate."""
+    given = mapping(value, "the reference")
+    if set(given) == {"marginal"}:
+        k = data.alphabet(0)
+        if not data.interchangeable and any(data.alphabet(i) != k for i in range(data.n)):
+            refuse("one marginal for all records needs records of the same number of values")
+        return Product((_law(given["marginal"], k, "the marginal of the reference"),))
+    if set(given) == {"marginals"}:
+        listed = sequence(given["marginals"], "marginals of the reference", data.n)
+        laws = tuple(_law(law, data.alphabet(i), f"marginal {i} of the reference") for i, law in enumerate(listed))
+        return Product(laws if len(set(laws)) > 1 else laws[:1])
+    if set(given) != {"weights"}:
+        fields = show(", ".join(sorted(map(str, given))))
+        refuse(f"the reference has the fields {fields}; it needs one of marginal, marginals, weights")
+    return Weights(_law(given["weights"], universe(data), "weights of the reference"))
+
+
+def universe(data: Data) -> int:
+    """|X|; refused when there are too many datasets to list."""
+    many = 1
+    for i in range(min(data.n, largest().dataset_records)):
+        many *= data.alphabet(i)
+        if many > largest().datasets:
+            break
+    if many > largest().datasets or data.n > largest().dataset_records:
+        refuse(f"there are more than {largest().datasets} datasets, too many to list one by one")
+    return many
+
+
+def enumerable(data: Data) -> None:
+    """Refuse when there are too many datasets to work something out for each."""
+    if (many := universe(data)) > largest().enumerated:
+        refuse(f"{many} datasets are too many to go through; at most {largest().enumerated}")
+
+
+def normalised(law: Law) -> list[Ball]:
+    """The law divided by its exact sum; exact where that is one."""
+    total = sum(map(arb, law), ZERO)
+    return [arb(p) if total == ONE else arb(p) / total for p in law]
+
+
+def least(law: Law) -> Ball:
+    """The least positive probability of a law."""
+    return arb(min(p for p in law if p > 0)) / sum(map(arb, law), ZERO)
+
+
+def digest(value: object) -> str:
+    """Return the fingerprint of plain data, or of an array of numbers."""
+    content = value.tobytes() if isinstance(value, array) else json.dumps(value).encode()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _law(value: Any, size: int, where: str) -> Law:  # noqa: ANN401 - JSON
+    law = tuple(numbers(value, size, where, low=0.0))
+    total = sum(map(arb, law), ZERO)
+    if not abs(total - 1) <= SLACK.law_sum:
+        refuse(f"{where} sum to {float(total):.12g}, not to 1")
+    return law

@@ -1,0 +1,776 @@
+"""Noise on a sum of very many records: witnesses on coarse classes, and proofs that need no rows.
+
+The channel is Y = f(x) + noise, clamped to the range of f, with f never falling along the classes t and P(noise >= k)
+known for k >= 1. Clamping moves nothing across a cut c inside the range, so P(Y < c | t) = P(noise <= c - 1 - f(t)).
+
+The secret is a group of records, and all records are independent with one law, uniform or public. The witness gives
+masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is as the reference inside
+them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the blocks, and with G the group of outputs
+between two cuts I(A;Y) >= I(A;G), which is what is computed. Where the secret is a function of the group's values, its
+labels, masses are those of a label and a block, and rho(a,t) adds up over the values that have the label a. Classes so
+far from a cut that the noise hardly reaches it, and classes with hardly any mass, are not added up but enclosed.
+
+Of a count of very many records all but a small part of the classes has hardly any mass. So it is first tried to do
+with those near the mean (`Large.quick`): rho(t|a) of all others together is at most `left`, which is added as a ball
+wherever they would count. Where the answer is the sum itself, and geometric or Laplace noise is on it, running sums
+serve in place of classes (`running_sums.py`). Only where that does not suffice all classes are gone through.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as default
+from functools import cached_property
+from itertools import accumulate, pairwise, repeat
+from operator import add, mul
+from typing import Any
+
+from flint import arb, arb_poly
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
+from dalenius.verifier.kernel.cells import Knowledge, Shares
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.closing import largest as largest_of
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.proofs import compare, twice
+from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import attains, held, masses
+from dalenius.verifier.special import power
+from dalenius.verifier.steps import points
+
+from . import named
+from .counting import Near, Sum, dense
+from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .running_sums import Runs, window_sums
+from .secret import Group, Secret
+
+# Tails of the noise and of the prior that are enclosed.
+HIDDEN = arb(2) ** -64
+# Proofs that can do with classes near the mean.
+QUICK = ("sibson", "monotone")
+# A class this rare counts as the sum of its terms: no mean of any order could matter.
+RARE = arb(2) ** -100
+
+
+@dataclass(frozen=True)
+class Large:
+    """The channel of a noisy sum, one answer per class, in the range low..low+width-1; and what is asked about it."""
+
+    statistic: Sum
+    answers: Sequence[int]
+    low: int
+    width: int
+    noise: named.Added
+    text: str
+    records: tuple[int, ...] = (0,)
+    reference: Uniform | Product = UNIFORM
+    lost: Ball = default(default_factory=lambda: ZERO)
+    # Of every value of the records, where the secret is a function of them.
+    labels: tuple[int, ...] = ()
+    # The law of the sum of the others near its mean, where no more of it is looked at; whether running sums will do.
+    near: Near | None = None
+    running: bool = False
+
+    @cached_property
+    def values(self) -> list[tuple[int, Ball]]:
+        """For every secret value a, what it contributes to the sum and rho(a)."""
+        return self.statistic.group(self.records, self.reference)
+
+    @cached_property
+    def laws(self) -> dict[int, list[Ball]]:
+        """What `_law` has found."""
+        return {}
+
+    @cached_property
+    def others(self) -> dict[int, Ball]:
+        """The law of the sum of the records that are not asked about; near its mean, the rest is `left`."""
+        if self.near is not None:
+            return dict(zip(self.near.values, self.near.masses, strict=True))
+        return self.statistic.law(self.reference, self.records)
+
+    @property
+    def left(self) -> Ball:
+        """Guarantee: given any value of the secret, what `_law` does not list has at most this chance."""
+        return ZERO if self.near is None else self.near.left
+
+    @cached_property
+    def seen(self) -> range:
+        """The classes that are looked at; where only some are, a class is the sum itself."""
+        if self.near is None:
+            return range(len(self.answers))
+        return range(self.near.values[0], self.near.values[-1] + max(c for c, _ in self.values) + 1)
+
+    @cached_property
+    def whole(self) -> range:
+        """The classes of which all is seen, whatever the secret is: at both ends of `seen` that depends on it."""
+        if self.near is None:
+            return self.seen
+        added = [c for c, _ in self.values]
+        return range(self.near.values[0] + max(added), self.near.values[-1] + min(added) + 1)
+
+    @cached_property
+    def seen_answers(self) -> Sequence[int]:
+        """Their answers."""
+        return self.answers[self.seen.start : self.seen.stop]
+
+    @cached_property
+    def quick(self) -> "Large | None":
+        """The same with classes near the mean only, or with running sums; None where neither is a help."""
+        near = self.statistic.near(self.reference, self.records)
+        narrow = self if near is None else replace(self, near=near)
+        running = self.steady and narrow.plain
+        return None if near is None and not running else replace(narrow, running=running)
+
+    @property
+    def plain(self) -> bool:
+        """Whether answers are the sums themselves, and those of the others follow each other without a gap."""
+        values = self.statistic.values if self.near is None else self.seen
+        return list(self.seen_answers) == list(range(values[0], values[-1] + 1)) and dense(self.others)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Running sums."""
+        assert self.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
+        first = min(self.others)
+        law = [self.others[k] for k in range(first, first + len(self.others))]
+        return Runs(first, law, self.noise.parameter, self.noise.tail(1))
+
+    def difference(self, other: "Large") -> str | None:
+        """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
+        same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
+        same = same and self.lost.is_zero() == other.lost.is_zero()
+        same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
+        return None if same else f"it is {other.text}"
+
+    @property
+    def steady(self) -> bool:
+        """Whether the tail of the noise falls by one factor a step."""
+        return self.noise.family in ("geometric", "laplace") and self.noise.parameter is not None
+
+    def contraction(self) -> Ball:
+        """The contraction of the noise where the answer is the sum itself, else 1."""
+        if list(self.answers) != list(self.statistic.values):
+            return ONE
+        spread = max(self.statistic.contributions) - min(self.statistic.contributions)
+        return self.noise.contraction(self.statistic.n * spread**2, 1)
+
+    def reach(self) -> int:
+        """The least k >= 1 with P(noise > k) hidden, or the width if none is less."""
+        low, high = 0, self.width
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.noise.tail(middle + 1) <= HIDDEN else (middle, high)
+        return high
+
+
+def rebuild(problem: dict[str, Any]) -> Large:
+    """Return the channel of a description by names."""
+    if set(problem) != {"query", "mechanism"}:
+        refuse("a witness on blocks of classes is for a mechanism given by its name")
+    asked = named.query(problem["query"])
+    noise = named.added(problem["mechanism"], asked)
+    statistic = asked.statistic
+    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > largest().classes:
+        refuse(f"a witness on blocks of classes is for sums of at most {largest().classes} records, not {asked.text}")
+    if statistic.alphabet(0) > (most := largest().sum_values):
+        refuse(f"a witness on blocks of classes is for records of at most {most} values, not {asked.text}")
+    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
+    wide = named.wide(problem["mechanism"], asked)
+    text, lost = f"{people}; {asked.text}; {noise.text}", named.lost(problem, asked)
+    return Large(statistic, asked.answers, wide.low, wide.width, noise, text, lost=lost)
+
+
+def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
+    """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
+    if not isinstance(secret, Group) or secret.size(channel.statistic) > largest().sum_values:
+        refuse(f"a witness on blocks of classes is for records of at most {largest().sum_values} values together")
+    if isinstance(reference, Weights) or not reference.common:
+        refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
+    return replace(channel, records=secret.records, reference=reference)
+
+
+def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> None:
+    """Check the lower bound.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
+    """
+    witness = mapping(value, "the witness")
+    blocks = field(witness, "blocks", "the witness")
+    starts = _ascending(blocks, "blocks of the witness", 0, len(channel.answers) - 1)
+    last = channel.low + channel.width - 1
+    cuts = _ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
+    if not starts or starts[0] != 0:
+        refuse("the blocks of the witness do not begin with class 0")
+    values = len(channel.values)
+    if len(cuts) > largest().sum_cuts or values * (len(cuts) + 1) > largest().sum_joint:
+        refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
+    if values * len(starts) > largest().sum_blocks:
+        refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
+    given = field(witness, "masses", "the witness")
+
+    def check(channel: Large) -> None:
+        density = _density(channel, given, knowledge, starts)
+        twice(lambda: attains(_information(channel, density, starts, cuts), lower))
+
+    _quick_first(channel, check)
+
+
+def _density(channel: Large, given: object, knowledge: Knowledge, starts: list[int]) -> list[Shares]:
+    """The prior of a witness over the reference on every block, for every value of the records."""
+    reference = _reference(channel, starts)
+    prior = held(masses(given, len(starts), reference, "the witness"), reference, knowledge, "the witness")
+    if prior is reference:
+        # It has mass also where that is not known to be above 0.
+        return [dict.fromkeys(range(len(starts)), ONE) for _ in channel.values]
+    density = [{b: p / rho[b] for b, p in law.items()} for law, rho in zip(prior, reference, strict=True)]
+    return [density[a] for a in channel.labels] or density
+
+
+def _quick_first(channel: Large, check: Callable[[Large], None]) -> None:
+    """Take the quick way, and where that shows nothing look at all classes.
+
+    Balls hold the true numbers in either case, so that either will do.
+    """
+    quick = channel.quick
+    if quick is not None:
+        try:
+            return check(quick)
+        except Refused:
+            tick()
+    return check(channel)
+
+
+def told(channel: Large) -> Ball:
+    """Enclose I(A;Y) of the reference itself, every output by itself."""
+    if len(channel.values) * channel.width > (most := largest().sum_joint):
+        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    cuts = list(range(channel.low + 1, channel.low + channel.width))
+    found = _information(channel, [{0: ONE} for _ in channel.values], [0], cuts)
+    return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
+
+
+def rows(channel: Large) -> list[list[Ball]]:
+    """Enclose P(Y = y | A = a) for every value a of the secret, all else as the reference."""
+    if len(channel.values) * channel.width > (most := largest().sum_joint):
+        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    cuts = list(range(channel.low + 1, channel.low + channel.width))
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+    found = []
+    for c, _ in channel.values:
+        tick()
+        weights = _law(channel, c)
+        below = chances.below(weights)
+        found.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, sum(weights, ZERO)])])
+    return found
+
+
+def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+
+    def check(channel: Large) -> None:
+        if field(proof, "kind", where) != "power":
+            _ = channel.values, channel.others  # with all bits
+        twice(lambda: _compare(channel, knowledge, proof, upper, where))
+
+    if proof.get("kind") in QUICK:
+        _quick_first(channel, check)
+    else:
+        check(channel)
+    return upper
+
+
+def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
+    """Refuse a claim that its proof does not show."""
+    kind = field(proof, "kind", where)
+    if kind == "trivial":
+        possible = sum(not p.is_zero() for _, p in channel.values)
+        bound = arb(min(possible, channel.width, len(channel.answers))).log()
+    elif kind == "maximal":
+        total = sum((largest_of(x for _, x in given) for given in _given(channel)), ZERO)
+        bound = close([total.log()], ONE, knowledge.most, eta=ONE)
+    elif kind == "sibson":
+        bound = _sibson(channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
+    elif kind == "blend":
+        bound = _blend(channel, knowledge.most, proof, where)
+    elif kind == "centre":
+        bound = _centre(channel, knowledge.most, proof, where)
+    elif kind == "law":
+        bound = _output_law(channel, knowledge.most, proof, where)
+    elif kind == "reference":
+        bound = _at_reference(channel, knowledge, where)
+    elif kind == "monotone":
+        bound = points.bound(_noisy(channel, knowledge, where), knowledge.most, proof, where)
+    elif kind == "power":
+        bound = _power(channel, knowledge.most, proof, where)
+    else:
+        known = "trivial, reference, maximal, sibson, blend, centre, law, monotone, power"
+        refuse(f"{where}: its kind is none of {known}, which need no rows")
+    # What outputs that were put together may tell beside their sum: see named.lost.
+    compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+
+
+def _at_reference(channel: Large, knowledge: Knowledge, where: str) -> Ball:
+    """I(A;Y) of the reference, the only prior of an adversary without knowledge."""
+    if not knowledge.none:
+        refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
+    return told(channel)
+
+
+def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
+    listed = [whole(x, what, low, high) for x in sequence(value, what)]
+    if any(x >= y for x, y in pairwise(listed)):
+        refuse(f"the {what} do not ascend")
+    return listed
+
+
+def _reference(channel: Large, starts: list[int]) -> list[Shares]:
+    """rho(a, block), a being a label where there are labels; blocks that are not known to have mass left out."""
+    rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in _inside(channel, starts)]
+    sums = {c: list(map(add, _block_masses(channel, c, starts), rest)) for c in {c for c, _ in channel.values}}
+    shares = _labelled(channel, [{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values])
+    return [{b: x for b, x in share.items() if x > 0} for share in shares]
+
+
+def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
+    """rho(block | a), of the classes that are seen."""
+    if channel.running:
+        return channel.runs.masses(c, _borders(channel, starts))
+    return [sum(part, ZERO) for part in _parts(channel, _law(channel, c), starts)]
+
+
+def _borders(channel: Large, starts: list[int]) -> list[int]:
+    """The answers with which blocks begin, where answers are sums, and the one after the last."""
+    return [channel.answers[0] + i for i in (*starts, len(channel.answers))]
+
+
+def _labelled(channel: Large, shares: list[Shares]) -> list[Shares]:
+    """Add up what values of the records have, for each label of theirs; as it is where there are none."""
+    if not channel.labels:
+        return shares
+    result: list[Shares] = [{} for _ in range(max(channel.labels) + 1)]
+    for a, share in zip(channel.labels, shares, strict=True):
+        for b, x in share.items():
+            result[a][b] = result[a].get(b, ZERO) + x
+    return result
+
+
+def _law(channel: Large, c: int) -> list[Ball]:
+    """rho(t|a) of every class t that is seen, a contributing c: P(sum of the others = value - c); ZERO without mass."""
+    if c not in channel.laws:
+        tick()
+        values = channel.statistic.values if channel.near is None else channel.seen
+        places = map((-c).__add__, values)
+        channel.laws[c] = list(map(channel.others.get, places, repeat(ZERO)))
+    return channel.laws[c]
+
+
+def _parts(channel: Large, law: list[Any], starts: list[int]) -> Iterator[list[Any]]:
+    """The classes of each block, of those that are seen."""
+    first = channel.seen.start
+    ends = [max(0, i - first) for i in (*starts, len(channel.answers))]
+    return (law[i:j] for i, j in pairwise(ends))
+
+
+def _inside(channel: Large, starts: list[int]) -> list[bool]:
+    """Whether all of each block is seen."""
+    whole, ends = channel.whole, pairwise([*starts, len(channel.answers)])
+    return [whole.start <= i and j <= whole.stop for i, j in ends]
+
+
+def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
+    """For every class, a and rho(t|a) of the secret values a with mass that it can hold; never none of them."""
+    others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
+    for value in ticking(channel.statistic.values):
+        listed = [(a, others[value - c]) for a, c in enumerate(sums) if value - c in others]
+        if not listed:
+            refuse("the reference leaves a class without mass")
+        yield listed
+
+
+def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
+    """The same with rho(a) in place of a."""
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    return ([(masses[a], x) for a, x in listed] for listed in _given_by_value(channel))
+
+
+def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see kernel/closed_forms.py).
+
+    Where rho(t|a) is tiny for all a, the sum stands for the mean of the order, which it bounds. So it does for what is
+    not seen: (x + y)^(1/alpha) is at most the sum of the two powers, y being the part of classes that are not seen.
+    """
+    if order <= 1:
+        refuse("the order must be above 1")
+    alpha, others = arb(order), channel.others
+    values = [(c, p) for c, p in channel.values if not p.is_zero()]
+    rare = {k for k, x in others.items() if x < RARE}
+    # What no value gives often: its x together are at least their mean.
+    total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(values)
+    powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
+    for powered in _powered(channel, powers, values):
+        total += (powered.log() / alpha).exp()
+    s = alpha / (alpha - 1)
+    return close([s * total.log()], s, knowledge, eta=ONE)
+
+
+def _powered(channel: Large, powers: dict[int, Ball], values: list[tuple[int, Ball]]) -> Iterator[Ball]:
+    """sum_a rho(a) rho(t|a)^alpha of every class t where that is not 0; powers: of the others' sum."""
+    added = [c for c, _ in values]
+    if isinstance(channel.reference, Uniform) and added == list(range(added[0], added[-1] + 1)) and dense(powers):
+        # One law for all values: runs of the powers.
+        yield from (x * values[0][1] for x in window_sums([powers[k] for k in sorted(powers)], len(added)))
+        return
+    for value in ticking(sorted({k + c for k in powers for c in added})):
+        yield sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
+
+
+def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    I(A;Y) <= theta I(A;Y) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(.|a), and w_a q for its
+    outputs,
+        I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
+    For an order nu > 1 and any law u of outputs (Gibbs)
+        D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
+    a divergence of Renyi [erven14], which is no larger than that of the classes,
+        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
+    Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
+    contraction eta of the noise; 1 will always do. So kernel/closing.py closes with theta' = 1 - theta, h = theta G_a,
+    and s = eta' = theta nu eta.
+    """
+    nu, theta = order_and_share(proof, where)
+    power = 1 / (nu - 1)
+    sums: dict[int, Ball] = {}
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    for listed in _given_by_value(channel):
+        rho = sum((masses[a] * x for a, x in listed), ZERO)
+        for a, x in listed:
+            sums[a] = sums.get(a, ZERO) + x * ((x / rho).log() * power).exp()
+    told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
+    return blended(told, knowledge, nu, theta, channel.contraction())
+
+
+def order_and_share(proof: dict[str, Any], where: str) -> tuple[Ball, Ball]:
+    """Return nu and theta of a blend."""
+    nu = arb(number(field(proof, "order", where), f"the order of {where}"))
+    theta = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
+    if not nu > 1:
+        refuse(f"{where}: the order must be above 1")
+    return nu, theta
+
+
+def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta: Ball, contraction: Ball) -> Ball:
+    """The bound from rho(a) and G_a of every value a with mass: the better of what the contraction gives and of 1."""
+
+    def bound(lam: Ball) -> Ball:
+        # Here eta' is s itself.
+        return close((lam * p.log() + theta * g for p, g in told), lam, knowledge, theta=1 - theta)
+
+    narrow, wide = bound(theta * nu * contraction), bound(theta * nu)
+    return narrow.min(wide) if narrow.is_finite() else wide
+
+
+def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
+    the noise around f(t) and c: kernel/closing.py closes with any s > 0 [donsker75].
+    """
+    last = channel.low + channel.width - 1
+    centre = whole(field(proof, "centre", where), f"the centre of {where}", channel.low, last)
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 0:
+        refuse(f"{where}: s must be above 0")
+    return _closed(channel, (channel.noise.divergence(abs(f - centre)) for f in channel.answers), s, knowledge)
+
+
+def _closed(channel: Large, divergences: Iterable[Ball], s: Ball, knowledge: Ball) -> Ball:
+    """The closing formula of I <= sum pi D_t, D_t of every class t, which is the same for all values: s > 0."""
+    total = ZERO
+    for divergence, listed in zip(divergences, _given(channel), strict=True):
+        total += sum((p * x for p, x in listed), ZERO) * (divergence / s).exp()
+    return close([s * total.log()], s, knowledge)
+
+
+def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For any law r of outputs I(A;Y) <= sum pi D_t, D_t = D(q_t || r), which kernel/closing.py closes with any s >= 0.
+    r is constant on the groups of outputs between cuts: r(y) = R_j / |group j|, the R_j being exp(log_r) divided by
+    their sum, so that whatever the certificate says r is a law.
+    """
+    last = channel.low + channel.width - 1
+    cuts = _ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
+    if len(cuts) > largest().sum_cuts or len(cuts) * len(channel.answers) > largest().sum_terms:
+        refuse(f"{where} has {len(cuts)} cuts, too many to check with {len(channel.answers)} classes")
+    given = numbers(field(proof, "log_r", where), len(cuts) + 1, f"log_r of {where}")
+    s = arb(number(field(proof, "s", where), f"s of {where}", 0.0))
+    total = log_sum_exp(map(arb, given))
+    sizes = [high - low for low, high in pairwise([channel.low, *cuts, last + 1])]
+    density = [x - total - arb(size).log() for x, size in zip(given, sizes, strict=True)]
+    divergences = [own - mean for own, mean in zip(_own(channel), _mean(channel, cuts, density), strict=True)]
+    return close(divergences, s, knowledge) if s.is_zero() else _closed(channel, divergences, s, knowledge)
+
+
+def _noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
+    """The answers and their laws, for noise whose rows are mixtures of those at points."""
+    if not channel.steady or channel.noise.parameter is None:
+        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise only")
+    laws = [(p, c) for c, p in channel.values if not p.is_zero()]
+    ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
+
+    def law(c: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
+        if channel.running:
+            return channel.runs.inside(c, low, high)
+        return points.inside(channel.seen_answers, _law(channel, c), low, high)
+
+    return points.Noisy(
+        channel.noise.parameter,
+        channel.low,
+        channel.low + channel.width - 1,
+        channel.answers,
+        laws,
+        law,
+        lambda order: _sibson(channel, knowledge.most, order),
+        {c: ends - c for _, c in laws},
+        points.mirror(channel.statistic, channel.answers, channel.reference),
+        channel.left,
+    )
+
+
+def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """The bound of special/power.py, for Gaussian or discrete Gaussian noise on a count of bits."""
+    statistic, sigma = channel.statistic, channel.noise.parameter
+    family = channel.noise.family
+    count = statistic.contributions == (0, 1) and all(t == f for t, f in enumerate(channel.answers))
+    normal = family in ("gaussian", "discrete_gaussian")
+    if not normal or sigma is None or not count or len(channel.records) > 1:
+        refuse(f"{where}: entropy power is for one record of a count of bits with Gaussian noise")
+    listed = sequence(field(proof, "m", where), f"m of {where}", 2)
+    low, high = (number(m, f"m of {where}", 0.0) for m in listed)
+    s1, centre = (number(field(proof, key, where), f"{key} of {where}") for key in ("s1", "centre"))
+    law = channel.reference.law(0, 2)
+    given = power.Given(s1, centre, (low, high))
+    if family == "discrete_gaussian":
+        return power.discrete(statistic.n, (law[0], law[1]), sigma, knowledge, given, where)
+    # The parameter of Gaussian noise is sigma sqrt(2).
+    return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge, given, where)
+
+
+def _own(channel: Large) -> Iterator[Ball]:
+    """sum_y q(y|t) log q(y|t) of every class t.
+
+    With a answers below f(t) in the range and b above, and p_k = P(noise = k), the outputs inside the range on one side
+    give sum_{k=1..b-1} p_k log p_k, its end x log x with x = P(noise >= b), and f(t) itself p_0 log p_0; where f(t) is
+    an end, x = P(noise >= 0).
+    """
+    if channel.width == 1:
+        yield from (ZERO for _ in channel.answers)
+        return
+    tails = [channel.noise.tail(k) for k in ticking(range(1, channel.width + 1))]
+    inside = accumulate((xlogx(x - y) for x, y in pairwise(tails)), initial=ZERO)
+    # sides[b] for b >= 1: what the outputs above f(t) give where there are b of them.
+    sides = [ZERO, *(inner + xlogx(x) for inner, x in zip(inside, tails, strict=True))]
+    middle, end = xlogx(1 - 2 * tails[0]), xlogx(1 - tails[0])
+    for f in ticking(channel.answers):
+        below, above = f - channel.low, channel.low + channel.width - 1 - f
+        yield sides[below] + sides[above] + (middle if below and above else end)
+
+
+def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball]:
+    """sum_y q(y|t) log r(y) of every class t: l_0 + sum_j P(Y >= c_j | t) (l_j - l_(j-1)), l the log densities.
+
+    Clamping moves nothing across a cut inside the range, so P(Y >= c | t) = P(noise >= c - f(t)).
+    """
+    steps = [after - before for before, after in pairwise(density)]
+    if not steps:
+        yield from (density[0] for _ in channel.answers)
+        return
+    tails = [channel.noise.tail(k) for k in ticking(range(1, channel.width + 1))]
+    # P(noise >= k) = 1 - P(noise >= 1 - k), as the noise is symmetric; k = 0 stands at the place `zero`.
+    above = [1 - x for x in reversed(tails)] + tails
+    zero = channel.width - 1
+    rows = max(1, largest().part // len(cuts))
+    for i in range(0, len(channel.answers), rows):
+        tick()
+        block = [[above[zero + c - f] for c in cuts] for f in channel.answers[i : i + rows]]
+        yield from (density[0] + x for x in (matrix(block) * column(steps)).entries())
+
+
+def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
+    """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
+    passed = _passed(channel, starts, cuts)
+    joint, secret, inside = [], [], _inside(channel, starts)
+    for (c, share), ratios in zip(channel.values, density, strict=True):
+        tick()
+        # What classes have that are not seen, somewhere between nothing and all of it on either side of a cut.
+        rest = sum((x for b, x in ratios.items() if not inside[b]), ZERO) * share * channel.left * arb(0.5, 0.5)
+        below = [x + rest for x in passed(c, [ratios.get(b, ZERO) * share for b in range(len(starts))])]
+        joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below])])
+        secret.append(below[-1])
+    if channel.labels:
+        alike: list[list[int]] = [[] for _ in range(max(channel.labels) + 1)]
+        for a, label in enumerate(channel.labels):
+            alike[label].append(a)
+        joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
+        secret = [sum((secret[a] for a in values), ZERO) for values in alike]
+    told = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
+    return told - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+
+
+def _passed(channel: Large, starts: list[int], cuts: list[int]) -> Callable[[int, list[Ball]], list[Ball]]:
+    """Of what a value adds, and of densities on blocks: the masses below every cut, and all of it."""
+    if channel.running:
+        borders = _borders(channel, starts)
+        return lambda c, densities: channel.runs.below(c, borders, densities, cuts)
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+
+    def passed(c: int, densities: list[Ball]) -> list[Ball]:
+        weights: list[Ball] = []
+        for density, part in zip(densities, _parts(channel, _law(channel, c), starts), strict=True):
+            weights += [ZERO] * len(part) if density.is_zero() else [p * density for p in part]
+        return [*chances.below(weights), sum(weights, ZERO)]
+
+    return passed
+
+
+def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:
+    """The classes i..j-1 whose answers f have |cut - 1 - f| <= reach."""
+    return bisect_right(answers, cut - 2 - reach), bisect_right(answers, cut - 1 + reach)
+
+
+class _Steady:
+    """Noise whose tail falls by one factor a step, P(noise >= k) = tail(1) exp( -rate (k - 1) ) for k >= 1.
+
+    Two recursions along the answers give the sums for all cuts, whatever the noise reaches:
+        sum_t w P(Y < c | t) = sum_{f<c} w - tail(1) ( sum_{f<c} w e^(-rate (c-1-f)) - sum_{f>=c} w e^(-rate (f-c)) ).
+    """
+
+    def __init__(self, channel: Large, cuts: list[int]) -> None:
+        """Take the noise, and the cuts in ascending order."""
+        assert channel.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
+        self.answers, self.cuts, self.rate = channel.seen_answers, cuts, channel.noise.parameter
+        self.tail = channel.noise.tail(1)
+        self.known: list[Ball] = []
+
+    def below(self, weights: list[Ball]) -> list[Ball]:
+        """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
+        first, last = _held(weights)
+        doubt = arb(0, (sum(weights[:first], ZERO) + sum(weights[last:], ZERO)).upper())
+        answers, kept = self.answers[first:last], weights[first:last]
+        totals = [ZERO, *accumulate(kept)]
+        before = [totals[bisect_right(answers, c - 1)] + doubt for c in self.cuts]
+        left = self._reaching(answers, kept, [c - 1 for c in self.cuts])
+        right = self._reaching([-f for f in reversed(answers)], kept[::-1], [-c for c in reversed(self.cuts)])[::-1]
+        return [x - self.tail * (y - z) for x, y, z in zip(before, left, right, strict=True)]
+
+    def _reaching(self, answers: Sequence[int], weights: list[Ball], places: list[int]) -> list[Ball]:
+        """sum_{f <= c} w exp( -rate (c - f) ) of every place c; both ascend."""
+        found, total, at, i = [], ZERO, 0, 0
+        for c in ticking(places):
+            j = bisect_right(answers, c, i)
+            if not total.is_zero():
+                total *= self._fallen(c - at)
+            if j > i:
+                # Answers between two places are many, and their distances are the same again and again.
+                known = self._fallen_up_to(c - answers[i])
+                fallen = [known[c - f] for f in answers[i:j]] if known else [self._fallen(c - f) for f in answers[i:j]]
+                total = sum(map(mul, weights[i:j], fallen), total)
+            at, i = c, j
+            found.append(total)
+        return found
+
+    def _fallen(self, steps: int) -> Ball:
+        return (-self.rate * steps).exp()
+
+    def _fallen_up_to(self, steps: int) -> list[Ball]:
+        """exp( -rate k ) for k = 0, 1, ... up to `steps` at least; nothing where they are too many to remember."""
+        if steps >= largest().sum_chances:
+            return []
+        self.known += map(self._fallen, range(len(self.known), steps + 1))
+        return self.known
+
+
+class _Noise:
+    """Any noise: P(noise <= k), each computed once, and added up where it is neither 0 nor 1."""
+
+    def __init__(self, channel: Large, cuts: list[int]) -> None:
+        """Find the classes that the noise carries across each cut."""
+        reach = channel.reach()
+        self.channel, self.cuts = channel, cuts
+        self.bands = [_band(channel.seen_answers, c, reach) for c in cuts]
+        self.beyond = channel.noise.tail(reach + 1)
+        self.known: dict[int, Ball] = {}
+        self.terms = 0
+        answers = channel.seen_answers
+        self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
+        self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
+        # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
+        self.rising = [self._chance(k) for k in ticking(range(-reach, reach + 1))] if self.consecutive else []
+        self.reach = reach
+
+    def _chance(self, k: int) -> Ball:
+        noise = self.channel.noise
+        return noise.tail(-k) if k < 0 else 1 - noise.tail(k + 1)
+
+    def chances(self, cut: int, low: int, high: int) -> list[Ball]:
+        """P(noise <= cut - 1 - f) for the answers f of the classes low..high-1, all within the range of the noise."""
+        found = []
+        for f in self.channel.seen_answers[low:high]:
+            k = cut - 1 - f
+            if k not in self.known:
+                if len(self.known) >= largest().sum_chances:
+                    self.known.clear()
+                self.known[k] = self._chance(k)
+            found.append(self.known[k])
+        return found
+
+    def below(self, weights: list[Ball]) -> list[Ball]:
+        """Return sum_t weights(t) P(Y < c | t) for every cut.
+
+        Before the band of a cut P lies between 1 - beyond and 1, after it between 0 and beyond. Classes at either
+        end that together hold hardly any mass are left out, and enclosed.
+        """
+        first, last = _held(weights)
+        before = list(accumulate(weights[first:last], initial=ZERO))
+        left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
+        met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in self.bands]
+        self.terms += sum(high - low for low, high in met)
+        if self.terms > (most := largest().sum_terms):
+            refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {most}")
+        carried = self._carried(weights, first, last, met)
+        found = []
+        for (low, high), sum_met in zip(met, carried, strict=True):
+            outside = before[low - first] + (before[-1] - before[high - first])
+            doubt = arb(0, (left + self.beyond * outside).upper())
+            found.append(before[low - first] + sum_met + doubt)
+        return found
+
+    def _carried(self, weights: list[Ball], first: int, last: int, met: list[tuple[int, int]]) -> Iterator[Ball]:
+        """sum_t weights(t) P(Y < c | t) over the classes that each cut meets.
+
+        Where answers follow each other this is one product of polynomials: with rising[k] = P(noise <= k - reach) the
+        answer a + i, of weight i, meets the cut c at k = reach + c - 1 - a - i.
+        """
+        if not self.consecutive:
+            for cut, (low, high) in zip(self.cuts, met, strict=True):
+                tick()
+                yield sum(map(mul, weights[low:high], self.chances(cut, low, high)), ZERO)
+            return
+        product = arb_poly(weights[first:last]) * arb_poly(self.rising)
+        start = self.channel.seen_answers[first]
+        for cut in ticking(self.cuts):
+            place = self.reach + cut - 1 - start
+            yield product[place] if place >= 0 else ZERO
+
+
+def _held(weights: list[Ball]) -> tuple[int, int]:
+    """The classes first..last-1 outside of which hardly any mass is, on either side; floats, for any two will do."""
+    masses = list(map(float, weights))
+    first, last = (bisect_right(list(accumulate(side)), 2.0**-64) for side in (masses, masses[::-1]))
+    first = min(first, len(weights) - 1)
+    return first, max(len(weights) - last, first)

@@ -1,0 +1,230 @@
+"""The channel that a certificate is about, rebuilt from its description."""
+
+import hashlib
+import math
+import struct
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel import cells
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.kernel.cells import Shares
+from dalenius.verifier.kernel.limits import SLACK, largest, tick
+from dalenius.verifier.kernel.reading import field as entry
+from dalenius.verifier.kernel.reading import numbers, refuse, sequence, show, whole
+from dalenius.verifier.steps import samples
+
+from . import named
+from .counting import Histogram, Statistic, Table, histogram
+
+# Radius of balls that pass for the same number where they overlap.
+SAME = arb(2) ** -100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel(cells.Channel):
+    """q(y|x) = rows[row_of[T(x)]][y]."""
+
+    statistic: Statistic
+    row_of: Sequence[int]
+    text: str
+    # The chance at most that an output is among those that were put together; 0 where that loses nothing.
+    lost: Ball = field(default_factory=lambda: ZERO)
+    # With which confidence the true channel is a degraded version of this one; None where it is this one.
+    confidence: float | None = None
+
+    def cells(self, shares: list[Shares]) -> list[Shares]:
+        """Return rho(a, row), per secret value a: classes with the same row put together (MATH 2, exact).
+
+        Rows stand in the order in which they first appear among the classes.
+        """
+        result: list[Shares] = []
+        for share in shares:
+            merged: Shares = {}
+            for t, rho in sorted(share.items()):
+                row = self.row_of[t]
+                merged[row] = merged[row] + rho if row in merged else rho
+            result.append(merged)
+        return result
+
+    def difference(self, other: "Channel") -> str | None:
+        """Return what tells two channels over datasets apart; None when all their entries are the same.
+
+        Guarantee: where the result is None, no two entries differ by more than 4 SAME.
+        """
+        if self.confidence != other.confidence:
+            return "one of them is known by samples, or with another confidence"
+        if not _same(self.lost, other.lost):
+            return "one of them keeps outputs beyond its range apart"
+        if self.outputs != other.outputs:
+            return f"it has {self.outputs} outputs, not {other.outputs}"
+        mine, theirs = self.statistic, other.statistic
+        if mine.n != theirs.n or any(mine.alphabet(i) != theirs.alphabet(i) for i in _sample(mine, theirs)):
+            return "its records are different"
+        if mine == theirs:
+            pairs = set(zip(self.row_of, other.row_of, strict=True))
+        elif (mine.log_universe() + arb(self.outputs).log()).exp() <= largest().compared_entries + 0.5:
+            pairs = {(self.row_of[s], other.row_of[t]) for s, t in zip(mine.datasets(), theirs.datasets(), strict=True)}
+        else:
+            return "it is described in another way, and the full matrices are too large to compare"
+        gap = max((_gap(self.rows[i], other.rows[j]) for i, j in sorted(pairs)), default=0.0)
+        return f"their entries differ by up to {gap:.2g}" if gap > 0 else None
+
+
+def _sample(mine: Statistic, theirs: Statistic) -> range:
+    """All records, or one where all are alike."""
+    return range(1 if mine.interchangeable and theirs.interchangeable else mine.n)
+
+
+def _gap(p: list[Ball], q: list[Ball]) -> float:
+    """How far two rows are apart; 0 when they are the same. Wide balls are never the same: they would hide anything."""
+    tick()
+    # A distance that is not known, or too small for a float, counts as the least one.
+    apart = (abs(float(a - b)) for a, b in zip(p, q, strict=True) if not _same(a, b))
+    return max((d if d > 0 else math.ulp(0.0) for d in apart), default=0.0)
+
+
+def _same(a: Ball, b: Ball) -> bool:
+    return a is b or bool(a.overlaps(b) and a.rad() <= SAME and b.rad() <= SAME)
+
+
+def rebuild(problem: dict[str, Any]) -> Channel:
+    """Return the channel of a description: a named mechanism, rows of a query or of count vectors, or a table."""
+    keys = set(problem)
+    if keys == {"query", "mechanism"}:
+        asked = named.query(problem["query"])
+        statistic, rows, words = named.mechanism(problem["mechanism"], asked)
+        distinct, row_of = _distinct(rows)
+        text = f"{_people(asked.statistic)}; {asked.text}; {words}"
+        falling = named.falling(problem["mechanism"], asked)
+        lost = named.lost(problem, asked)
+        return Channel(statistic=statistic, rows=distinct, row_of=row_of, text=text, lost=lost, falling=falling)
+    if keys == {"query", "rows"}:
+        asked = named.query(problem["query"])
+        raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
+        return _numeric(asked.statistic, raw, f"{_people(asked.statistic)}; {asked.text}")
+    if "samples" in keys:
+        return _sampled(problem, keys)
+    if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
+        vectors, words = _count_vectors(problem)
+        raw = sequence(problem["rows"], "rows of the problem", vectors.size)
+        return _numeric(vectors, raw, f"{_people(vectors)}; {words}one row per count vector")
+    if keys != {"records", "classes", "rows"}:
+        refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
+    table = _table(problem)
+    return _numeric(table, problem["rows"], _people(table))
+
+
+def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:
+    """The channel above one that is known by samples."""
+    if keys == {"query", "samples"}:
+        asked = named.query(problem["query"])
+        statistic, words = asked.statistic, f"{_people(asked.statistic)}; {asked.text}"
+    elif keys == {"records", "classes", "samples"}:
+        statistic = _table({**problem, "rows": _rows_of_classes(problem["classes"])})
+        words = _people(statistic)
+    else:
+        refuse("samples need a query, or records and classes")
+    rows, confidence, draws = samples.rows_above(problem["samples"], statistic.size)
+    above = _numeric(statistic, rows, words)
+    text = f"{above.text} above a channel known by {draws} samples, with confidence {confidence!r}"
+    return replace(above, text=text, confidence=confidence)
+
+
+def _rows_of_classes(classes: object) -> list[None]:
+    """A place for every class; which ones there are is checked with the table."""
+    listed = sequence(classes, "classes of the problem")
+    return [None] * (1 + max((whole(t, "a class of the problem", 0, len(listed) - 1) for t in listed), default=-1))
+
+
+def _people(statistic: Statistic) -> str:
+    """Words for the records."""
+    if isinstance(statistic, Table) and len(set(statistic.records)) > 1:
+        shown = ", ".join(map(str, statistic.records[:20])) + (", ..." if statistic.n > 20 else "")  # noqa: PLR2004
+        return f"{statistic.n} records with {shown} values"
+    return f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
+
+
+def _count_vectors(problem: dict[str, Any]) -> tuple[Histogram, str]:
+    """Return the histogram of the records of a query or of a list, and words for the query."""
+    if problem["statistic"] != "histogram":
+        refuse(f"the statistic of the problem is {show(problem['statistic'])}; only 'histogram' has a name")
+    if "query" in problem:
+        asked = named.query(problem["query"])
+        return histogram(asked.statistic.n, asked.statistic.alphabet(0)), f"{asked.text}; "
+    listed = sequence(problem["records"], "records of the problem")
+    if not 1 <= len(listed) <= largest().records or any(k != listed[0] for k in listed):
+        refuse("count vectors need one record or more, all with the same number of values")
+    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, largest().datasets)), ""
+
+
+def _table(problem: dict[str, Any]) -> Table:
+    listed = sequence(entry(problem, "records", "the problem"), "records of the problem")
+    if not listed:
+        refuse("records of the problem are empty")
+    records = tuple(whole(k, "an alphabet size", 1, largest().datasets) for k in listed)
+    many = 1
+    for k in records:
+        many *= k
+        if many > largest().datasets:
+            refuse(f"the records of the problem have more than {largest().datasets} datasets, too many for a table")
+    if problem["classes"] is None:
+        sequence(problem["rows"], "rows of the problem", many)
+        return Table(records, range(many), many)
+    classes = sequence(problem["classes"], "classes of the problem", many)
+    size = len(sequence(problem["rows"], "rows of the problem"))
+    for t in classes:
+        whole(t, "a class of the problem", 0, size - 1)
+    if len(set(classes)) != size:
+        refuse("some row of the problem belongs to no dataset")
+    return Table(records, classes, size)
+
+
+def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
+    """Put rows together whose entries are the very same objects, as those of equal answers are."""
+    place: dict[bytes, int] = {}
+    distinct: list[list[Ball]] = []
+    row_of = []
+    for row in rows:
+        key = hashlib.sha256(array("Q", map(id, row)).tobytes()).digest()
+        if key not in place:
+            place[key] = len(distinct)
+            distinct.append(row)
+        row_of.append(place[key])
+    return distinct, row_of
+
+
+def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
+    """One row or more of floats, each divided by its exact sum; equal ones are put together, which is exact."""
+    width = len(sequence(raw[0], "row 0"))
+    if width == 0 or width * len(raw) > largest().shared_entries:
+        refuse(f"a channel of {len(raw)} rows and {width} outputs is empty or too large")
+    digest = hashlib.sha256(struct.pack("<qq", len(raw), width))
+    place: dict[tuple[float, ...], int] = {}
+    rows: list[list[Ball]] = []
+    row_of, distinct = [], array("d")
+    for t, given in enumerate(raw):
+        tick()
+        row = tuple(numbers(given, width, f"row {t}", low=0.0))
+        digest.update(struct.pack(f"<{width}d", *row))
+        if row not in place:
+            place[row] = len(rows)
+            rows.append(_normalised(row, t))
+            distinct.extend(row)
+        row_of.append(place[row])
+    if isinstance(statistic, Table) and not isinstance(statistic.classes, range):
+        digest.update(struct.pack(f"<{len(statistic.classes)}q", *statistic.classes))
+    text = f"{words}; channel of {len(raw)} rows x {width} outputs (sha256 {digest.hexdigest()[:16]})"
+    return Channel(statistic=statistic, rows=rows, row_of=row_of, text=text, given=distinct)
+
+
+def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:
+    balls = [arb(q) for q in row]
+    total = sum(balls, ZERO)
+    if not abs(total - 1) <= SLACK.law_sum:
+        refuse(f"row {t} sums to {float(total):.12g}, not to 1")
+    return balls if total == ONE else [q / total for q in balls]

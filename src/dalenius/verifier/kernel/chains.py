@@ -1,0 +1,160 @@
+"""A "monotone" proof: the row bound at one (r, s) of a channel whose likelihood ratios are monotone, without a tree.
+
+For every prior pi(a,t) = p(a) w(t|a) with D(pi || rho) <= K, any law r > 0 and s > 0, by closing.py with the majorant
+I(A;Y) <= sum_a p(a) D(w_a q || r),
+
+    I(A;Y) <= s LSE_a( log rho(a) + g_a / s ) + s K,        g_a = max_w { D(wq || r) - s D(w || rho_a) },
+
+rho_a the law of the cells of a. Let these cells t = 0, 1, ... be ordered such that q > 0 and
+(i) q(y'|t) / q(y|t) does not fall in t for outputs y <= y', (ii) q(.|t+1) is stochastically above q(.|t);
+outputs may be partially ordered, as tuples of outputs of independent releases are. (i) gives (ii) where outputs are in
+a line, and products of laws in a line inherit both. Tuples that differ by the order of runs of one mechanism have equal
+columns: put together, with r split evenly among them, they change no number below. With h = log(w / rho_a), d its
+increments, u = wq and
+
+    Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ):
+
+(a) A maximiser w of g_a has d = Theta(d). As q > 0, the gradient of D(wq || r) is finite while that of -s w log w is
+    infinite at 0, so w > 0, and s h = sum_y q(y|.) log(u_y / r_y) + const.
+(b) If d <= d' entrywise, Theta(d) <= Theta(d'). Then h' - h does not fall, and log u'_y / u_y is the logarithm of the
+    mean of exp(h' - h) under mu_y, proportional to rho_a e^h q(y|.) up to a constant; by (i) mu_y' is above mu_y in
+    likelihood ratio for y <= y', so log u'_y / u_y does not fall in y, and by (ii) its mean rises with t.
+(c) Let U be Theta with u = q(.|last cell) and D with u = q(.|first cell). D <= d <= U for every d of (a): u is a
+    mixture of rows, and by (i) log( q(y|last) / u_y ) does not fall in y, log( q(y|first) / u_y ) does not rise. By (b)
+    this stays so when U is replaced by anything at least Theta(U), D by anything at most Theta(D).
+(d) For any increments c with law w_c and u_c = w_c q, and rad = sum_t max(U - c, c - D)_t,
+        g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c / r)(y) / s ) + rad^2 / 8,
+    for D(wq || r) = sum_y (wq) log(u_c / r) + D(wq || u_c), the first two terms of g_a are at most the logarithm
+    (Gibbs), and D(wq || u_c) <= D(w || w_c). Along w_x ~ w_c (w / w_c)^x it is the integral of x Var_x( log w/w_c )
+    over [0, 1], and log w/w_c oscillates by rad at most, so its variance is at most rad^2 / 4.
+(e) In place of rad^2 / 8 there may be half of  sum_{t >= t0} w_U(t) G(t)^2 + sum_{t < t0} w_D(t) G(t)^2,  w_U and w_D
+    the laws of the increments max(U, c) and min(D, c), t0 any cell, G(t) the sum of max(U - c, c - D) between t0 and t.
+    For log w/w_c moves by G(t) at most from t0 to t, so Var_x <= E_x G^2. The increments of w_x are between those of
+    w_c and w, so between min(D, c) and max(U, c): w_x is above w_D and below w_U in likelihood ratio, and G^2 rises
+    from t0 on and falls before it.
+
+Where numbers are given, the rows are monotone but for rounding. q' is then a channel next to it that is monotone, with
+q = (1 - lost) q' + lost q'' for some channel q''. Who also sees which of the two was used knows no less, so
+L(q) <= L(q') + lost log|A|.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from operator import mul
+from typing import Any
+
+from flint import arb
+
+from .balls import ZERO, Ball, log_sum_exp
+from .cells import Question, Shares
+from .closing import close
+from .limits import largest
+from .order import Ordered, Products, by_name, repaired
+from .reading import field, number, numbers, refuse, whole
+
+# Chains as near as this need no more rounds: what (d) adds is below 1e-15.
+ENOUGH = 1e-7
+
+
+class OneValue:
+    """The chains of one secret value."""
+
+    def __init__(self, products: Products, rho: Sequence[Ball], log_r: Sequence[Ball], s: Ball) -> None:
+        """Take the products of its rows, in order, and its law of them."""
+        self.products, self.rho, self.log_r, self.s = products, rho, log_r, s
+        self.inverse = 1 / s
+
+    def increments(self, log_u: Sequence[Ball]) -> list[Ball]:
+        """Theta at the output law u, or at a multiple of it: rows sum to one, and their differences to nothing."""
+        gains = self.products.times([x - y for x, y in zip(log_u, self.log_r, strict=True)])
+        return [(y - x) * self.inverse for x, y in pairwise(gains)]
+
+    def outputs(self, increments: Sequence[Ball]) -> list[Ball]:
+        """log u of increments, plus a constant."""
+        return list(map(arb.log, self.products.combined(self.weights(increments))))
+
+    def bound(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
+        """Guarantee: g_a <= result. first, last: its rows at both ends of the order."""
+        return self.bound_from([q.log() for q in first], [q.log() for q in last], rounds)
+
+    def bound_from(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
+        """The same, for the logarithms of these rows."""
+        up = [x.upper() for x in self.increments(last)]
+        down = [x.lower() for x in self.increments(first)]
+        for _ in range(rounds):
+            if sum(up, ZERO) - sum(down, ZERO) < ENOUGH:
+                break
+            up = [x.upper() for x in self.increments(self.outputs(up))]
+            down = [x.lower() for x in self.increments(self.outputs(down))]
+        middle = [((x + y) / 2).mid() for x, y in zip(up, down, strict=True)]
+        apart = [(u - c).max(c - d) for u, c, d in zip(up, middle, down, strict=True)]
+        log_u = [u.log() for u in self.products.combined(self.law(middle))]
+        gains = self.products.times([x - y for x, y in zip(log_u, self.log_r, strict=True)])
+        total = sum((rho * (x / self.s).exp() for rho, x in zip(self.rho, gains, strict=True)), ZERO)
+        return self.s * total.log() + self._distance(up, middle, down, apart)
+
+    def law(self, increments: Sequence[Ball]) -> list[Ball]:
+        """The law w of increments."""
+        weights = self.weights(increments)
+        total = sum(weights, ZERO)
+        return [w / total for w in weights]
+
+    def weights(self, increments: Sequence[Ball]) -> list[Ball]:
+        """A multiple of it."""
+        tilts = map(arb.exp, accumulate(increments, initial=ZERO))
+        return [rho * x for rho, x in zip(self.rho, tilts, strict=True)]
+
+    def _distance(
+        self, up: Sequence[Ball], middle: Sequence[Ball], down: Sequence[Ball], apart: Sequence[Ball]
+    ) -> Ball:
+        """Guarantee: D(w || w_c) <= result for every stationary w: the better of (d) and (e)."""
+        grown = list(accumulate(apart, initial=ZERO))
+        by_radius = grown[-1] * grown[-1] / 8
+        # The median; any cell would do.
+        t0 = bisect_left(list(accumulate(map(float, self.law(middle)))), 0.5, 0, len(grown) - 1)
+        squares = [(g - grown[t0]) * (g - grown[t0]) for g in grown]
+        # The middle is rounded, and may lie outside of chains that are very near each other.
+        above, below = self.law(list(map(arb.max, up, middle)))[t0:], self.law(list(map(arb.min, down, middle)))[:t0]
+        mean = sum(map(mul, above, squares[t0:]), ZERO) + sum(map(mul, below, squares[:t0]), ZERO)
+        return by_radius.min(mean / 2) if mean.is_finite() else by_radius
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield the one bound."""
+    channel = question.channel
+    s = arb(number(field(proof, "s", where), "s"))
+    if not s > 0:
+        refuse("s must be above 0")
+    given = [arb(r) for r in numbers(field(proof, "rho", where), channel.outputs, "rho")]
+    rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
+    total = log_sum_exp(given)
+    if "order" in proof or "ranks" in proof:
+        ordered = repaired(channel, field(proof, "order", where), field(proof, "ranks", where), proof.get("often"))
+    else:
+        ordered = by_name(channel)
+    log_r = [given[y] - total for y in ordered.outputs]
+    known: dict[Any, Ball] = {}
+    values = []
+    for cell in question.cells:
+        # Values of a group with the same sum have the same cells.
+        same = key(cell)
+        if same not in known:
+            known[same] = _value(ordered, cell, log_r, s, rounds)
+        values.append(known[same])
+    upper = close(values, s, question.knowledge.most)
+    yield where, upper + ordered.lost * arb(len(question.cells)).log()
+
+
+def key(cell: Shares) -> tuple[Any, ...]:
+    """What tells cells apart: equal balls are one."""
+    return tuple((t, rho.mid().man_exp(), rho.rad().man_exp()) for t, rho in sorted(cell.items()))
+
+
+def _value(ordered: Ordered, cell: Shares, log_r: list[Ball], s: Ball, rounds: int) -> Ball:
+    """s log rho(a) + g_a of one value, or above."""
+    rows = sorted(cell, key=lambda t: ordered.place[t])
+    log_p = sum(cell.values(), ZERO).log()
+    total = log_p.exp()
+    one = OneValue(ordered.products(rows), [cell[t] / total for t in rows], log_r, s)
+    return s * log_p + one.bound(ordered.rows[rows[0]], ordered.rows[rows[-1]], rounds)

@@ -1,0 +1,207 @@
+"""The bound of a leaf of a tree of posteriors in IEEE doubles: never below the true one, for many leaves at a time.
+
+The statements cited as notes E, L, S, M and T, with their proofs, are in docs/proofs/leaves-in-doubles.md. They assume
+IEEE 754 binary64 with rounding to nearest and denormal numbers, and nothing of a library of functions: exponentials
+and logarithms are the polynomials below. Sums may be taken in any order, with or without fused multiply-adds.
+"""
+
+import importlib
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from flint import arb
+
+from .balls import ZERO, Ball, float_above
+from .limits import largest, tick, ticking
+
+Array: TypeAlias = Any  # numpy.ndarray: NumPy may be missing
+Module: TypeAlias = Any
+
+U = 2.0**-53
+# Note E and note L: the first 32 bits of log 2, and the rest of it.
+LOG_2, LOG_2_REST, PER_LOG_2 = 0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634
+TERMS_OF_EXP, TERMS_OF_LOG = 13, 10
+# Exponents below this one are raised to it.
+LEAST_EXPONENT = -700.0
+LEAST_MASS = 1e-290
+# Boxes of this width, as a share of their upper ends, have slopes of tangents: differences would lose their digits.
+THIN = 2.0**-17
+# For more values of a secret, and rows that are known less well, the notes are not stated.
+MOST_VALUES = 60
+MOST_ERROR = 1e-6
+# Leaves that are worked on at a time; and their exponents, as many as a processor keeps close by.
+LEAVES = 2**9
+TOGETHER = 2**14
+# How long balls take, in products: of a leaf beside its entries, and of all leaves where NumPy would first be loaded.
+OF_A_LEAF, WORTHWHILE = 1000, 2**21
+
+
+def numpy(leaves: int, entries: int) -> Module | None:
+    """Return NumPy where it is installed and saves time with so many leaves of a problem of so many entries."""
+    if leaves < largest().numpy_leaves or ("numpy" not in sys.modules and leaves * (entries + OF_A_LEAF) < WORTHWHILE):
+        return None
+    try:
+        return importlib.import_module("numpy")
+    except ImportError:
+        return None
+
+
+def ordinary() -> bool:
+    """Whether this thread computes with denormal numbers, as IEEE 754 demands, and rounds to nearest."""
+    least = math.ldexp(1.0, -1022)
+    half, tiny = least / 2.0, math.ldexp(1.0, -60)
+    return 0.0 < half < least and half + half == least and 1.0 + tiny == 1.0 and 1.0 - tiny == 1.0
+
+
+class Doubles:
+    """The cells of a problem in doubles, and the bounds of leaves."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the whole problem
+        self,
+        np: Module,
+        rows: Sequence[Sequence[Sequence[Ball]]],
+        rho: Sequence[Sequence[Ball]],
+        eta: float,
+        knowledge: Ball,
+        tangents: Sequence[Sequence[Sequence[Ball]]],
+    ) -> None:
+        """Take the laws of groups of outputs and the reference masses of all cells, by secret value, and eta and K.
+
+        And, by tangent and secret value, g of all cells; no tangent where outputs are single.
+        """
+        self.np, self.eta, self.knowledge = np, eta, float_above(knowledge)
+        self.values, self.tangents, self.error = len(rows), len(tangents), 0.0
+        self.laws: list[Array] = []
+        above = [[[float_above(x) for x in cells] for cells in values] for values in tangents]
+        for a, cells in enumerate(rows):
+            law, error = _rounded(cells)
+            # The tangents stand below the laws, so that one product has both.
+            self.laws.append(np.array([*zip(*law, strict=True), *(values[a] for values in above)]))
+            self.error = max(self.error, error)
+        self.largest = [np.array([max(map(abs, values[a])) for values in above]) for a in range(self.values)]
+        self.masses = [np.array([max(LEAST_MASS, float_above(x)) for x in masses]) for masses in rho]
+
+    @property
+    def usable(self) -> bool:
+        """Whether the notes are stated for this problem."""
+        finite = all(self.np.isfinite(x).all() for x in (*self.laws, *self.masses))
+        return finite and self.values <= MOST_VALUES and self.error <= MOST_ERROR
+
+    def bounds(self, low: Array, high: Array, m: Array, sigma: Array, tangent: Array) -> Array:
+        """Guarantee: no less than the bound of every leaf. Boxes and m are arrays over leaves, values and groups."""
+        np = self.np
+        mu = self._multipliers(low, high, m, sigma)
+        chosen = (np.arange(self.tangents) == tangent[:, None]) / sigma[:, None]
+        sums = [self._log_sum(a, mu[:, a], chosen) for a in range(self.values)]
+        # Note T, second part.
+        logs = np.stack(sums, axis=1) * (sigma / (1.0 + sigma))[:, None]
+        top = logs.max(axis=1)
+        total = exp(np.maximum(logs - top[:, None], LEAST_EXPONENT), np).sum(axis=1)
+        inner = top + log(total, np) + 3e-13 * (1.0 + np.abs(top))
+        return (1.0 + sigma) * inner + (sigma + self.eta) * self.knowledge * (1.0 + 1e-15)
+
+    def _multipliers(self, low: Array, high: Array, m: Array, sigma: Array) -> Array:
+        """Note M: coefficients of the laws of groups, by secret value, divided by sigma."""
+        np = self.np
+        common = np.maximum(m * low, m * high).sum(axis=1)
+        own = m
+        if m.shape[1] < self.values:
+            # Two values: the first has what the second leaves, and no multiplier.
+            low = np.concatenate([np.maximum(1.0 - high - U, 0.0), low], axis=1)
+            high = np.concatenate([np.minimum(1.0 - low[:, 1:] + U, 1.0), high], axis=1)
+            own = np.concatenate([np.zeros_like(m), m], axis=1)
+        alpha, beta = line(low, high, np)
+        linear = (1.0 - self.eta) * (alpha + beta.sum(axis=1, keepdims=True)) + (common[:, None] - own)
+        size = self.values + 2.0 * (np.abs(alpha).sum(axis=1) + np.abs(m).sum(axis=1))
+        return (linear + (2.0 * (self.values + 6) * U) * size[:, None]) / sigma[:, None, None]
+
+    def _log_sum(self, a: int, mu: Array, chosen: Array) -> Array:
+        """Note T, first part: no less than log sum_c rho_c exp( h_c / sigma ) over the cells of a value."""
+        np = self.np
+        law, masses = self.laws[a], self.masses[a]
+        big = np.abs(mu).max(axis=1) + chosen @ self.largest[a]
+        coefficients = np.concatenate([mu, chosen], axis=1)
+        top, total = np.empty(len(mu)), np.empty(len(mu))
+        step = max(1, TOGETHER // len(masses))
+        for start in range(0, len(mu), step):
+            tick()
+            part = slice(start, start + step)
+            x = coefficients[part] @ law
+            top[part] = x.max(axis=1)
+            x -= top[part, None]
+            np.maximum(x, LEAST_EXPONENT, out=x)
+            total[part] = exp(x, np) @ masses
+        total = log(total, np)
+        rounding = big * ((len(law) + 8) * 2.0 * U + 2.0 * self.error) + (len(masses) + 4) * 2.0 * U
+        return top + total + (rounding + 2e-13 + 4e-14 * np.abs(total))
+
+
+def exp(x: Array, np: Module) -> Array:
+    """Guarantee: e^x (1 + d) with |d| <= 1e-14 for -700 <= x <= 0, and 1 at 0 (note E). Uses x up: new arrays cost."""
+    k = x * PER_LOG_2
+    np.rint(k, out=k)
+    p = k * LOG_2
+    x -= p
+    np.multiply(k, LOG_2_REST, out=p)
+    x -= p
+    np.multiply(x, _FACTORIALS[-1], out=p)
+    p += _FACTORIALS[-2]
+    for c in _FACTORIALS[-3::-1]:
+        p *= x
+        p += c
+    # 2^k, by its bits.
+    powers = k.astype(np.int64)
+    powers += 1023
+    powers <<= 52
+    p *= powers.view(np.float64)
+    return p
+
+
+def log(x: Array, np: Module) -> Array:
+    """Guarantee: log x, off by at most 1e-14 (1 + |log x|), for normal x > 0 (note L)."""
+    f, k = np.frexp(x)
+    small = f < math.sqrt(0.5)
+    f, k = np.where(small, 2.0 * f, f), k - small
+    z = (f - 1.0) / (f + 1.0)
+    w = z * z
+    p = np.full_like(z, 1.0 / (2 * TERMS_OF_LOG + 1))
+    for j in range(TERMS_OF_LOG - 1, -1, -1):
+        p = p * w + 1.0 / (2 * j + 1)
+    return k * LOG_2 + (k * LOG_2_REST + 2.0 * z * p)
+
+
+def line(low: Array, high: Array, np: Module) -> tuple[Array, Array]:
+    """Guarantee: alpha v + beta >= v log v on [low, high], inside [0,1] (note S)."""
+    at_low, at_high = (x * log(np.maximum(x, 1e-300), np) for x in (low, high))
+    width = high - low
+    thin = width <= THIN * high
+    alpha = (at_high - at_low) / np.where(thin, 1.0, width)
+    if thin.any():
+        alpha[thin] = 1.0 + log(np.maximum((low[thin] + high[thin]) / 2.0, 1e-300), np)
+    beta = np.maximum(at_low - alpha * low, at_high - alpha * high) + 4e-14 * (1.0 + np.abs(alpha))
+    return alpha, beta
+
+
+_FACTORIALS = [1.0]
+for _i in range(1, TERMS_OF_EXP + 1):
+    _FACTORIALS.append(_FACTORIALS[-1] / _i)
+
+
+def _rounded(cells: Sequence[Sequence[Ball]]) -> tuple[list[list[float]], float]:
+    """The nearest doubles of some laws, none below 0, and no less than the most by which a law is off, in sum."""
+    known: dict[int, tuple[float, Ball]] = {}
+    found, worst = [], ZERO
+    for cell in ticking(cells):
+        row, off = [], ZERO
+        for x in cell:
+            if id(x) not in known:
+                near = max(0.0, float(x))
+                known[id(x)] = near, abs(x - arb(near)).upper()
+            near, error = known[id(x)]
+            row.append(near)
+            off += error
+        found.append(row)
+        worst = worst.max(off)
+    return found, float_above(worst)

@@ -1,0 +1,289 @@
+"""Channels whose rows are in an order: for outputs y <= y', q(y'|t) / q(y|t) does not fall along the rows t.
+
+Noise with a log-concave law of full support on a sum is in the order of the answers by its name, and stays so when it
+is rounded and clamped, for both put neighbouring outputs together. So is the exponential mechanism whose score is the
+distance. For numbers in a table the order is established here, entry by entry (`repaired`).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from math import comb, factorial, prod
+from operator import add
+from typing import Protocol
+
+from flint import arb
+
+from .balls import ZERO, Ball, Rows, log_sum_exp, precision
+from .cells import Channel, Falling
+from .limits import tick, ticking
+from .reading import refuse, sequence, whole
+
+# A log ratio that falls by more than this is not rounding of one that does not.
+FALLS = arb(-1e-6)
+# Below so many rows products take a matrix; so do those with noise that falls faster than exp(-STEEP) a step.
+MATRIX = 32
+STEEP = 8
+
+# The ranks of an output: for every part those of its runs, ascending.
+Ranked = tuple[tuple[int, ...], ...]
+
+
+class Products(Protocol):
+    """Products of some rows of a channel with vectors."""
+
+    def times(self, vector: Sequence[Ball]) -> list[Ball]:
+        """Return the mean of a vector over outputs under every row."""
+
+    def combined(self, weights: Sequence[Ball]) -> list[Ball]:
+        """Return the sum of the rows, each times its weight."""
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Rows of a channel over the outputs that occur, with their places in the order.
+
+    lost: the share of the truth that they leave out.
+
+    Guarantee: every row of the channel is (1 - lost) times the row here and lost times some law.
+    """
+
+    rows: list[list[Ball]]
+    outputs: Sequence[int]
+    place: list[int]
+    lost: Ball
+    falling: Falling | None = None
+
+    def products(self, rows: Sequence[int]) -> Products:
+        """Products of these rows; by two recursions where the noise falls by a factor a step."""
+        if self.falling is not None and self.falling.width <= 8 * len(rows):
+            return Recursions(self.falling, [self.falling.places[t] for t in rows])
+        return Rows([self.rows[t] for t in rows])
+
+
+class Recursions:
+    """Products with noise that falls by a factor alpha a step to either side: two recursions, no matrix.
+
+    q(y|f) = inner alpha^|y-f|, with outer in place of inner at the two ends of the range, less `less` where y = f.
+    """
+
+    def __init__(self, noise: Falling, places: Sequence[int]) -> None:
+        """Take the rows of these answers."""
+        self.noise, self.places = noise, places
+
+    def _both(self, x: list[Ball]) -> list[Ball]:
+        """sum_y alpha^|y-f| x_y of every place f."""
+        tick()
+        from_left, from_right = self._one_side(x), self._one_side(x[::-1])[::-1]
+        return list(map(add, x, map(add, from_left, from_right)))
+
+    def _one_side(self, x: list[Ball]) -> list[Ball]:
+        """sum_{y<f} alpha^(f-y) x_y of every place f."""
+        alpha, total, found = self.noise.alpha, ZERO, [ZERO]
+        for v in x[:-1]:
+            total = (total + v) * alpha
+            found.append(total)
+        return found
+
+    def times(self, vector: Sequence[Ball]) -> list[Ball]:
+        """Return the mean of a vector over outputs under every row."""
+        noise = self.noise
+        x, edge = list(vector), noise.outer / noise.inner
+        x[0], x[-1] = x[0] * edge, x[-1] * edge
+        total = self._both(x)
+        if noise.less is None:
+            return [noise.inner * total[f] for f in self.places]
+        return [noise.inner * total[f] - noise.less * vector[f] for f in self.places]
+
+    def combined(self, weights: Sequence[Ball]) -> list[Ball]:
+        """Return the sum of the rows, each times its weight."""
+        noise = self.noise
+        x = [ZERO] * noise.width
+        for f, w in zip(self.places, weights, strict=True):
+            x[f] = w
+        total = [noise.inner * u for u in self._both(x)]
+        edge = noise.outer / noise.inner
+        total[0], total[-1] = total[0] * edge, total[-1] * edge
+        return total if noise.less is None else [u - noise.less * w for u, w in zip(total, x, strict=True)]
+
+
+def products(channel: Channel, rows: Collection[int]) -> Products:
+    """Products of some rows of a channel, at least one; by two recursions where its noise falls by a factor a step.
+
+    Of few rows a matrix is faster; and where the factor is tiny, `less` is nearly all of what it is taken from.
+    """
+    falling = channel.falling
+    if falling is not None and MATRIX <= len(rows) >= falling.width / 8 > 0 and falling.rate < STEEP:
+        return Recursions(falling, [falling.places[t] for t in rows])
+    return Rows([channel.rows[t] for t in rows])
+
+
+def by_name(channel: Channel) -> Ordered:
+    """Return the rows of a channel whose name says that they are in the order of the answers."""
+    if channel.falling is None:
+        refuse(
+            "the name of this channel implies no order of its rows; a proof by monotone rows needs "
+            "'order' and 'ranks' then"
+        )
+    for t in (0, len(channel.rows) - 1):
+        if any(not q > 0 for q in channel.rows[t]):
+            refuse(f"row {t} has a probability that is not above 0; monotone rows need noise of full support")
+    falling = channel.falling if channel.falling.width > 0 else None
+    return Ordered(channel.rows, range(channel.outputs), list(range(len(channel.rows))), ZERO, falling)
+
+
+def repaired(channel: Channel, order: object, ranks: object, often: object = None) -> Ordered:
+    """Return rows in the order stated that are exactly monotone and next to the channel's.
+
+    Parts of a joint release have ranks of their own, and are independent given the row. A part that is several runs of
+    one mechanism has a list of ranks for every run; `often` says how many runs each part has. Its outputs are known up
+    to their order: each stands for all tuples of ranks that differ by it, and has the chance of one of them as many
+    times as there are such tuples. One run has the mean law of its runs.
+
+    For every part the log ratios of neighbouring ranks are taken from the first row, and grow by how much the channel's
+    own do, or by nothing where those fall by rounding. So they never fall, whatever the table holds. The product of the
+    parts is what is returned; where the channel has less than (1 - lost) of it at some entry, lost is larger. The last
+    order is remembered.
+    """
+    stated, found = channel.known.get("order", (None, None))
+    if found is None or stated != (order, ranks, often):
+        with precision():
+            found = _repaired(channel, order, ranks, often)
+        channel.known["order"] = (order, ranks, often), found
+    assert isinstance(found, Ordered)  # noqa: S101 - for the type checker
+    return found
+
+
+def _repaired(channel: Channel, order: object, ranks: object, often: object) -> Ordered:
+    size = len(channel.rows)
+    listed = [whole(t, "a row of the order", 0, size - 1) for t in sequence(order, "the order of the rows", size)]
+    if len(set(listed)) < size:
+        refuse("the order of the rows names a row twice")
+    runs = [
+        [whole(k, "a rank", -1, channel.outputs - 1) for k in sequence(run, "ranks of a part", channel.outputs)]
+        for run in sequence(ranks, "ranks")
+    ]
+    parts = _parts(runs, often)
+    tuples = _tuples(channel, parts)
+    occurring = [y for y, ranked in enumerate(tuples) if ranked]
+    share = _shares(channel.rows[listed[0]], tuples, occurring)
+    product = [list(share) for _ in listed]
+    for p, part in enumerate(parts):
+        laws = _part(channel, listed, part, f"part {p}")
+        for run in ticking(part):
+            for row, law in zip(product, laws, strict=True):
+                row[:] = [x * law[run[y]] for x, y in zip(row, occurring, strict=True)]
+    lost = ZERO
+    for t, row in zip(listed, product, strict=True):
+        tick()
+        for x, y in zip(row, occurring, strict=True):
+            lost = lost.max(1 - channel.rows[t][y] / x)
+    if not lost < 1:
+        refuse("the parts of the release are not independent given the row")
+    place = [0] * size
+    for k, t in enumerate(listed):
+        place[t] = k
+    return Ordered([product[k] for k in place], occurring, place, lost.upper())
+
+
+def _parts(runs: list[list[int]], often: object) -> list[list[list[int]]]:
+    """The runs of every part: one each, where nothing is stated."""
+    if not runs:
+        refuse("the ranks are of no part")
+    if often is None:
+        return [[run] for run in runs]
+    many = [whole(k, "how often a part runs", 1, len(runs)) for k in sequence(often, "how often parts run")]
+    if sum(many) != len(runs):
+        refuse(f"the parts run {sum(many)} times together, but there are ranks of {len(runs)} runs")
+    left = iter(runs)
+    return [list(islice(left, k)) for k in many]
+
+
+def _shares(law: list[Ball], tuples: list[Ranked], occurring: list[int]) -> list[Ball]:
+    """What an output has of the chance of one tuple of ranks.
+
+    Proportional columns are one output, of which each has its part; and that has the chances of all tuples that differ
+    from its own by the order of runs.
+    """
+    together: dict[Ranked, Ball] = {}
+    for y in occurring:
+        together[tuples[y]] = together.get(tuples[y], ZERO) + law[y]
+    return [law[y] / together[tuples[y]] * prod(map(_orders, tuples[y])) for y in ticking(occurring)]
+
+
+def _orders(ranks: tuple[int, ...]) -> int:
+    """How many tuples have these ranks in some order."""
+    return factorial(len(ranks)) // prod(map(factorial, Counter(ranks).values()))
+
+
+def _tuples(channel: Channel, parts: list[list[list[int]]]) -> list[Ranked]:
+    """The ranks of every output in every part, ascending; none where it never occurs. All that can be are there."""
+    # First of all, so that no number below is large.
+    everything = 1
+    for part in ticking(parts):
+        ranks, runs = 1 + max(map(max, part)), len(part)
+        # At least so many: more runs, or more ranks, only add to them.
+        if ranks > 1 and max(ranks, runs + 1) * everything > channel.outputs:
+            refuse("the ranks leave out a tuple of the parts' ranks")
+        everything *= comb(ranks + runs - 1, runs)
+    if everything > channel.outputs:
+        refuse("the ranks leave out a tuple of the parts' ranks")
+    found: list[Ranked] = []
+    for y in range(channel.outputs):
+        tick()
+        ranked = tuple(tuple(sorted(run[y] for run in part)) for part in parts)
+        if min(map(min, ranked)) < 0:
+            if max(map(max, ranked)) >= 0 or any(not row[y].is_zero() for row in channel.rows):
+                refuse(f"output {y} has no rank, but it occurs")
+            ranked = ()
+        found.append(ranked)
+    if len(set(found) - {()}) != everything:
+        refuse("the ranks leave out a tuple of the parts' ranks")
+    return found
+
+
+def _part(channel: Channel, listed: list[int], part: list[list[int]], where: str) -> list[list[Ball]]:
+    """The laws of one run of a part, rows in order, with log ratios that never fall."""
+    laws: list[list[Ball]] = []
+    for t in listed:
+        law = [ZERO] * (max(map(max, part)) + 1)
+        for run in ticking(part):
+            for k, q in zip(run, channel.rows[t], strict=True):
+                if k >= 0:
+                    law[k] = law[k] + q
+        if any(not x > 0 for x in law):
+            refuse(f"{where}, row {t}: a probability is not above 0, and monotone rows need all of them to be")
+        laws.append(law)
+    return never_falling(laws, listed, where)
+
+
+def never_falling(laws: Sequence[Sequence[Ball]], listed: Sequence[int], where: str) -> list[list[Ball]]:
+    """Laws next to these positive ones whose log ratios of neighbouring outputs never fall from one to the next.
+
+    listed: their names. Log ratios are those of the first law, and grow as the given ones do, but for what is rounding.
+    """
+    result: list[list[Ball]] = []
+    before: list[Ball] = []
+    ratios: list[Ball] = []
+    for i, (t, law) in enumerate(zip(listed, laws, strict=True)):
+        logs = [x.log() for x in ticking(law)]
+        steps = [b - a for a, b in pairwise(logs)]
+        if i == 0:
+            ratios = steps
+        else:
+            for k, (old, new) in enumerate(zip(before, steps, strict=True)):
+                if new - old < FALLS:
+                    refuse(
+                        f"{where}: the rows are not monotone: from row {listed[i - 1]} to row {t} the likelihood ratio "
+                        f"of ranks {k + 1} and {k} falls"
+                    )
+            ratios = [r + (new - old).max(ZERO) for r, old, new in zip(ratios, before, steps, strict=True)]
+        before = steps
+        total, exponents = ZERO, [ZERO]
+        for r in ratios:
+            total += r
+            exponents.append(total)
+        top = log_sum_exp(exponents)
+        result.append([(x - top).exp() for x in exponents])
+    return result

@@ -1,0 +1,148 @@
+"""Reading a packed tree: codes of its nodes level by level, and whole numbers for its leaves.
+
+Every stream is base64 of zlib. A stream is never inflated beyond the bytes that the codes read so far imply,
+and nothing may follow the last byte that is needed. A tree of very many levels still takes a hundred bytes for each:
+the limit on memory of the child process stands behind that.
+"""
+
+import binascii
+import sys
+import zlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .limits import largest, tick
+from .reading import field, mapping, refuse, show, whole
+
+# Compressed bytes that are handed to zlib at a time.
+PIECE = 2**16
+# Codes of one byte serve up to this many boxes, of two bytes up to so many: two codes name a leaf and an empty box.
+ONE_BYTE, TWO_BYTES = 2**8 - 2, 2**16 - 2
+# The array type of signed whole numbers of so many bytes.
+SIGNED = {1: "b", 2: "h", 4: "i"}
+# Scales of multipliers: 1/16, 1/256, ...
+SCALES = 4
+# Powers of two between which sigma lies.
+LEAST_POWER, LARGEST_POWER = -60, 60
+
+
+class Stream:
+    """Bytes that were packed, inflated no farther than asked."""
+
+    def __init__(self, packed: object, name: str) -> None:
+        """Take the text of a field."""
+        if not isinstance(packed, str):
+            refuse(f"{name} must be a text of base64, not {show(packed)}")
+        try:
+            self._packed = binascii.a2b_base64(packed, strict_mode=True)
+        except ValueError:
+            refuse(f"{name} is not base64")
+        self._name, self._inflate, self._at = name, zlib.decompressobj(), 0
+
+    def take(self, many: int) -> bytes:
+        """Return the next bytes, exactly so many."""
+        parts: list[bytes] = []
+        while many:
+            part = self._some(many)
+            if not part:
+                refuse(f"{self._name} ends before its last number")
+            parts.append(part)
+            many -= len(part)
+        return b"".join(parts)
+
+    def end(self) -> None:
+        """Refuse what follows; the checksum of zlib stands there too."""
+        if self._some(1) or self._inflate.unused_data or self._at < len(self._packed):
+            refuse(f"{self._name} goes on after its last number")
+        if not self._inflate.eof:
+            refuse(f"{self._name} is cut off")
+
+    def _some(self, most: int) -> bytes:
+        """Some of the next bytes, at most so many; none at the end."""
+        while not self._inflate.eof:
+            piece = self._inflate.unconsumed_tail
+            if not piece:
+                piece = self._packed[self._at : self._at + PIECE]
+                self._at += len(piece)
+            try:
+                part = self._inflate.decompress(piece, most)
+            except zlib.error:
+                refuse(f"{self._name} is not what zlib writes")
+            if part:
+                return part
+            if not piece:
+                break
+        return b""
+
+
+def whole_numbers(kind: str, content: bytes) -> "array[int]":
+    """Return numbers of an array type that were written with their lowest byte first."""
+    found = array(kind, content)
+    if sys.byteorder == "big":  # pragma: no cover - such machines are rare
+        found.byteswap()
+    return found
+
+
+def levels(packed: object, boxes: int) -> Iterator["array[int]"]:
+    """Yield the codes of every level of a tree over so many boxes, root first.
+
+    Guarantee: as many codes as the cuts of the level before have halves; the last level has no cut.
+    """
+    if boxes > TWO_BYTES:
+        refuse(f"a tree has {boxes} boxes, and codes name at most {TWO_BYTES}")
+    wide, kind = (1, "B") if boxes <= ONE_BYTE else (2, "H")
+    stream, many, nodes = Stream(packed, "the tree"), 1, 0
+    while many:
+        tick()
+        nodes += many
+        if many * boxes > largest().level_numbers or nodes > largest().packed_nodes:
+            refuse("the tree has too many nodes to check")
+        codes = whole_numbers(kind, stream.take(wide * many))
+        if max(codes) > boxes + 1:
+            refuse(f"a code of the tree is {max(codes)}, where {boxes + 1} is the last")
+        many = 2 * (len(codes) - codes.count(boxes) - codes.count(boxes + 1))
+        yield codes
+    stream.end()
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """What the leaves say, in the order of their codes; see `docs/reference/certificates.md`."""
+
+    scale: bytes
+    sigma: "array[int]"
+    m: "array[int]"
+    # None where every leaf has the same.
+    tangent: bytes | None
+
+
+def read_leaves(value: object, many: int, boxes: int, tangents: int) -> Leaves:
+    """Read the numbers of so many leaves."""
+    content = mapping(value, "'leaves'")
+    wide = whole(field(content, "bytes", "'leaves'"), "'bytes' of a multiplier", 1, 4)
+    if wide not in SIGNED:
+        refuse(f"'bytes' of a multiplier is {wide}, which is none of 1, 2 and 4")
+    if wide * boxes * many > largest().packed_bytes:
+        refuse("the leaves have too many multipliers to check")
+    scale = _all(content, "scale", many)
+    sigma = whole_numbers("i", _all(content, "sigma", 4 * many))
+    m = whole_numbers(SIGNED[wide], _all(content, "m", wide * boxes * many))
+    if max(scale, default=0) >= SCALES:
+        refuse(f"the scale of a leaf is {max(scale)}, where {SCALES - 1} is the last")
+    if tangents < 2:  # noqa: PLR2004 - none, or one for all
+        if "tangent" in content:
+            refuse("leaves name a tangent where there is no choice")
+        return Leaves(scale, sigma, m, None)
+    tangent = _all(content, "tangent", many)
+    if max(tangent, default=0) >= tangents:
+        refuse(f"the tangent of a leaf is {max(tangent)}, where {tangents - 1} is the last")
+    return Leaves(scale, sigma, m, tangent)
+
+
+def _all(content: dict[str, Any], key: str, many: int) -> bytes:
+    stream = Stream(field(content, key, "'leaves'"), f"'{key}' of the leaves")
+    found = stream.take(many)
+    stream.end()
+    return found

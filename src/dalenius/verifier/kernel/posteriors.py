@@ -1,0 +1,285 @@
+r"""Proofs by branch and bound over posteriors ("posteriors").
+
+A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior pi over cells has
+D(pi || rho) <= K, z_ay = sum_{c of a} pi_c q_cy, and posteriors v(a|y) = z_ay / z_y. phi(v) = v log v. The outputs are
+split into groups G, the same for all secret values; Q_cG and z_aG are sums over a group, v(a|G) = z_aG / z_G.
+The tree cuts the box 0 <= v(a|G) <= 1 of all secret values a, or, where there are two, of a = 1 (v(0|G) is what that
+leaves); every prior belongs to some leaf (where z_G = 0 take any posterior; see cuts.py). Why the bound of a leaf holds
+there:
+
+1. I = H(A) - H(A|Y).
+2. Let 0 <= eta <= 1 bound the contraction of the within-group channels of every secret value. For any two priors, with
+   D(.) the divergence of what is named under the first from the same under the second, the chain rule gives
+       D(A,Y) - D(Y) = [ D(A,G) - D(G) ] + [ D(Y|A,G) - D(Y|G) ]  <=  D(A,G) - D(G) + D(Y|A,G),
+       D(Y|A,G) <= eta D(X|A,G) = eta ( D(X) - D(A,G) ),
+   X being the cell, which decides A; G given X has the same law under both. As D(G) >= 0,
+       D(A,Y) - D(Y) <= (1-eta) ( D(A,G) - D(G) ) + eta D(X).
+   The left side is what -H(A|Y) differs by from its tangent at the second prior, the right side the same of
+   -(1-eta) H(A|G) - eta H(pi). So
+       -H(A|Y) + (1-eta) H(A|G) + eta H(pi)
+   lies below its tangent at any prior pi0 > 0, the linear function with coefficients
+       sum_y q_cy log v0(a|y) - (1-eta) sum_G Q_cG log v0(a|G) - eta log pi0_c.
+   pi0_c = rho_c exp(q_c.lam_a) / M, with M such that it sums to one; the posteriors v0 do not depend on M.
+3. -(1-eta) H(A|G) = (1-eta) sum_G z_G sum_a phi(v(a|G)), and phi lies below its secant alpha v + beta on a leaf: that
+   is at most (1-eta) sum_{a,G} z_aG ( alpha_aG + sum_a' beta_a'G ), linear in pi.
+4. For any signs, sum_G ( z_G max(m high, m low) - m z_aG ) >= 0 is added for every a that has boxes.
+5. Adding s ( K - D(pi || rho) ) >= 0, with sigma = s - eta > 0, leaves
+   H(A) + sum_c pi_c h_c - sigma D(pi || rho) + s K with
+       h_c = sum_G Q_cG [ (1-eta) ( alpha_aG + sum_a' beta_a'G ) + sum_a' max(m high, m low)_a'G - m_aG ]
+             + sum_y q_cy [ log v0(a|y) - (1-eta) log v0(a|G) - eta lam_ay ] + eta log M.
+   That is closing.py with theta = 1 - eta: with lz_a = LSE_c( log rho_c + h_c / sigma ) it is at most
+       (1+sigma) log sum_a exp( sigma / (1+sigma) lz_a ) + s K.
+
+With "ratios": true every cut is carried to the other groups (`ratios.py`): the parts of a box get smaller, and still
+hold every prior that the box holds, of those that are positive on all cells.
+
+The tree is packed (packed.py). Its leaves are bounded in doubles where NumPy is installed (doubles.py), and in balls
+where it is not or where doubles do not suffice.
+
+eta above 1 counts as 1, which every channel satisfies; step 3 would be false with 1-eta < 0.
+For single outputs eta = 0 holds trivially, both sides of 2 agree, and the tangent is left out.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from operator import index
+from typing import Any, NamedTuple
+
+from flint import arb
+
+from . import doubles
+from .balls import ONE, ZERO, Ball, Rows, float_below, log_sum_exp
+from .boxes import Row, secant
+from .cells import Channel, Question
+from .closing import close
+from .cuts import Box, Frame, Level, OneByOne, Scalars, Together
+from .limits import largest, tick, ticking
+from .packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
+from .ratios import Functions, Number, Ratios
+from .reading import field as entry
+from .reading import number, numbers, refuse, sequence, whole
+
+# Tangents that leaves can name in one byte.
+TANGENTS = 2**8
+
+
+class Point(NamedTuple):
+    """What a leaf says: sigma, its multipliers in the order of the boxes, and which tangent."""
+
+    sigma: float
+    m: list[float]
+    tangent: int
+
+
+class Posteriors:
+    """A "posteriors" proof for one secret: its groups and eta checked, its leaves evaluated on demand."""
+
+    def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
+        """Read and check what all leaves share."""
+        self.outputs, self.knowledge = channel.outputs, knowledge
+        named = sequence(entry(proof, "groups", "it"), "groups", self.outputs)
+        groups = [whole(g, "a group", 0, self.outputs - 1) for g in named]
+        eta = min(1.0, number(entry(proof, "eta", "it"), "eta", low=0.0))
+        self.rows = [Row(channel, cell, groups) for cell in cells]
+        for a, row in enumerate(self.rows):
+            row.check_contraction(eta, f"value {a}")
+        self.groups, self.many = groups, max(groups) + 1
+        self.single = self.rows[0].singletons
+        self.eta = 0.0 if self.single else eta
+        self._secants: dict[tuple[float, float], tuple[Ball, Ball]] = {}
+        tightens = entry(proof, "ratios", "it")
+        if not isinstance(tightens, bool):
+            refuse(f"ratios = {tightens!r} is neither true nor false")
+        # A secret of one value has no odds.
+        ratios = Ratios([row.coarse for row in self.rows]) if tightens and len(self.rows) > 1 else None
+        self.frame = Frame(len(self.rows), self.many, ratios)
+        self.tangents = [] if self.single else self._tangents(proof)
+
+    def bound(self, box: Box, leaf: Point) -> Ball:
+        """Guarantee: I <= result for every prior in this box."""
+        low, high = ([x[i : i + self.many] for i in range(0, len(x), self.many)] for x in (box.low, box.high))
+        m = [leaf.m[i : i + self.many] for i in range(0, len(leaf.m), self.many)]
+        if len(m) < len(self.rows):
+            # Two values: the first has what the second leaves (doubles.py has the same numbers), and no multiplier.
+            low.insert(0, [max(1.0 - x - doubles.U, 0.0) for x in high[0]])
+            high.insert(0, [min(1.0 - x + doubles.U, 1.0) for x in low[1]])
+            m.insert(0, [0.0] * self.many)
+        sigma = arb(leaf.sigma)
+        inverse = 1 / sigma
+        linear = self._linear(low, high, m)
+        values = []
+        for a in range(len(self.rows)):
+            constant = self.tangents[leaf.tangent][a] if self.tangents else None
+            values.append(sigma * self.log_mass(a, [x * inverse for x in linear[a]], constant, inverse))
+        eta = arb(self.eta)
+        return close(values, sigma + eta, self.knowledge, theta=1 - eta, eta=eta)
+
+    def log_mass(self, a: int, coefficients: list[Ball], constant: list[Ball] | None, inverse: Ball) -> Ball:
+        """Guarantee: the result holds log sum_c rho_c exp( sum_G Q_cG coefficient_G + constant_c inverse )."""
+        exponents = self._coarse[a].times([*coefficients, ONE])
+        if constant is not None:
+            exponents = [x + g * inverse for x, g in zip(exponents, constant, strict=True)]
+        return log_sum_exp(exponents)
+
+    def in_doubles(self, np: Any) -> doubles.Doubles:  # noqa: ANN401 - NumPy
+        """The same problem in doubles."""
+        coarse, rho = [row.coarse for row in self.rows], [row.rho for row in self.rows]
+        return doubles.Doubles(np, coarse, rho, self.eta, self.knowledge, self.tangents)
+
+    @cached_property
+    def _coarse(self) -> list[Rows]:
+        """Q_cG and log rho_c of every secret value."""
+        pairs = (zip(row.coarse, row.log_rho, strict=True) for row in self.rows)
+        return [Rows([[*sums, log_rho] for sums, log_rho in cells]) for cells in pairs]
+
+    def _linear(self, low: list[list[float]], high: list[list[float]], m: list[list[float]]) -> list[list[Ball]]:
+        """Steps 3 and 4: the coefficients of Q_cG in h, by secret value."""
+        share = None if self.single else ONE - self.eta
+        result: list[list[Ball]] = [[] for _ in self.rows]
+        for g in range(self.many):
+            lines = [self._secant(lows[g], highs[g]) for lows, highs in zip(low, high, strict=True)]
+            if share is not None:
+                lines = [(share * alpha, share * beta) for alpha, beta in lines]
+            common = sum([beta for _, beta in lines], ZERO)
+            slopes = [alpha for alpha, _ in lines]
+            for a, row in enumerate(m):
+                if row[g]:
+                    x = arb(row[g])
+                    common += x * (high[a][g] if row[g] > 0 else low[a][g])
+                    slopes[a] -= x
+            for coefficients, slope in zip(result, slopes, strict=True):
+                coefficients.append(common + slope)
+        return result
+
+    def _secant(self, low: float, high: float) -> tuple[Ball, Ball]:
+        if (low, high) not in self._secants:
+            if len(self._secants) >= largest().secants:
+                self._secants.clear()
+            self._secants[low, high] = secant(low, high)
+        return self._secants[low, high]
+
+    def _tangents(self, proof: dict[str, Any]) -> list[list[list[Ball]]]:
+        """g of every tangent, secret value and cell."""
+        listed = sequence(entry(proof, "tangents", "it"), "tangents")
+        if not 1 <= len(listed) <= TANGENTS:
+            refuse(f"there are {len(listed)} tangents, where 1 to {TANGENTS} are needed")
+        return [self._tangent(lam, f"tangent {t}") for t, lam in enumerate(listed)]
+
+    def _tangent(self, value: object, where: str) -> list[list[Ball]]:
+        """Step 2: what the tangent adds to h, by secret value and cell; the rows sum to one, so eta log M is in it."""
+        tick()
+        many = len(self.rows)
+        listed = sequence(value, where, many)
+        lam = [[arb(x) for x in numbers(row, self.outputs, f"{where}, value {a}")] for a, row in enumerate(listed)]
+        fine: list[list[Ball]] = []
+        total = ZERO
+        for row, tilt in zip(self.rows, lam, strict=True):
+            zeta = row.fine.times(tilt)
+            weights = [rho * z.exp() for rho, z in zip(row.rho, zeta, strict=True)]
+            total += sum(weights, ZERO)
+            fine.append(row.fine.combined(weights))
+        coarse = [row.sums(z) for row, z in zip(self.rows, fine, strict=True)]
+        log_v, log_group, log_total = _log_posteriors(fine), _log_posteriors(coarse), total.log()
+        share = ONE - self.eta
+        coefficients = (
+            [
+                v - share * log_group[a][g] + self.eta * (log_total - x)
+                for v, g, x in zip(log_v[a], self.groups, lam[a], strict=True)
+            ]
+            for a in range(many)
+        )
+        return [row.fine.times(column) for row, column in zip(self.rows, coefficients, strict=True)]
+
+
+def _log_posteriors(z: list[list[Ball]]) -> list[list[Ball]]:
+    """log( z_ay / z_y ), and 0 for an exact zero, whose coefficients are then zero as well."""
+    totals = [sum(column_, ZERO) for column_ in zip(*z, strict=True)]
+    return [[ZERO if x.is_zero() else (x / t).log() for x, t in zip(row, totals, strict=True)] for row in z]
+
+
+def multiplier(scale: Number, code: Number, of: Functions) -> tuple[Number, Number]:
+    """Return sigma of a code at a scale, both whole, and the unit of m there; both are doubles exactly."""
+    bits = 3 * (scale + 1)
+    power = code >> bits
+    return of.ldexp(1.0 + of.ldexp(1.0 * (code - (power << bits)), -bits), power), of.ldexp(1.0, -4 * (scale + 1))
+
+
+class Tree:
+    """A tree of posteriors that was read, and the bounds of its leaves."""
+
+    def __init__(self, problem: Posteriors, proof: dict[str, Any], where: str) -> None:
+        """Read the codes and the numbers of the leaves."""
+        self.problem, self.where = problem, where
+        boxes = problem.frame.boxes
+        self.levels = list(levels(entry(proof, "tree", "it"), boxes))
+        self.size = sum(codes.count(boxes) for codes in self.levels)
+        self.read: Leaves = read_leaves(entry(proof, "leaves", "it"), self.size, boxes, len(problem.tangents))
+        for n, scale in ticking(zip(self.read.sigma, self.read.scale, strict=True)):
+            if not LEAST_POWER <= n >> 3 * (scale + 1) <= LARGEST_POWER:
+                refuse(f"sigma of a leaf is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER + 1}")
+        if not doubles.ordinary():
+            refuse("this process rounds numbers in another way than IEEE 754 does by default")
+
+    def bounds(self, claimed: float) -> Iterator[tuple[str, Ball]]:
+        """Yield bounds of all leaves: in doubles where that shows them to be at most this, else in balls."""
+        entries = sum(len(row.rho) for row in self.problem.rows) * self.problem.many
+        np = doubles.numpy(self.size, entries)
+        if np is not None:
+            arithmetic = self.problem.in_doubles(np)
+            if arithmetic.usable:
+                yield from self._together(np, arithmetic, claimed)
+                return
+        first = 0
+        for boxes in self._walk(OneByOne(self.problem.frame)):
+            for i, box in enumerate(boxes, first):
+                yield f"{self.where}, leaf {i}", self.problem.bound(box, self._point(i))
+            first += len(boxes)
+
+    def _walk(self, boxes: Any) -> Iterator[Any]:  # noqa: ANN401 - OneByOne or Together
+        """Yield the boxes of the leaves of every level; together with those found empty they cover everything."""
+        level = boxes.root
+        for depth, codes in enumerate(self.levels):
+            tick()
+            if not boxes.empty(level, codes):
+                refuse(f"{self.where}: a box at depth {depth} of the tree is named empty, and is not shown to be")
+            yield boxes.leaves(level, codes)
+            level = boxes.halves(level, codes)
+
+    def _point(self, i: int) -> Point:
+        """What leaf i says."""
+        boxes = self.problem.frame.boxes
+        sigma, unit = multiplier(self.read.scale[i], self.read.sigma[i], Scalars)
+        m = [unit * k for k in self.read.m[i * boxes : (i + 1) * boxes]]
+        return Point(sigma, m, 0 if self.read.tangent is None else self.read.tangent[i])
+
+    def _together(self, np: Any, arithmetic: doubles.Doubles, claimed: float) -> Iterator[tuple[str, Ball]]:  # noqa: ANN401
+        """Yield the largest bound of some leaves at a time, and every bound that had to be found in balls."""
+        read, first = self.read, 0
+        shape = (-1, self.problem.frame.boxed, self.problem.many)
+        scale, sigmas = np.frombuffer(read.scale, np.uint8).astype(np.int32), np.asarray(read.sigma)
+        m = np.asarray(read.m).reshape(shape)
+        tangents = np.zeros(self.size, np.uint8) if read.tangent is None else np.frombuffer(read.tangent, np.uint8)
+        for level in self._walk(Together(self.problem.frame, np)):
+            for start in range(0, len(level.low), doubles.LEAVES):
+                part = Level(*(x[start : start + doubles.LEAVES] for x in level))
+                at = slice(first + start, first + start + len(part.low))
+                sigma, unit = multiplier(scale[at], sigmas[at], np)
+                found = arithmetic.bounds(part.low, part.high, m[at] * unit[:, None, None], sigma, tangents[at])
+                # Not a number is not shown either.
+                shown = found <= claimed
+                for i in np.flatnonzero(~shown).tolist():
+                    box = Box(part.low[i].ravel().tolist(), part.high[i].ravel().tolist(), empty=False)
+                    number_ = at.start + i
+                    yield f"{self.where}, leaf {number_}", self.problem.bound(box, self._point(number_))
+                if shown.any():
+                    worst = index(np.where(shown, found, -np.inf).argmax())
+                    yield f"{self.where}, leaf {at.start + worst}", arb(float(found[worst]))
+            first += len(level.low)
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of the leaves."""
+    problem = Posteriors(question.cells, question.channel, question.knowledge.most, proof)
+    # It decides which leaves are looked at again in balls.
+    upper = number(entry(proof, "upper", "it"), "upper")
+    return Tree(problem, proof, where).bounds(float_below(arb(upper) - question.lost))

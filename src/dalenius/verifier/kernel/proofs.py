@@ -1,0 +1,49 @@
+"""Proofs of an upper bound about cells: one file of this folder for each kind, and the table of them.
+
+A kind is a function of the question, the proof's data and words for the place. It yields bounds, each with its place;
+all of them must be at most the claim. Guarantee: I(A;Y) <= the largest of them for every prior the adversary may hold.
+To add one: a file here, a line below.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from . import boxes, chains, choices, closed_forms, posteriors, rows, simplices
+from .balls import FEW_BITS, Ball, precision, short
+from .cells import Question
+from .reading import Refused, refuse
+
+T = TypeVar("T")
+Bounds = Iterator[tuple[str, Ball]]
+Kind = Callable[[Question, dict[str, Any], str], Bounds]
+
+KINDS: dict[str, Kind] = {
+    "trivial": closed_forms.trivial,
+    "maximal": closed_forms.maximal,
+    "sibson": closed_forms.sibson,
+    "reference": closed_forms.reference,
+    "choices": choices.bounds,
+    "boxes": boxes.bounds,
+    "simplices": simplices.bounds,
+    "posteriors": posteriors.bounds,
+    "rows": rows.bounds,
+    "monotone": chains.bounds,
+}
+
+
+def twice(check: Callable[[], T]) -> T:
+    """Try a check with few bits, which is faster, and where that shows nothing with all of them.
+
+    Balls hold the true numbers whatever their bits are, so that either will do.
+    """
+    try:
+        with precision(FEW_BITS):
+            return check()
+    except Refused:
+        return check()
+
+
+def compare(bound: Ball, upper: float, where: str) -> None:
+    """Refuse a claim that is not shown to be at least the bound."""
+    if not bound <= upper:
+        refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")

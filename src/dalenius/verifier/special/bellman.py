@@ -1,0 +1,136 @@
+"""Local randomisers on bits, by dynamic programming: "bellman".
+
+Records are independent under the reference, with laws rho_i, and record i goes through the channel W to its own output.
+The secret A is record 0, a bit of law p under the prior, and there are two outputs; the other records, in order, are
+1, .., n-1. For s > 0 and the chance v of A = 1 let B_0(v) = -H(A|Y_0), and
+
+    B_j(v) = sup_{w_0, w_1} sum_y P(y) B_(j-1)(v_y) - s sum_a v_a D(w_a || rho_j),
+
+X_j being of law w_a given a, y its output through W, P(y) the chance of y and v_y that of A = 1 given y. Then every
+prior pi with D(pi || rho) <= K has  I(A;Y) <= s K + max_p { H(p) + B_(n-1)(p) - s D(p || rho_0) }.
+Proof. D(pi || rho) = D(p || rho_0) + sum_j E D( P(X_j|a,X_<j) || rho_j ), and the mean of a divergence over X_<j given
+the outputs Y_<j is at least the divergence of the mean, P(X_j|a,Y_<j), since Y_<j is made of X_<j. Given y_<j these
+laws move the posterior of A by Bayes' rule with the output of X_j, as W treats X_j by itself; Y_0 is looked at last,
+and is W of A whatever came before. So H(p) + E[-H(A|Y)] - s sum_j E D(..) is at most what an adversary gets who chooses
+every law after seeing the outputs so far: H(p) + B_(n-1)(p), by induction. Add s (K - D(pi || rho)) >= 0. QED
+
+Lines. A line is l(v) = (1-v) c_0 + v c_1. The certificate names lines of every stage, and B_j is below the largest:
+1. B_0 is convex, so below a line on [v_i, v_(i+1)] if it is at both nodes.
+2. If B_(j-1) <= max_k l_k, then P(y) B_(j-1)(v_y) <= max_k sum_a m_ay c_ak, m_ay = v_a sum_x w_a(x) W(y|x). For every
+   choice k(y) the rest is linear in w_a less s D, so by Gibbs' inequality at most sum_a v_a g_a,
+       g_a = s log sum_x rho_j(x) exp( sum_y W(y|x) c_a,k(y) / s ) ,
+   a line again. It is below the largest of the lines of stage j if it is below a mean of two of them at v = 0 and 1.
+3. max_p { H(p) + l(p) - s D(p || rho_0) } is that of kernel/closing.py with theta = 1 and G_a = c_a.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.closing import largest as largest_of
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence
+
+Row = Sequence[Ball]
+Line = tuple[Ball, Ball]
+
+
+def bellman(  # noqa: PLR0913, PLR0917 - the letters of the formula
+    rows: Sequence[Row], rho: Row, others: Sequence[Row], knowledge: Ball, proof: dict[str, Any], where: str
+) -> Ball:
+    """The bound, once every stage is shown to lie below its lines; others: the laws of the other records, in order."""
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 0:
+        refuse(f"{where}: s must be above 0")
+    stages = _stages(proof, len(others) + 1, where)
+    nodes = sequence(field(proof, "nodes", where), f"the nodes of {where}", len(stages[0]) + 1)
+    _begins(rows, [arb(v) for v in numbers(nodes, len(nodes), f"the nodes of {where}", low=0.0)], stages[0], where)
+    for j, law in enumerate(others, start=1):
+        _follows(rows, law, s, stages[j - 1], stages[j], f"{where}, stage {j}")
+    held = [(a, s * p.log()) for a, p in enumerate(rho) if not p.is_zero()]
+    return largest_of(close((line[a] + x for a, x in held), s, knowledge, theta=ONE) for line in ticking(stages[-1]))
+
+
+def _stages(proof: dict[str, Any], many: int, where: str) -> list[list[Line]]:
+    """The lines of all stages: one of the secret's own output, and one for each other record."""
+    listed = sequence(field(proof, "lines", where), f"the lines of {where}", many)
+    stages = []
+    for j, stage in enumerate(listed):
+        given = sequence(stage, f"the lines of stage {j}")
+        if not given:
+            refuse(f"{where}: stage {j} has no line")
+        ends = (numbers(line, 2, f"a line of stage {j}") for line in ticking(given))
+        stages.append([(arb(low), arb(high)) for low, high in ends])
+    pairs = sum(len(stage) ** 2 for stage in stages[:-1])
+    if pairs > (most := largest().bellman_pairs):
+        refuse(f"{where}: {pairs} pairs of lines are too many to go through; at most {most}")
+    return stages
+
+
+def _begins(rows: Sequence[Row], nodes: list[Ball], lines: list[Line], where: str) -> None:
+    """Refuse unless line i is at least B_0 at the nodes i and i+1, and these cover [0,1] in order."""
+    if not (nodes[0] == 0 and nodes[-1] == 1 and all(a < b for a, b in pairwise(nodes))):
+        refuse(f"{where}: its nodes must ascend from 0 to 1")
+    told = []
+    for v in ticking(nodes):
+        total = ZERO
+        for y in range(len(rows[0])):
+            joint = [(1 - v) * rows[0][y], v * rows[1][y]]
+            total += xlogx(joint[0]) + xlogx(joint[1]) - xlogx(joint[0] + joint[1])
+        told.append(total)
+    for i, (low, high) in enumerate(lines):
+        for k in (i, i + 1):
+            if not (1 - nodes[k]) * low + nodes[k] * high >= told[k]:
+                refuse(f"{where}: line {i} of stage 0 is below -H(A|Y) at node {k}")
+
+
+def _follows(  # noqa: PLR0913, PLR0917 - the letters of the formula
+    rows: Sequence[Row], law: Row, s: Ball, before: list[Line], lines: list[Line], where: str
+) -> None:
+    """Refuse unless the lines g of all pairs of lines before are below the largest of these."""
+    # exp( W(y|x) c_ak / s ), and rho(x) times it for y = 0
+    tilted = [[[[(row[y] * c[a] / s).exp() for c in before] for y in (0, 1)] for row in rows] for a in (0, 1)]
+    first = [[[p * e for e in tilted[a][x][0]] for x, p in enumerate(law)] for a in (0, 1)]
+    place = _Place(lines)
+    for k in range(len(before)):
+        tick()
+        own = [[first[a][x][k] for x in (0, 1)] for a in (0, 1)]
+        for i in range(len(before)):
+            g = [s * (own[a][0] * tilted[a][0][1][i] + own[a][1] * tilted[a][1][1][i]).log() for a in (0, 1)]
+            if not place.below(g[0], g[1]):
+                refuse(f"{where}: the line of lines {k} and {i} is above those that follow")
+
+
+class _Place:
+    """Where a line has its place among lines that are given with falling c_0."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        self.lines = lines
+        self._falling = [-float(low) for low, _ in lines]
+
+    def below(self, low: Ball, high: Ball) -> bool:
+        """Guarantee: if true, (low, high) is at most a mean of two of the lines at v = 0 and at v = 1.
+
+        The order of the lines is used for finding the two; what is shown of them does not rest on it.
+        """
+        top = math.nextafter(float(low.upper()), math.inf)
+        # The last line with c_0 >= top.
+        k = bisect_right(self._falling, -top) - 1
+        if k < 0:
+            return False
+        c_low, c_high = self.lines[k]
+        room = c_low - low
+        if not room >= 0:
+            return False
+        if k + 1 == len(self.lines) or c_high >= high:
+            return bool(c_high >= high)
+        next_low, next_high = self.lines[k + 1]
+        # theta = room / (c_low - next_low), at most 1: (1-theta) c_high + theta next_high >= high
+        theta = (room / (c_low - next_low)).lower().max(ZERO).min(ONE)
+        return bool((1 - theta) * c_high + theta * next_high >= high)

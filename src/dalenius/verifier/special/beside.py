@@ -1,0 +1,210 @@
+r"""A release of a sum beside local randomisers ("beside"): one bit among bits that each go through a channel W as well.
+
+Under the reference the n records are independent bits of one law rho; A is one of them, S the sum of the other m = n-1,
+Y_0 the output of A's own W, Y' those of the others, C the release, whose row depends on A + S; Z = (C, Y_0). Let eta be
+at least D(wW || rho W) / D(w || rho) for all laws w of a bit, u a positive law, sigma at most D(vW || uW) / D(v || u)
+for all laws v, 0 < mu <= 1 - sigma, sigma < 1, and D_a = D(W(.|a) || uW). For the number j of ones in Y' let rho_j be
+the law of S given it under the reference, P(j) its chance, and r_j0, r_j1 any positive laws of C. With
+
+    g_aj = D_a + max_w { sum_y W(y|a) D(w C_a || r_jy) - mu D(w || rho_j) },       lam = mu + eta (1 - sigma - mu),
+
+any numbers h_a, G_j = max_a (g_aj - h_a) and tau = sigma + lam, every prior pi with D(pi || rho) <= K has
+
+    I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho(a)^(lam/tau) e^(h_a/tau)
+              + (1-sigma) log sum_j P(j) e^(G_j/(1-sigma)) .
+
+Proof. Let p be the law of A, v that of A given Y', J = I(A;Y'), P' the law of Y', and w_ay that of X' given a and y'.
+(1) I(A;Y) = J + I(A;Z|Y'). With r(c,y) = (uW)(y) r_jy(c), whose second part has the law uW,
+    I(A;Z|y') = sum_a v_a D(law of Z given a, y' || r) - D(law of Z given y' || r), the last of which is at least
+    D(vW || uW) >= sigma D(v || u), by data processing, since Y_0 has the law W(.|a) whatever else is known. E D(v || u)
+    is J + D(p || u). Given a and y' the outputs C and Y_0 are independent, and C comes from S, whose divergence from
+    rho_j is at most that of X' from its law given y'. So with k = E D(w_AY' || law of X' given Y' under rho)
+        I(A;Y) <= (1-sigma) J - sigma D(p || u) + E g_Aj + mu k .
+(2) Write M = D(P' || rho'W'). By the chain rule on (X', Y') both ways T = sum_a p_a D(w_a || rho') = J + M + k, which
+    is at most K - D(p || rho); and J + M = sum_a p_a D(w_a W' || rho'W') <= eta T, for a channel that treats records
+    one by one contracts divergence from a product as its worst record does (product.py). As mu <= 1 - sigma,
+        (1-sigma) J + mu k = (1-sigma-mu) (J + M) + mu T - (1-sigma) M <= lam T - (1-sigma) M .
+(3) E g_Aj <= sum_a p_a h_a + E G_j. Gibbs' inequality gives E G_j - (1-sigma) M <= the last term, and
+    sum_a p_a h_a - lam D(p || rho) - sigma D(p || u) <= the one before. QED
+
+The maximum over w is that of chains.py, since the rows of C are in the order of the sum: with log r replaced by
+sum_y W(y|a) log r_jy, which need not be the logarithm of a law.
+
+A table of floats is not such a product. With W and C as the proof states them, C repaired to be exactly monotone, q' is
+their product, and q = (1 - lost) q' + lost q'' for some channel q'': I(q) <= I(q') + lost log 2, as in chains.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import comb
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.reference import Product, Uniform
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, log_sum_exp, precision, xlogx
+from dalenius.verifier.kernel.chains import OneValue
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, tick
+from dalenius.verifier.kernel.order import never_falling
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+
+from .product import contracts, expands
+
+Law = Sequence[Ball]
+BITS = 2
+
+
+@dataclass(frozen=True)
+class Parts:
+    """W, and the rows of C for the sums 0..n, exactly monotone.
+
+    Guarantee: every row of the channel is at least (1 - lost) times that of their product.
+    """
+
+    local: list[list[Ball]]
+    release: list[list[Ball]]
+    lost: Ball
+
+
+def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield the one bound."""
+    law, n = _law(asked), asked.channel.statistic.n
+    parts = _parts(asked, proof, where)
+    local, release = parts.local, parts.release
+    sigma = arb(number(field(proof, "sigma", where), "sigma", 0.0))
+    eta = arb(number(field(proof, "eta", where), "eta", 0.0))
+    mu = arb(number(field(proof, "mu", where), "mu"))
+    u = _normalised(field(proof, "law", where), BITS, "'law'")
+    if not (sigma < 1 and mu > 0 and mu <= 1 - sigma):
+        refuse("sigma must be below 1, and mu above 0 and at most 1 - sigma")
+    if not contracts(local, law, eta, even=False, response=False):
+        refuse(f"the channel of a record is not shown to contract divergence by eta = {float(eta)!r}")
+    if not expands(local, u, sigma, even=False, response=False):
+        refuse(f"the channel of the secret is not shown to keep sigma = {float(sigma)!r} of a divergence")
+    rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
+    heights = [arb(h) for h in numbers(field(proof, "heights", where), BITS, "'heights'")]
+    told = [_divergence(row, _mixed(u, local)) for row in local]
+    one, gains = _mixed(law, local)[1], []
+    for j, given in enumerate(sequence(field(proof, "laws", where), "'laws'", n)):
+        logs = [_logs(r, len(release[0])) for r in sequence(given, "laws of C", BITS)]
+        rho = _sum_given(law, local, j, n - 1)
+        most = [_gain(parts, a, rho, logs, mu, rounds) + told[a] - heights[a] for a in range(BITS)]
+        chance = comb(n - 1, j) * one**j * (1 - one) ** (n - 1 - j)
+        gains.append(chance.log() + most[0].max(most[1]) / (1 - sigma))
+    lam = mu + eta * (1 - sigma - mu)
+    own = (sigma * x.log() + lam * p.log() + h for x, p, h in zip(u, law, heights, strict=True))
+    upper = close(own, lam, asked.knowledge.most, theta=sigma) + (1 - sigma) * log_sum_exp(gains)
+    yield where, upper + parts.lost * arb(2).log()
+
+
+def _gain(  # noqa: PLR0913, PLR0917 - what a row problem consists of
+    parts: Parts, a: int, rho: Law, logs: list[list[Ball]], mu: Ball, rounds: int
+) -> Ball:
+    """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""
+    tick()
+    rows = parts.release[a : a + len(rho)]
+    mean = [
+        sum((w * x for w, x in zip(parts.local[a], column, strict=True)), ZERO) for column in zip(*logs, strict=True)
+    ]
+    return OneValue(Rows(rows), rho, mean, mu).bound(rows[0], rows[-1], rounds)
+
+
+def _parts(asked: Asked, proof: dict[str, Any], where: str) -> Parts:
+    """Both parts as the proof states them; the last are remembered, for all records have the same."""
+    given = [field(proof, key, where) for key in ("local", "release", "first")]
+    stated, found = asked.channel.known.get("beside", (None, None))
+    if found is None or stated != given:
+        with precision():
+            found = _stated(asked, *given)
+        asked.channel.known["beside"] = given, found
+    assert isinstance(found, Parts)  # noqa: S101 - for the type checker
+    return found
+
+
+def _stated(asked: Asked, local: object, release: object, first: object) -> Parts:
+    n = asked.channel.statistic.n
+    if type(first) is not bool:
+        refuse("'first' must be true or false")
+    each = [_normalised(row, BITS, "a row of 'local'") for row in sequence(local, "'local'", BITS)]
+    rows = sequence(release, "'release'", n + 1)
+    width = len(sequence(rows[0], "a row of 'release'"))
+    if BITS**n * width != asked.channel.outputs:
+        refuse("'local' and 'release' do not make the outputs of the channel")
+    laws = [_normalised(row, width, "a row of 'release'") for row in rows]
+    ordered = never_falling(laws, range(n + 1), "'release'")
+    return Parts(each, ordered, _lost(asked, each, ordered, first=first))
+
+
+def _law(asked: Asked) -> list[Ball]:
+    """The law of every record: positive, the same for all, which are bits; the secret is one of them."""
+    statistic, secret = asked.channel.statistic, asked.secret
+    if not isinstance(secret, Group) or len(secret.records) != 1:
+        refuse("it is about one record")
+    if statistic.n < BITS or any(statistic.alphabet(i) != BITS for i in range(statistic.n)):
+        refuse("it is for two records or more, all of them bits")
+    reference = asked.reference
+    if not isinstance(reference, (Uniform, Product)) or not reference.common:
+        refuse("it is for independent records of one law")
+    law = reference.law(0, BITS)
+    if not all(p > 0 for p in law):
+        refuse("every value of a record must have a probability above 0")
+    return law
+
+
+def _normalised(value: object, size: int, what: str) -> list[Ball]:
+    """Positive numbers, divided by their sum."""
+    given = list(map(arb, numbers(value, size, what)))
+    if not all(x > 0 for x in given):
+        refuse(f"every entry of {what} must be above 0")
+    total = sum(given, ZERO)
+    return [x / total for x in given]
+
+
+def _logs(value: object, size: int) -> list[Ball]:
+    """Logarithms of a law that is given by logarithms of a multiple of it."""
+    given = list(map(arb, numbers(value, size, "a law of C")))
+    total = log_sum_exp(given)
+    return [x - total for x in given]
+
+
+def _lost(asked: Asked, local: list[list[Ball]], release: list[list[Ball]], *, first: bool) -> Ball:
+    """The share of the product that is not in the channel, at most.
+
+    first: whether the outputs of the release come first, that is change slowest; among the local ones record 0's do.
+    """
+    channel, lost = asked.channel, ZERO
+    for x, t in zip(product(range(BITS), repeat=channel.statistic.n), channel.statistic.datasets(), strict=True):
+        tick()
+        outputs = [ONE]
+        for bit in x:
+            outputs = [p * q for p in outputs for q in local[bit]]
+        own = release[sum(x)]
+        made = [c * w for c in own for w in outputs] if first else [w * c for w in outputs for c in own]
+        for q, p in zip(channel.rows[channel.row_of[t]], made, strict=True):
+            if not (less := 1 - q / p) <= lost:
+                lost = lost.max(less)
+    if not lost < 1:
+        refuse("'local' and 'release' are not what the channel is made of")
+    return lost.upper()
+
+
+def _mixed(law: Law, rows: Sequence[Law]) -> list[Ball]:
+    return [sum((p * row[y] for p, row in zip(law, rows, strict=True)), ZERO) for y in range(len(rows[0]))]
+
+
+def _divergence(p: Law, q: Law) -> Ball:
+    return sum((xlogx(x) - x * y.log() for x, y in zip(p, q, strict=True)), ZERO)
+
+
+def _sum_given(law: Law, local: list[list[Ball]], ones: int, others: int) -> list[Ball]:
+    """The law of the sum of the others under the reference, given that so many of their outputs are 1."""
+    found = [ONE]
+    for i in range(others):
+        y = 1 if i < ones else 0
+        chance = law[1] * local[1][y] / (law[0] * local[0][y] + law[1] * local[1][y])
+        found = [x * (1 - chance) + z * chance for x, z in zip([*found, ZERO], [ZERO, *found], strict=True)]
+    return found

@@ -1,0 +1,165 @@
+"""A bound on what a noisy histogram tells: counts moved by a few people, through the noise, "moved".
+
+All k values of a record are alike. Write t for count vectors of n people, rho_a for their law given that the record is
+a, so that rho_a(t) = c t_a prod_b m(t_b) with m(t) = mu^t e^-mu / t!, mu = n/k, and p for the law of the noise, which
+has mass everywhere. Outputs are not clamped here: clamping them tells no more. For a finite tilt g of the counts 0..n
+put Omega(t) = exp(g(t)) m(t) there and 0 elsewhere. With weights o_0, v_0 > 0 and o_j, v_i >= 0
+
+    J_a(t,y) = A(t_a, y_a) prod_{b != a} B(t_b, y_b) / N,
+    A(t,y) = sum_j o_j Omega(t-j) p(y-t+j),        B(t,y) = sum_i v_i Omega(t+i) p(y-t-i),
+
+on count vectors t. With P_y(x) = sum_t Omega(t) p(y-t) x^t no coefficient of sum_t A(t,y) x^t is above that of
+o(x) P_y(x), nor one of sum_t B(t,y) x^t above that of v(1/x) P_y(x), which also has powers below 0. So
+
+    sum_t J_a(t,y)  <=  r(y) = [x^n] o(x) v(1/x)^(k-1) prod_b P_{y_b}(x) / N,
+
+the same for every a, and r is a law for N = [x^n] o(x) v(1/x)^(k-1) P(x)^k, P(x) = sum_t Omega(t) x^t. Hence for any
+prior, with w_a its law of t given a, and by the log-sum inequality from (t,y) to y
+
+    I(A;Y) <= sum_a p_a D(w_a q || r) <= sum_a p_a ( D(w_a || rho_a) + sum_t w_a(t) Psi_a(t) ),
+    Psi_a(t) = sum_y q(y|t) log( rho_a(t) q(y|t) / J_a(t,y) )
+             = log(c N) + log t_a - alpha(t_a) - sum_{b != a} beta(t_b),
+    alpha(t) = sum_d p(d) log( A(t,t+d) / (m(t) p(d)) ),     beta(t) = sum_d p(d) log( B(t,t+d) / (m(t) p(d)) ) .
+
+This is a majorant with eta = 1 (kernel/closing.py), and closes with s > 1, all values being alike, as
+
+    I(A;Y) <= s K + log(c N) + (s-1) log sum_t c t m(t) exp( (log t - alpha(t)) / (s-1) ) [x^(n-t)] Q(x)^(k-1),
+    Q(x) = sum_t m(t) exp( -beta(t) / (s-1) ) x^t .
+
+Lower bounds of alpha and beta serve: the terms with j = 0 and i = 0 alone are one, log o_0 + g(t) and log v_0 + g(t).
+They stand for counts whose tilt is not listed, and for noise beyond `reach`.
+"""
+
+from itertools import pairwise
+from typing import Any
+
+from flint import arb, arb_poly
+
+from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+
+
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
+    if len(set(channel.masses)) != 1:
+        refuse(f"{where}: it is for a record whose values are all equally likely")
+    if channel.noise.parameter is None:
+        refuse(f"{where}: it is for noise that can be any whole number")
+    n, k = channel.statistic.n, channel.statistic.k
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 1:
+        refuse(f"{where}: s must be above 1")
+    first = whole(field(proof, "first", where), f"the first count of {where}", 0, n)
+    listed = sequence(field(proof, "tilt", where), f"the tilt of {where}")
+    if not 1 <= len(listed) <= n + 1 - first:
+        refuse(f"{where}: a tilt of {len(listed)} counts from {first} on does not fit {n} records")
+    tilt = [arb(x) for x in numbers(listed, len(listed), f"the tilt of {where}")]
+    own, others = (_weights(proof, key, where) for key in ("own", "others"))
+    reach = whole(field(proof, "reach", where), f"'reach' of {where}", 0, (most := largest()).moved_terms)
+    terms = len(tilt) * (2 * reach + 1) * (len(own) + len(others))
+    if n * k > most.moved_room or (k - 1) * len(others) > most.moved_room or terms > most.moved_terms:
+        refuse(f"{where}: {terms} terms of {n} records and {k} values are too many to check")
+    g = [tilt[min(max(t - first, 0), len(tilt) - 1)] for t in range(n + 1)]
+    sums = _Sums(n, k, g, range(first, first + len(tilt)), channel.noise, reach)
+    # Powers of polynomials lose digits where their coefficients differ much.
+    with precision(2 * PRECISION):
+        return close([sums.log_norm(own, others) + sums.log_total(own, others, s)], s, knowledge, eta=ONE)
+
+
+def _weights(proof: dict[str, Any], key: str, where: str) -> list[Ball]:
+    listed = sequence(field(proof, key, where), f"'{key}' of {where}")
+    weights = numbers(listed, len(listed), f"'{key}' of {where}", low=0.0)
+    if not weights or not weights[0] > 0:
+        refuse(f"{where}: the first of '{key}' must be above 0")
+    return [arb(x) for x in weights]
+
+
+class _Sums:
+    """Sums over count vectors, as coefficients of powers."""
+
+    def __init__(self, n: int, k: int, g: list[Ball], window: range, noise: Any, reach: int) -> None:  # noqa: ANN401, PLR0913, PLR0917
+        self.n, self.k, self.g, self.window, self.noise, self.reach = n, k, g, window, noise, reach
+        self.mean = arb(n) / k
+        log = self.mean.log()
+        self.masses = [(t * log - self.mean - arb(t + 1).lgamma()).exp() for t in ticking(range(n + 1))]
+
+    def log_norm(self, own: list[Ball], others: list[Ball]) -> Ball:
+        """log(c N)."""
+        n, k = self.n, self.k
+        moves = arb_poly(others) ** (k - 1)
+        omega = arb_poly([m * x.exp() for m, x in zip(self.masses, ticking(self.g), strict=True)])
+        power = _power(omega, k, n + len(moves.coeffs()) + 1)
+        total = ZERO
+        for j, o in enumerate(own):
+            tick()
+            total += o * sum((v * power[n - j + i] for i, v in enumerate(moves.coeffs()) if n - j + i >= 0), ZERO)
+        return (total * self._scale()).log()
+
+    def _scale(self) -> Ball:
+        """c = (n-1)! k^(1-n) e^n / mu^n."""
+        n, k = self.n, self.k
+        return (arb(n).lgamma() - (n - 1) * arb(k).log() + n - n * self.mean.log()).exp()
+
+    def log_total(self, own: list[Ball], others: list[Ball], s: Ball) -> Ball:
+        """(s-1) log sum_t rho_a(t) exp( ( log t_a - alpha(t_a) - sum beta(t_b) ) / (s-1) )."""
+        n, k, power = self.n, self.k, 1 / (s - 1)
+        law = _Law(self.noise, self.reach + max(len(own), len(others)))
+        alpha, beta = self._told(own, law, 1), self._told(others, law, -1)
+        tilted = arb_poly([m * (-power * b).exp() for m, b in zip(self.masses, ticking(beta), strict=True)])
+        rest = _power(tilted, k - 1, n + 1)
+        terms = (
+            t * self.masses[t] * (power * (arb(t).log() - alpha[t])).exp() * rest[n - t].nonnegative_part()
+            for t in ticking(range(1, n + 1))
+        )
+        return (s - 1) * (self._scale() * sum(terms, ZERO)).log()
+
+    def _told(self, weights: list[Ball], law: "_Law", sign: int) -> list[Ball]:
+        """At most alpha (sign 1) or beta (sign -1), for every count."""
+        result = [weights[0].log() + x for x in self.g]
+        seen = range(-self.reach, self.reach + 1)
+        rest = (1 - sum((law(d) for d in seen), ZERO)).nonnegative_part()
+        moved = [[law(d + sign * j) / law(d) for j in range(len(weights))] for d in ticking(seen)]
+        for t in self.window:
+            tick()
+            scale = [
+                w * self.g[t - sign * j].exp() * self.masses[t - sign * j] / self.masses[t]
+                for j, w in enumerate(weights)
+                if 0 <= t - sign * j <= self.n
+            ]
+            logs = (law(d) * _dot(scale, ratios).log() for d, ratios in zip(seen, moved, strict=True))
+            # Indices that leave the range are at the end of the list of moves: no weight is met by another's ratio.
+            result[t] = sum(logs, ZERO) + rest * result[t]
+        return result
+
+
+class _Law:
+    """P(noise = d), made once."""
+
+    def __init__(self, noise: Any, reach: int) -> None:  # noqa: ANN401 - of named.Added
+        with precision(4 * PRECISION):  # differences of nearby tails
+            tails = [noise.tail(d) for d in ticking(range(1, reach + 2))]
+            side = [a - b for a, b in pairwise(tails)]
+            self.masses = [1 - 2 * tails[0], *side]
+
+    def __call__(self, d: int) -> Ball:
+        return self.masses[abs(d)]
+
+
+def _dot(weights: list[Ball], ratios: list[Ball]) -> Ball:
+    return sum((w * x for w, x in zip(weights, ratios, strict=False)), ZERO)
+
+
+def _power(poly: Any, power: int, size: int) -> Any:  # noqa: ANN401 - of flint
+    """The first coefficients of a power."""
+    result = None
+    square = arb_poly(poly.coeffs()[:size])
+    while power:
+        tick()
+        if power & 1:
+            result = square if result is None else arb_poly((result * square).coeffs()[:size])
+        power >>= 1
+        if power:
+            square = arb_poly((square * square).coeffs()[:size])
+    return result

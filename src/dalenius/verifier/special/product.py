@@ -1,0 +1,282 @@
+"""Local randomisers: "product" and "looks". Every record goes through its own channel, and all outputs are released.
+
+Records are independent under the reference, with laws rho_i, and record i has the channel W_i to its own output Y_i.
+The secret A is one record or a group; W_0 is its channel, rho_0 its law, Y' the outputs of the others X'.
+
+"product". Let eta be at least D(w W_i || rho_i W_i) / D(w || rho_i) for all laws w and all other records i, let u be a
+law with u_a > 0 for all a, sigma at most D(v W_0 || u W_0) / D(v || u) for all laws v, and D_a = D(W_0(.|a) || u W_0).
+For lam >= (1-sigma) eta and tau = sigma + lam > 0 every prior pi with D(pi || rho) <= K has
+    I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau).
+Proof. Let p be the law of A, w_a that of X' given a, J = I(A;Y'). First J <= sum_a p_a D(w_a W' || rho' W'), since
+another law than that of Y' only adds a divergence, and that is at most eta sum_a p_a D(w_a || rho'), for a channel that
+treats records one by one contracts divergence from a product as its worst record does (`Added.contraction` has the
+proof); so J <= eta (K - D(p || rho_0)). Secondly, with v the law of A given Y',
+    I(A;Y_0 | Y') = E[ sum_a v_a D_a - D(v W_0 || u W_0) ] <= sum_a p_a D_a - sigma E D(v || u)
+                  = sum_a p_a D_a - sigma (J + D(p || u)),
+as E D(v || u) = J + D(p || u). Adding both, (1-sigma) J <= (1-sigma) eta (K - D(p || rho_0)), and that is at most
+lam (K - D(p || rho_0)), the bracket being >= 0. What is left is lam K plus
+    sum_a p_a D_a - sigma D(p || u) - lam D(p || rho_0) <= tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau)
+(Gibbs; this is kernel/closing.py with theta = sigma and s = lam). QED
+
+"looks". For a symmetric channel on bits and one record as the secret, no prior leaks more than the capacity of n looks
+at one bit. Proof. For fixed p, I(A;Y) is convex in the laws of X' given A = 0 and A = 1, so it is largest where both
+are points x, x'. A record in which these agree tells nothing about A; one in which they differ is a look at A, its
+output renamed where need be. So I is at most that of n looks, and by symmetry and concavity p = 1/2 is best. QED
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flint import arb, arb_poly
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.contraction import contracts as every_pair_contracts
+from dalenius.verifier.kernel.limits import tick, ticking
+
+Row = Sequence[Ball]
+# Halvings of an interval, and intervals, before an inequality counts as not shown.
+DEEPEST = 60
+MOST_INTERVALS = 20_000
+
+
+def product_bound(  # noqa: PLR0913 - the letters of the formula
+    rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, sigma: Ball, lam: Ball
+) -> Ball:
+    """lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau), tau = sigma + lam above 0."""
+    out = [sum((u * row[y] for u, row in zip(law, rows, strict=True)), ZERO) for y in range(len(rows[0]))]
+    exponents = []
+    for u, p, row in ticking(zip(law, rho, rows, strict=True)):
+        if p.is_zero():
+            continue
+        told = sum((xlogx(q) - (ZERO if q.is_zero() else q * r.log()) for q, r in zip(row, out, strict=True)), ZERO)
+        exponents.append(sigma * u.log() + lam * p.log() + told)
+    return close(exponents, lam, knowledge, theta=sigma)
+
+
+def looks(n: int, flip: Ball) -> Ball:
+    """log 2 - sum_j P(j) log(1 + P(n-j)/P(j)), P(j) = C(n,j) (1-f)^j f^(n-j): ratios P(n-j)/P(j) = (f/(1-f))^(2j-n)."""
+    odds = (1 - flip).log() - flip.log()
+    lost = ZERO
+    for j in ticking(range(n + 1)):
+        ways = arb(n + 1).lgamma() - arb(j + 1).lgamma() - arb(n - j + 1).lgamma()
+        chance = (ways + j * (1 - flip).log() + (n - j) * flip.log()).exp()
+        lost += chance * (ONE + (odds * (n - 2 * j)).exp()).log()
+    return arb(2).log() - lost
+
+
+def contracts(rows: Sequence[Row], law: Row, eta: Ball, *, even: bool, response: bool) -> bool:
+    """Guarantee: if true, D(w W || law W) <= eta D(w || law) for every law w of a record.
+
+    Bits and, at the uniform law (even), randomised response (response: W = c I + (1-c) U) in one variable; else over
+    all pairs of laws, as contraction.py does.
+    """
+    if eta >= 1:
+        return True
+    bits = len(rows) == len(rows[0]) == 2  # noqa: PLR2004 - two values, two outputs
+    if bits and not any(x.is_zero() for x in law):
+        return _bits_contract(rows, law, eta)
+    if even and response:
+        return _response_contracts(rows, eta)
+    return every_pair_contracts(rows, eta)
+
+
+def expands(rows: Sequence[Row], law: Row, sigma: Ball, *, even: bool, response: bool) -> bool:
+    """Guarantee: if true, D(v W || law W) >= sigma D(v || law) for every law v of a record; the law is positive."""
+    if sigma <= 0:
+        return True
+    if len(rows) == len(rows[0]) == 2:  # noqa: PLR2004 - two values, two outputs
+        return _bits_expand(rows, law, sigma)
+    return even and response and _response_expands(rows, sigma)
+
+
+def _bits_contract(rows: Sequence[Row], law: Row, eta: Ball) -> bool:
+    """F(x) = eta D(x || rho) - D(c(x) || c(rho)) >= 0 on [0,1], x the chance of 1 and c(x) = f + d x that of output 1.
+
+    F(rho) = F'(rho) = 0, and F'' = eta/(x(1-x)) - d^2/(c(1-c)) has the sign of eta c(1-c) - d^2 x(1-x).
+    """
+    f, d, rho = rows[0][1], rows[1][1] - rows[0][1], law[1]
+    out = f + d * rho
+
+    def value(x: Ball) -> Ball:
+        return eta * _binary(x, rho) - _binary(f + d * x, out)
+
+    def slope(x: Ball) -> Ball:
+        c = f + d * x
+        return eta * (x * (1 - rho) / ((1 - x) * rho)).log() - d * (c * (1 - out) / ((1 - c) * out)).log()
+
+    c = arb_poly([f, d])
+    curve = eta * c * (1 - c) - d**2 * arb_poly([0, 1, -1])
+    return _never_negative(Smooth(value, slope, curve), rho, ZERO, ONE)
+
+
+def _bits_expand(rows: Sequence[Row], law: Row, sigma: Ball) -> bool:
+    """G(x) = D(c(x) || c(u)) - sigma D(x || u) >= 0 on [0,1].
+
+    G'' has the sign of d^2 x(1-x) - sigma c(1-c), a quadratic whose leading coefficient -d^2 (1-sigma) is not above 0:
+    it is positive between its roots. Where it is positive at u, G >= 0 between the roots, as G is convex there and 0
+    with slope 0 at u; outside G is concave, and lies above the lesser of its values at a root and at an end.
+    """
+    f, d, u = rows[0][1], rows[1][1] - rows[0][1], law[1]
+    out = f + d * u
+    if not (sigma < 1 and d**2 * u * (1 - u) > sigma * out * (1 - out)):
+        return False
+    return all(_binary(f + d * x, out) >= sigma * _binary(x, u) for x in (ZERO, ONE))
+
+
+def _response_contracts(rows: Sequence[Row], eta: Ball) -> bool:
+    """F(w) = eta D(w || U) - D(wW || U) >= 0 for every law w, W = c I + (1-c) U on k values.
+
+    F is a sum of f(w_i), f(x) = eta x log(kx) - (cx+b) log(k(cx+b)), b = (1-c)/k, and f'' has the sign of
+    eta b - c (c-eta) x: f is convex, then concave, also where c < 0. (Where 0 <= c <= eta it is convex, and
+    F >= k f(1/k) = 0.) At a minimum at most one entry is where f is strictly concave, else two of them could be moved
+    apart; those where f is convex are equal. So w = (x, y, .., y) with x >= 1/k.
+    """
+    k, c = len(rows), rows[0][0] - rows[0][1]
+    if 0 <= c <= eta:
+        return True
+    b, poly = (1 - c) / k, arb_poly
+    x = poly([0, 1])
+    y = (1 - x) * (ONE / (k - 1))
+
+    def factor(v: Ball) -> Ball:
+        return eta * (c * v + b) - c**2 * v
+
+    # F'' times x (cx+b) y (cy+b) (k-1), which is positive inside.
+    curve = (k - 1) * factor(x) * y * (c * y + b) + factor(y) * x * (c * x + b)
+
+    def single(v: Ball) -> Ball:
+        return eta * xlogx(k * v) / k - xlogx(k * (c * v + b)) / k
+
+    def single_slope(v: Ball) -> Ball:
+        return eta * ((k * v).log() + 1) - c * ((k * (c * v + b)).log() + 1)
+
+    def value(v: Ball) -> Ball:
+        return single(v) + (k - 1) * single((1 - v) / (k - 1))
+
+    def slope(v: Ball) -> Ball:
+        return single_slope(v) - single_slope((1 - v) / (k - 1))
+
+    return _never_negative(Smooth(value, slope, curve), ONE / k, ONE / k, ONE)
+
+
+def _response_expands(rows: Sequence[Row], sigma: Ball) -> bool:
+    """G(v) = D(vW || U) - sigma D(v || U) >= 0 for every law v, W = c I + (1-c) U on k values.
+
+    G is a sum of g(v_i) with g = -f of `_response_contracts`, sigma in the place of eta: where sigma < c it is concave,
+    then convex. At a minimum at most one entry above 0 is where g is strictly concave, and those where it is convex are
+    equal and larger: v = (x, .., x, y, 0, .., 0) with j entries x >= y, so that y <= 1/(j+1); 1 <= j < k covers all.
+    """
+    k, c = len(rows), rows[0][0] - rows[0][1]
+    if not sigma < c:
+        return False
+    b = (1 - c) / k
+    y = arb_poly([0, 1])
+
+    def factor(v: Ball) -> Ball:
+        return c**2 * v - sigma * (c * v + b)
+
+    def single(v: Ball) -> Ball:
+        return xlogx(k * (c * v + b)) / k - sigma * xlogx(k * v) / k
+
+    def single_slope(v: Ball) -> Ball:
+        return c * ((k * (c * v + b)).log() + 1) - sigma * ((k * v).log() + 1)
+
+    for j in range(1, k):
+        x = (1 - y) * (ONE / j)
+        # G'' times j x (cx+b) y (cy+b), which is positive inside.
+        curve = factor(x) * y * (c * y + b) + j * factor(y) * x * (c * x + b)
+
+        def value(v: Ball, j: int = j) -> Ball:
+            return j * single((1 - v) / j) + single(v) + (k - 1 - j) * single(ZERO)
+
+        def slope(v: Ball, j: int = j) -> Ball:
+            return single_slope(v) - single_slope((1 - v) / j)
+
+        # At j = k - 1 the last law is U itself.
+        flat = ONE / k if j == k - 1 else None
+        if not _never_negative(Smooth(value, slope, curve), flat, ZERO, ONE / (j + 1)):
+            return False
+    return True
+
+
+def _binary(x: Ball, p: Ball) -> Ball:
+    """D(x || p) of two laws on bits, p inside (0,1)."""
+    return xlogx(x) - x * p.log() + xlogx(1 - x) - (1 - x) * (1 - p).log()
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """A function F of one variable: F and F' at points or balls, and a polynomial with the sign of F'' inside."""
+
+    value: Callable[[Ball], Ball]
+    slope: Callable[[Ball], Ball]
+    curve: Ball
+
+
+def _never_negative(f: Smooth, flat: Ball | None, low: Ball, high: Ball) -> bool:
+    """Guarantee: if true, F >= 0 on [low, high].
+
+    flat: a point of [low, high] where F = F' = 0; next to it, where F is convex, F >= 0. Elsewhere intervals are halved
+    until each is settled: by F being convex and not below a tangent that is not below 0, or rising from, or falling to,
+    such an end; concave and not below 0 at both ends; or by F at the middle and the size of F' on all of it.
+    """
+    low, high = low.lower(), high.upper()
+    waiting = [(low, high)]
+    if flat is not None:
+        near = _convex_around(f.curve, flat, low, high)
+        if near is None:
+            return False
+        waiting = [(a, b) for a, b in ((low, near[0]), (near[1], high)) if a < b]
+    seen, narrowest = 0, (high - low) / arb(2) ** DEEPEST
+    while waiting:
+        tick()
+        a, b = waiting.pop()
+        seen += 1
+        if _settled(f, a, b):
+            continue
+        if seen > MOST_INTERVALS or not b - a > narrowest:
+            return False
+        middle = ((a + b) / 2).mid()
+        waiting += [(a, middle), (middle, b)]
+    return True
+
+
+def _convex_around(curve: Ball, flat: Ball, low: Ball, high: Ball) -> tuple[Ball, Ball] | None:
+    """An interval of [low, high] that surely holds the point, and on which the polynomial is positive."""
+    width = (high - low) / 2
+    for _ in range(DEEPEST):
+        a, b = max(low, (flat - width).lower()), min(high, (flat + width).upper())
+        if _range(curve, a, b) > 0:
+            return a, b
+        width /= 2
+    return None
+
+
+def _settled(f: Smooth, a: Ball, b: Ball) -> bool:
+    (middle, half), sign = _middle(a, b), _range(f.curve, a, b)
+    if sign > 0:
+        if f.value(a) >= 0 and f.slope(a) >= 0:
+            return True
+        if f.value(b) >= 0 and f.slope(b) <= 0:
+            return True
+        return bool(f.value(middle) - abs(f.slope(middle)) * half >= 0)
+    if sign < 0:
+        return bool(f.value(a) >= 0 and f.value(b) >= 0)
+    return bool(f.value(middle) - abs(f.slope(a.union(b).union(middle))) * half >= 0)
+
+
+def _middle(a: Ball, b: Ball) -> tuple[Ball, Ball]:
+    """A number near the middle of [a, b], which may be rounded, and the most that the ends are away from it."""
+    middle = ((a + b) / 2).mid()
+    return middle, (b - middle).upper().max((middle - a).upper())
+
+
+def _range(polynomial: Ball, a: Ball, b: Ball) -> Ball:
+    """A ball that holds the polynomial on [a, b], by its Taylor series near the middle."""
+    middle, half = _middle(a, b)
+    total, step, p = polynomial(middle), ONE, polynomial
+    for k in range(1, polynomial.degree() + 1):
+        p, step = p.derivative(), step * half / k
+        total += arb(0, 1) * (abs(p(middle)) * step).upper()
+    return total

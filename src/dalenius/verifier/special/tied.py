@@ -1,0 +1,200 @@
+"""A witness of a noisy histogram that ties every value of the record to its own count.
+
+The prior gives every value a of the k the probability 1/k, and given a its count t_a the law w, the same for every a;
+all else is as the reference, which is uniform. So D(pi || rho) = D(w || rho(t_a | a)), t_a - 1 being Binomial(n-1, 1/k)
+under rho. For every guess v(a|y) with sum_a v(a|y) = 1
+
+    I(A;Y) >= log k + E log v(A|Y),          v(a|y) = E(y_a) / S,   S = sum_b E(y_b),
+
+E >= 1 whole and constant between the cuts. E log E(Y_a) is a sum over t_a. For nodes u_j > 0, a step c > 0 and
+
+    C = max over the whole x that S can be of  log x + c sum_j exp(-u_j x)
+
+log S <= C - c sum_j exp(-u_j S), and given t_a the other counts are multinomial with n - t_a records: with
+phi_j(t) = E exp(-u_j E(t + noise)) and any scale m > 0
+
+    E( exp(-u_j S) | t_a ) = phi_j(t_a) N! / ((k-1) m)^N [x^N] ( sum_t phi_j(t) m^t x^t / t! )^(k-1),   N = n - t_a .
+
+No term is below 0, so those with counts outside of the window may be left out: the bound then only falls.
+
+With a `tilt` the counts of other values are not as the reference. Given t_a they are inside the window, and their law
+is the multinomial one times prod_b exp(tilt(t_b)), normalised. So with W(x) = sum_t exp(tilt(t)) m^t x^t / t! over the
+window the weights m^t / t! above have a factor exp(tilt(t)), [x^N] W(x)^(k-1) stands for ((k-1) m)^N / N!, and
+D(pi || rho) is
+
+    D(w || rho(t_a | a)) + sum_{t_a} w(t_a) ( (k-1) [x^N] V(x) W(x)^(k-2) / [x^N] W(x)^(k-1) - log z(t_a) ),
+
+V(x) = sum_t tilt(t) exp(tilt(t)) m^t x^t / t! and z(t_a) = N! / ((k-1) m)^N [x^N] W(x)^(k-1).
+"""
+
+from itertools import pairwise
+from typing import Any
+
+from flint import arb, arb_mat, arb_poly
+
+from dalenius.verifier.forms.named import Added
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix, short
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import attains, held
+
+
+def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:  # noqa: ANN401
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
+    n, k = channel.statistic.n, channel.statistic.k
+    if len(set(channel.masses)) != 1:
+        refuse("a witness that ties values to their counts is for a record whose values are equally likely")
+    cuts = [whole(c, "cuts of the witness", 1, n) for c in sequence(field(witness, "cuts", "the witness"), "cuts")]
+    if any(low >= high for low, high in pairwise(cuts)):
+        refuse("the cuts of the witness do not ascend")
+    heaviest = largest().tied_weight
+    listed = sequence(field(witness, "weights", "the witness"), "weights of the witness", len(cuts) + 1)
+    weights = [whole(e, "weights of the witness", 1, heaviest) for e in listed]
+    given = sequence(field(witness, "nodes", "the witness"), "nodes of the witness")
+    nodes = [arb(x) for x in numbers(given, len(given), "nodes of the witness", low=0.0)]
+    step = arb(number(field(witness, "step", "the witness"), "the step of the witness", low=0.0))
+    window = sequence(field(witness, "window", "the witness"), "the window of the witness", 2)
+    low, high = (whole(t, "the window of the witness", 0, n) for t in window)
+    if low > high:
+        refuse("the window of the witness ends before it begins")
+    counts = range(low, high + 1)
+    others = _Others(n, k, counts, witness.get("tilt"))
+    law = _law(witness, channel, knowledge, others)
+    many = len(counts) + len(law)
+    sums = range(k * min(weights), k * max(weights) + 1)
+    terms = many * (len(weights) + len(nodes)) + len(sums) * len(nodes) + many * k * len(nodes)
+    if terms > (most := largest().tied_terms):
+        refuse(f"the witness has {terms} terms, too many to check; at most {most}")
+    chances = _chances(channel.noise, sorted({*counts, *law}), cuts)
+    own = sum((w * sum((p * arb(e).log() for p, e in _met(chances[t], weights)), ZERO) for t, w in law.items()), ZERO)
+    most_log = _most(sums, nodes, step)
+    seen = others.seen(law, _phi(chances, weights, nodes))
+    leaked = arb(k).log() + own - most_log + step * sum(seen, ZERO)
+    attains(leaked, lower)
+
+
+def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:  # noqa: ANN401
+    """The law of the own count, one that the adversary may hold."""
+    n = channel.statistic.n
+    first = whole(field(witness, "first", "the witness"), "the first count of the witness", 1, n)
+    given = sequence(field(witness, "masses", "the witness"), "masses of the witness")
+    if len(given) > n + 1 - first:
+        refuse(f"the witness has masses of counts above {n}")
+    listed = numbers(given, len(given), "masses of the witness", low=0.0)
+    masses = {t: arb(x) for t, x in enumerate(listed, first) if x > 0}
+    total = sum(masses.values(), ZERO)
+    if not total > 0:
+        refuse("the witness has no mass")
+    # Others that have the value, and the record itself.
+    reference = {t + 1: p for t, p in channel.count(0).others.items()}
+    prior = {t: x / total for t, x in masses.items()}
+    if others.tilt is None:
+        return held([prior], [reference], knowledge, "the witness")[0]
+    if knowledge.none:
+        refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
+    divergence = others.divergence(prior) + sum((p * (p / reference[t]).log() for t, p in prior.items()), ZERO)
+    if not (knowledge.free or divergence <= knowledge.most):
+        refuse(f"the witness has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
+    return prior
+
+
+def _chances(noise: Added, counts: list[int], cuts: list[int]) -> dict[int, list[Ball]]:
+    """P(output between two cuts | count), for every count. Clamping moves nothing across a cut inside the range."""
+    known: dict[int, Ball] = {}
+
+    def below(d: int) -> Ball:
+        """P(noise <= d)."""
+        if d not in known:
+            known[d] = noise.tail(-d) if d < 0 else 1 - noise.tail(d + 1)
+        return known[d]
+
+    result = {}
+    for t in counts:
+        tick()
+        ends = [ZERO, *(below(c - 1 - t) for c in cuts), ONE]
+        result[t] = [(b - a).nonnegative_part() for a, b in pairwise(ends)]
+    return result
+
+
+def _met(chances: list[Ball], weights: list[int]) -> Any:  # noqa: ANN401 - pairs
+    return zip(chances, weights, strict=True)
+
+
+def _most(values: range, nodes: list[Ball], step: Ball) -> Ball:
+    """C: the maximum of log x + c sum_j exp(-u_j x) over whole x."""
+    top = None
+    factors = [(-u).exp() for u in nodes]
+    powers = [(-u * values[0]).exp() for u in nodes]
+    for x in ticking(values, every=64):
+        value = arb(x).log() + step * sum(powers, ZERO)
+        top = value if top is None else top.max(value)
+        powers = [p * f for p, f in zip(powers, factors, strict=True)]
+    return top
+
+
+def _phi(chances: dict[int, list[Ball]], weights: list[int], nodes: list[Ball]) -> list[dict[int, Ball]]:
+    """E exp(-u_j E(t + noise)) for every node j and count t."""
+    rates = arb_mat([[(-u * e).exp() for u in nodes] for e in weights])
+    product = matrix(list(chances.values())) * rates
+    entries, many = product.entries(), len(nodes)
+    return [dict(zip(chances, entries[j::many], strict=True)) for j in range(many)]
+
+
+class _Others:
+    """The counts of other values: inside the window, tilted or not."""
+
+    def __init__(self, n: int, k: int, counts: range, tilt: object) -> None:
+        self.n, self.k, self.counts = n, k, counts
+        scale = arb(n) / k
+        self.mean = (k - 1) * scale
+        if len(counts) * k > (most := largest().tied_terms):
+            refuse(f"the window of the witness has {len(counts)} counts, too many to check for {most} terms")
+        self.weights = [(t * scale.log() - scale - arb(t + 1).lgamma()).exp() for t in ticking(counts)]
+        self.tilt: list[Ball] | None = None
+        if tilt is not None:
+            listed = sequence(tilt, "the tilt of the witness", len(counts))
+            self.tilt = [arb(x) for x in numbers(listed, len(listed), "the tilt of the witness")]
+            self.weights = [w * x.exp() for w, x in zip(self.weights, self.tilt, strict=True)]
+
+    def _place(self, own: int) -> int:
+        """Where the others' sum is in a power of k-1; outside of it if they cannot have it."""
+        return self.n - own - (self.k - 1) * self.counts[0]
+
+    def _plain(self, own: int) -> Ball:
+        """((k-1) m)^N / N!, in the scale of the weights."""
+        rest = self.n - own
+        return (rest * self.mean.log() - self.mean - arb(rest + 1).lgamma()).exp()
+
+    def _totals(self, owns: Any) -> dict[int, Ball]:  # noqa: ANN401 - an iterable of counts
+        """What the law of the others is divided by, for own counts that leave them a sum that they can have."""
+        reached = [t for t in owns if 0 <= self._place(t) <= (self.k - 1) * (len(self.counts) - 1)]
+        if self.tilt is None:
+            return {t: self._plain(t) for t in ticking(reached)}
+        power = arb_poly(self.weights) ** (self.k - 1)
+        return {t: power[self._place(t)] for t in reached}
+
+    def divergence(self, law: dict[int, Ball]) -> Ball:
+        """The mean of D(others || reference) over the own count."""
+        assert self.tilt is not None  # noqa: S101 - for the type checker
+        totals = self._totals(law)
+        if not all(t in totals and totals[t] > 0 for t in law):
+            refuse("the witness has own counts that leave the others more or fewer records than its window has")
+        told = arb_poly([w * x for w, x in zip(self.weights, self.tilt, strict=True)])
+        rest = told * arb_poly(self.weights) ** (self.k - 2)
+        terms = (
+            w * ((self.k - 1) * rest[self._place(t)] / totals[t] - (totals[t] / self._plain(t)).log())
+            for t, w in ticking(law.items())
+        )
+        return sum(terms, ZERO)
+
+    def seen(self, law: dict[int, Ball], phi: list[dict[int, Ball]]) -> list[Ball]:
+        """At most E exp(-u_j S) for every node, counts of others inside the window."""
+        totals = self._totals(law)
+        result = []
+        for values in phi:
+            tick()
+            power = arb_poly([w * values[t] for w, t in zip(self.weights, self.counts, strict=True)]) ** (self.k - 1)
+            found = ((t, power[self._place(t)].nonnegative_part()) for t in totals)
+            result.append(sum((law[t] * values[t] * x / totals[t] for t, x in found), ZERO))
+        return result

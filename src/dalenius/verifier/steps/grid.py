@@ -1,0 +1,126 @@
+r"""Proofs about grid rows ("grid"): very many rows become few.
+
+A secret is fixed. Grid rows V_j are the laws over the outputs whose entries are multiples of 1/k. Let every row be a
+mixture, q_t = sum_j alpha_tj V_j with laws alpha_t, and rho'(a,j) = sum_t rho(a,t) alpha_tj. Then no prior pi with
+D(pi || rho) <= K leaks more than some prior pi' over grid rows with D(pi' || rho') <= K: take
+pi'(a,j) = sum_t pi(a,t) alpha_tj.
+
+1. z(a,y) = sum_t pi(a,t) q_t(y) = sum_j pi'(a,j) V_j(y): the same joint law of secret and output.
+2. D(pi' || rho') <= D(pi || rho): pi' and rho' come from pi and rho by the same kernel (a,t) -> (a,j).
+
+So a bound on I for the grid rows with masses rho' bounds I here. The kinds that may be inside use no more of rho' than
+sum pi' log( pi'/rho' ) <= K, which stays true when masses are raised: rounding goes up.
+
+The mixtures: S_y = k ( q_y + ... + q_last ) for y = 1, 2, ..., and S_0 = k. With whole parts w_y and fractions f_y, the
+corner j raises the w_y of the j largest fractions by one; its weight is the j-th largest fraction less the next, where
+the fraction before the first is 1 and the one after the last is 0. So the weights are a law, and the mixture of the
+corners is S. A corner of positive weight is a law: S falls in y, hence so does w, and where w_y = w_{y+1} no f_y is
+below f_{y+1}, so that y is not raised later than y+1 but where they are equal, and then corners between have no weight;
+S_1 <= k, and where w_1 = k its fraction is 0 and it is raised with weight 0 only. All of this is worked out in whole
+numbers, from the rows as they were given.
+"""
+
+import math
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel.balls import float_above
+from dalenius.verifier.kernel.cells import Channel, Question
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field as entry
+from dalenius.verifier.kernel.reading import refuse, whole
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """Rows as mixtures of grid rows: corners by their places, with weights rounded up."""
+
+    # The grid rows that have weight, times k.
+    grid: list[tuple[int, ...]]
+    # Corners of row t: corner[start[t]], ..., each with its weight.
+    start: "array[int]"
+    corner: "array[int]"
+    weight: "array[float]"
+
+
+def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield the corners of positive weight, times k, and a float that is no less than the weight."""
+    ratios = [q.as_integer_ratio() for q in row]
+    # Denominators of floats are powers of two.
+    unit = max(below for _, below in ratios)
+    entries = [above * (unit // below) for above, below in ratios]
+    total, left = sum(entries), sum(entries)
+    sums, fractions = [k], []
+    for q in entries[:-1]:
+        left -= q
+        low, rest = divmod(k * left, total)
+        sums.append(low)
+        fractions.append(rest)
+    order = sorted(range(len(fractions)), key=lambda y: (-fractions[y], y))
+    ends = [total, *(fractions[y] for y in order), 0]
+    for raised, (above, below) in enumerate(pairwise(ends)):
+        if above > below:
+            yield (
+                tuple(x - y for x, y in pairwise([*sums, 0])),
+                math.nextafter((above - below) / total, math.inf),
+            )
+        if raised < len(order):
+            sums[order[raised] + 1] += 1
+
+
+def mixtures(channel: Channel, k: int) -> Mixtures:
+    """Write every row of a channel as a mixture of grid rows; the last grid is remembered."""
+    if channel.known.get("grid", (0,))[0] != k:
+        place: dict[tuple[int, ...], int] = {}
+        start, corner, weight = array("q", [0]), array("q"), array("d")
+        given, width = channel.given, channel.outputs
+        if given is None:
+            refuse("grid rows need a channel whose rows are given as numbers")
+        for t in range(len(channel.rows)):
+            tick()
+            for law, share in corners(given[t * width : (t + 1) * width].tolist(), k):
+                corner.append(place.setdefault(law, len(place)))
+                weight.append(share)
+            start.append(len(corner))
+        channel.known["grid"] = k, Mixtures(list(place), start, corner, weight)
+    found: Mixtures = channel.known["grid"][1]
+    return found
+
+
+def on_grid(question: Question, k: int) -> Question:
+    """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells."""
+    found = mixtures(question.channel, k)
+    cells = []
+    above: dict[int, float] = {}
+    for cell in question.cells:
+        shares: dict[int, list[float]] = {}
+        for row, rho in ticking(cell.items()):
+            mass = above.get(id(rho)) or above.setdefault(id(rho), float_above(rho))
+            for i in range(found.start[row], found.start[row + 1]):
+                shares.setdefault(found.corner[i], []).append(mass * found.weight[i])
+        cells.append({j: arb(_sum_above(products)) for j, products in sorted(shares.items())})
+    rows = [[arb(x) / k for x in law] for law in found.grid]
+    # What the noise is called says nothing of grid rows.
+    return replace(question, channel=Channel(rows=rows), cells=cells, raised=True)
+
+
+def _sum_above(products: list[float]) -> float:
+    """Guarantee: no less than the sum of the products before these were rounded to floats >= 0.
+
+    Each is off by a share of 2^-53, or by less than the least float, 2^-1074; fsum rounds once.
+    """
+    return math.fsum(products) * (1 + 2**-50) + len(products) * 2**-1074
+
+
+def step(question: Question, stated: dict[str, Any]) -> Question:
+    """Return the question about the rows of a grid of k parts."""
+    k = whole(entry(stated, "k", "it"), "k of the grid", 1, largest().grid)
+    width = question.channel.outputs
+    if math.comb(k + width - 1, width - 1) > largest().grid_rows:
+        refuse(f"a grid of {k} parts has too many rows over {width} outputs; at most {largest().grid_rows}")
+    return on_grid(question, k)

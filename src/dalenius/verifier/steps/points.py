@@ -1,0 +1,252 @@
+"""A "monotone" proof on points: the row bound for geometric or Laplace noise on a sum, written out or not.
+
+Y = f(t) + noise of rate c, rounded and clamped. Rounded Laplace noise is a function of real Laplace noise, so take
+that; let points be x_j = first + j step, j = 0..m.
+
+1. Answers between points. For x = x_j <= f <= x_(j+1) = x' put A = sinh(c (x' - f)) / sinh(c step) and
+   B = sinh(c (f - x)) / sinh(c step). Outside of (x, x') an output y has the chance const exp(-c |y - f|) under f, in
+   f a mixture of exp(c f) and exp(-c f) that A, B interpolate exactly: q_f(y) = A q_x(y) + B q_x'(y). Inside, the
+   difference of the two sides vanishes at f = x and x', is above 0 at f = y, and is a multiple of sinh on either side
+   of y: it is not negative. So q_f is A q_x + B q_x' and 1 - A - B times some law, and
+   A + B = cosh(c (f - (x+x')/2)) / cosh(c step / 2). With b at least 1 - A - B for all f,
+   q_f = (1 - b) (A q_x + B q_x') / (A + B) + b times a law. Who also sees which of the two was used, by a coin that has
+   nothing to do with the data, knows no less: L <= (1 - b) L' + b S. L' is of the first; the second is about the
+   answer f, which tells no more than the class t does: S is log|A|, or, where the proof has an order, what Sibson's
+   information of that order bounds I(A;T) by, and that alone: it also holds where A has more values than rows.
+2. Outputs between points. Rows are now those of points, and as functions of the output y in [x, x'] all of them are
+   mixtures, with the same weights, of what they are at x and at x'. So the output is a random function of one on the
+   points, where row i has W_j exp(-c |x_i - x_j|) at x_j; as rows sum to 1, this is geometric noise with the factor
+   exp(-c step), clamped to the points: L' is at most its leakage, with the reference mass rho(a, x_j) that answers give
+   to points by A / (A + B) and B / (A + B).
+3. Answers beyond. Who is told every answer below x_0 or above x_m, N of them, knows no less; nor does who is told the
+   secret itself there, one of |A| values: N is that number where the proof says so ("told"). With the output law
+   (1 - kappa) r on points and kappa / N on each of these, and m the chance of an answer beyond given a,
+       D <= (1-m) ( D(w q || r) - log(1-kappa) ) + m log(N/kappa),
+   and -s D(. || rho_a) is (1-m) and m times those inside, less s times the divergence of (1-m, m) from the
+   reference's. So
+       L' <= s log( sum_a rho(a, points) e^(g_a/s) (1-kappa)^(-1/s) + rho(beyond) (N/kappa)^(1/s) ) + s K,
+   g_a = max_w { D(wq || r) - s D(w || rho_a) } on points, bounded by the chains of kernel/chains.py.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import add, mul
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.counting import Sum
+from dalenius.verifier.forms.reference import Reference, Uniform
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.kernel.balls import ZERO, Ball, log_sum_exp
+from dalenius.verifier.kernel.cells import Falling
+from dalenius.verifier.kernel.chains import OneValue, key
+from dalenius.verifier.kernel.closed_forms import at_order
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.limits import largest, ticking
+from dalenius.verifier.kernel.order import Recursions
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Answers from low to high with noise of this rate, and the reference.
+
+    laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name and two answers,
+    the answers f between them, which do not fall, their rho(f|a), and that of all that are not between them. told: a
+    bound on I(A;T) by the order of Sibson's information. twins: of a name, the name of the law that mirror - f has
+    where f has the law of the name. left: what answers that a law does not list have at most; they count as beyond the
+    points.
+    """
+
+    rate: Ball
+    low: int
+    high: int
+    answers: Sequence[int]
+    laws: Sequence[tuple[Ball, int]]
+    law: Callable[[int, int, int], tuple[Sequence[int], Sequence[Ball], Ball]]
+    told: Callable[[float], Ball]
+    twins: Mapping[int, int]
+    mirror: int | None = None
+    left: Ball = ZERO
+
+
+def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int | None:
+    """m where answers f given a value that adds c have the law of m - f given the one that adds most + least - c.
+
+    So it is where all values of a record are equally likely, and contributions and answers are symmetric. most and
+    least are of what all values add, of one record or of a group.
+    """
+    added = sorted(statistic.contributions)
+    sums = {x + y for x, y in zip(added, reversed(added), strict=True)}
+    ends = {answers[0] + answers[-1]} if isinstance(answers, range) else set(map(add, answers, reversed(answers)))
+    alike = isinstance(reference, Uniform) and len(sums) == 1 and len(ends) == 1
+    return ends.pop() if alike else None
+
+
+def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
+    width = given.high - given.low + 1
+    first = whole(field(proof, "first", where), f"the first point of {where}", given.low - width, given.high)
+    step = whole(field(proof, "step", where), f"the step of {where}", 1, width)
+    listed = sequence(field(proof, "rho", where), f"rho of {where}")
+    if len(listed) < 2:  # noqa: PLR2004 - chains go from point to point
+        refuse(f"{where}: there are fewer than two points")
+    stated = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
+    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    if not s > 0:
+        refuse(f"{where}: s must be above 0")
+    rounds = whole(field(proof, "rounds", where), f"rounds of {where}", 0, largest().chain_rounds)
+    kappa = arb(number(field(proof, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
+    total = log_sum_exp(stated)
+    log_r = [x - total for x in stated]
+
+    points = _Points(given.rate, first, step, len(stated))
+    # Where points and r are symmetric as well, a value and its twin have one row problem.
+    even = given.mirror == first + points.last and listed == listed[::-1]
+    known: dict[int, tuple[Ball, Ball, Ball]] = {}
+    exponents, far = [], ZERO
+    for p, name in given.laws:
+        if even and name not in known and given.twins.get(name) in known:
+            known[name] = known[given.twins[name]]
+        if name not in known:
+            answers, law, beyond = given.law(name, first, points.last)
+            inside, laws = points.cells(answers, law)
+            chains = OneValue(points.rows(laws), list(laws.values()), log_r, s)
+            g = chains.bound_from(*points.ends(laws), rounds)
+            known[name] = inside.log(), g, beyond
+        log_inside, g, beyond = known[name]
+        exponents.append(s * (p.log() + log_inside) + g - (1 - kappa).log())
+        far += p * (beyond + given.left)
+    low, end = bisect_left(given.answers, first), bisect_right(given.answers, points.last)
+    outside = len({*given.answers[:low], *given.answers[end:]})
+    if outside or not given.left.is_zero():
+        if not kappa > 0:
+            refuse(f"{where}: {outside} answers are beyond the points, and 'beyond' leaves them nothing")
+        told_there = _told_beyond(given, proof, outside, where)
+        exponents.append(s * far.log() + (arb(told_there) / kappa).log())
+    if "order" in proof:
+        told = given.told(number(proof["order"], f"the order of {where}", 1.0))
+    else:
+        told = arb(len(given.laws)).log()
+    between = points.between()
+    return (1 - between) * close(exponents, s, knowledge) + between * told
+
+
+def _told_beyond(given: Noisy, proof: dict[str, Any], outside: int, where: str) -> int:
+    """How many things may be told beyond the points: the values of the secret, if the proof says so, or answers."""
+    if "told" in proof:
+        if proof["told"] != "secret":
+            refuse(f"{where}: 'told' must be \"secret\" if it is there")
+        return len(given.laws)
+    # Answers that a law does not list may be any.
+    return outside if given.left.is_zero() else len(given.answers)
+
+
+def inside(
+    answers: Sequence[int], law: Sequence[Ball], low: int, high: int
+) -> tuple[Sequence[int], Sequence[Ball], Ball]:
+    """Ascending answers from low to high, their rho(f|a), and that of all others."""
+    i, j = bisect_left(answers, low), bisect_right(answers, high)
+    return answers[i:j], law[i:j], sum(law[:i], ZERO) + sum(law[j:], ZERO)
+
+
+class _Points:
+    """Points on the answers, and the noise between them."""
+
+    def __init__(self, rate: Ball, first: int, step: int, many: int) -> None:
+        self.rate, self.first, self.step, self.many = rate, first, step, many
+        self.last = first + (many - 1) * step
+        a = (-rate * step).exp()
+        self.noise = Falling(many, tuple(range(many)), a, (1 - a) / (1 + a), 1 / (1 + a))
+        sides = [(rate * k).sinh() for k in ticking(range(step + 1))]
+        # A / (A + B) by the distance from the point below.
+        self.left = [sides[step - k] / (sides[step - k] + sides[k]) for k in range(step)]
+        self.right = [ZERO, *(1 - x for x in self.left[1:])]
+
+    def between(self) -> Ball:
+        """Guarantee: result >= 1 - A - B for every answer; integers come no nearer to the middle than that."""
+        return 1 - (self.rate * (self.step % 2) / 2).cosh() / (self.rate * self.step / 2).cosh()
+
+    def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball]]:
+        """rho(points | a), and the law of points given a and that, from that of ascending answers between the points.
+
+        A law of few values leaves points without mass; they are no cells.
+        """
+        masses: dict[int, Ball] = {}
+        low, end = 0, len(answers)
+        for j in ticking(range(self.many)):
+            point = self.first + j * self.step
+            high = bisect_left(answers, point + self.step, low, end)
+            part, places = law[low:high], [f - point for f in answers[low:high]]
+            for at, weights in ((j, self.left), (j + 1, self.right)):
+                mass = sum(map(mul, part, map(weights.__getitem__, places)), ZERO)
+                if not mass.is_zero():
+                    masses[at] = masses.get(at, ZERO) + mass
+            low = high
+        if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # noqa: PLR2004 - chains go from point to point
+            refuse("the points leave a value of the secret with fewer than two of them")
+        inside = sum(masses.values(), ZERO)
+        return inside, {j: masses[j] / inside for j in sorted(masses)}
+
+    def rows(self, cells: Mapping[int, Ball]) -> Recursions:
+        """The noise around these points."""
+        return Recursions(self.noise, list(cells))
+
+    def ends(self, cells: Mapping[int, Ball]) -> tuple[list[Ball], list[Ball]]:
+        """Log probabilities under the first and the last of them."""
+        return self.log_row(min(cells)), self.log_row(max(cells))
+
+    def log_row(self, j: int) -> list[Ball]:
+        """Log probabilities of the points under point j."""
+        inner, outer = self.noise.inner.log(), self.noise.outer.log()
+        ends = (0, self.many - 1)
+        return [(outer if k in ends else inner) - self.rate * self.step * abs(k - j) for k in range(self.many)]
+
+
+def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield the one bound, for a channel that is written out."""
+    yield where, bound(_noisy(asked, where), asked.knowledge.most, proof, where)
+
+
+def _noisy(asked: Asked, where: str) -> Noisy:
+    """The answers of a channel whose name says that its noise is geometric or Laplace."""
+    falling = asked.channel.falling
+    if falling is None or falling.width == 0:
+        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise on a sum only")
+    answers = [falling.low + place for place in falling.places]
+    cells = asked.question.cells
+    # Values of a group with the same sum have the same cells.
+    names: dict[Any, int] = {}
+    totals = [sum(cell.values(), ZERO) for cell in cells]
+    named = [names.setdefault(key(cell), a) for a, cell in enumerate(cells)]
+
+    def law(a: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
+        cell = cells[a]
+        listed = [rho / totals[a] for rho in cell.values()]
+        return inside([answers[t] for t in cell], listed, low, high)
+
+    def told(order: float) -> Ball:
+        if order <= 1:
+            refuse(f"{where}: the order must be above 1")
+        return at_order(asked.question, arb(order))
+
+    twins, turned = _twins(asked, answers, named)
+    laws = list(zip(totals, named, strict=True))
+    return Noisy(falling.rate, answers[0], answers[-1], answers, laws, law, told, twins, turned)
+
+
+def _twins(asked: Asked, answers: list[int], names: list[int]) -> tuple[dict[int, int], int | None]:
+    """For every value the one that is its mirror image; and the mirror."""
+    statistic, secret = asked.channel.statistic, asked.secret
+    if not (isinstance(statistic, Sum) and isinstance(secret, Group) and isinstance(asked.reference, Uniform)):
+        return {}, None
+    added = [c for c, _ in statistic.group(secret.records, asked.reference)]
+    turned = mirror(statistic, answers, asked.reference)
+    if turned is None or len(added) != len(names):
+        return {}, None
+    of_sum = dict(zip(reversed(added), reversed(names), strict=True))
+    ends = min(added) + max(added)
+    return {name: of_sum[ends - c] for c, name in zip(added, names, strict=True)}, turned

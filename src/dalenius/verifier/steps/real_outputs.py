@@ -1,0 +1,204 @@
+"""Laplace and Gaussian noise with real outputs, through a finite channel that leaks almost as much.
+
+A certificate names the mechanism and the points y_k of a quadrature rule with weights w_k. With p_t the density of Y
+for the answer f_t, K answers, and c = 1 - slack, the finite channel is
+
+    q(k|t) = c w_k p_t(y_k),      q(rest|t) = 1 - sum_k q(k|t) >= 0      (checked),
+
+and the witness and the proofs of the certificate are about it. For every secret A and every prior
+
+    (I(A;J) - rest log K)/c - error  <=  I(A;Y)  <=  I(A;J)/c + error + skipped log K.
+
+Proof. I(A;Y) is the integral of F = sum_a z_a log( z_a / (p_a z) ), z_a = sum_t pi(a,t) p_t, and I(A;J) is c times
+the rule's sum of F plus the term of the rest. Such a term, of outputs with mass at most m for every answer, lies
+between 0 and m log K: it is P(J = j) D(posterior || prior) of the secret, at most that of the answer, which is at
+most sum_t P(t,j) log 1/P(t). What is left is the error of the rule, by contours in the complex plane. Moving y to y +
+i v multiplies all densities by one common factor and by phases within 2 beta < pi of each other, so that |z_a| and
+|z| are at least cos(beta) times, and at most, factor x their values at y, whence
+
+    |F(y + i v)| <= factor x sum_a z_a(y) ( |log( z_a / (p_a z) )(y)| + log sec beta + 2 beta ),
+
+and as u log 1/u <= 1/e, the sum is at most C x the largest density, and at most C when integrated over y, where C =
+log K + 2/e + log sec beta + 2 beta.
+
+Laplace of rate r, on a piece of half-width w without answers inside: densities are multiples of exp(-r y) or exp(r
+y), so beta = r v, factor 1. In the ellipse around the piece with half-axes w a, w b (b = beta/(r w), a = sqrt(1+b^2),
+rho = a+b) they are at most Z = r/2 exp( r w (a-1) ). The m-point rule of Gauss and Legendre is exact up to degree
+2m-1 and for odd functions, and errs on the Chebyshev polynomial T_k by at most 2 + 2/(k^2-1) <= 32/15 (even k >= 4);
+the coefficients of F are at most 2 Z C rho^-k. So error <= w (64/15) Z C rho^(-2m) / (1 - rho^-2) for m >= 2. Left
+and right of all answers the densities are proportional, so that each side is one output, without error; nothing is
+skipped.
+
+Gaussian of deviation sigma, answers spanning M: beta = M v / (2 sigma^2), factor exp( v^2 / 2 sigma^2 ), and the
+trapezoidal rule of step h on the whole line errs by at most 2 C factor / ( exp(2 pi v / h) - 1 ) ([trefethen14],
+theorem 5.1). It stops at a first point below and a last point above all answers; what is skipped is at
+most the integral of the falling density beyond them.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.forms import named
+from dalenius.verifier.forms.counting import Histogram
+from dalenius.verifier.forms.written import Channel
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_above, float_below
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, whole
+
+Masses = dict[int, list[Ball]]  # of every answer: w_k p_t(y_k)
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How far the leakage of the real channel may be from that of the finite one."""
+
+    scale: Ball  # c
+    below: Ball  # rest log K / c + error
+    above: Ball  # error + skipped log K
+
+    def least(self, lower: float) -> float:
+        """Guarantee: a prior that leaks the result to the finite channel leaks `lower` to the real one."""
+        return float_above(self.scale * (lower + self.below)) if lower > 0 else 0.0
+
+    def most(self, upper: float) -> float:
+        """Guarantee: a prior that leaks no more than the result to the finite channel leaks at most `upper`."""
+        return float_below(self.scale * (upper - self.above))
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """What a rule makes of every answer, and what it misses."""
+
+    masses: Masses
+    error: Ball
+    skipped: Ball
+
+
+def rebuild(problem: dict[str, Any]) -> tuple[Channel, Margins]:
+    """Return the finite channel of a description, and the margins between it and the real one."""
+    if set(problem) != {"query", "mechanism", "quadrature"}:
+        refuse("real outputs are described by 'query', 'mechanism' and 'quadrature'")
+    asked = named.query(problem["query"])
+    family, parameter, words = named.real_noise(problem["mechanism"], asked)
+    if isinstance(asked.statistic, Histogram):
+        refuse(f"real outputs of {asked.text} are not known to this verifier")
+    answers = sorted(set(asked.answers))
+    if len(answers) == 1:
+        refuse(f"{asked.text} has a single answer")
+    points = mapping(problem["quadrature"], "the quadrature")
+    slack = number(field(points, "slack", "the quadrature"), "the slack", 0.0, 0.5)
+    rule = _laplace(points, answers, parameter) if family == "laplace" else _gaussian(points, answers, parameter)
+    scale, rows, rest = ONE - arb(slack), [], ZERO
+    for f in answers:
+        tick()
+        row = [scale * p for p in rule.masses[f]]
+        left = ONE - sum(row, ZERO)
+        if not left >= 0:
+            refuse(f"the points of the quadrature have more mass than there is for the answer {f}; give more slack")
+        rest = rest.max(left)
+        rows.append([*row, left])
+    of = {f: t for t, f in enumerate(answers)}
+    n, k = asked.statistic.n, asked.statistic.alphabet(0)
+    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {words}"
+    row_of = [of[f] for f in asked.answers]
+    channel = Channel(statistic=asked.statistic, rows=rows, row_of=row_of, text=text)
+    hidden = arb(len(answers)).log()
+    return channel, Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
+
+
+def difference(description: dict[str, Any], expected: dict[str, Any]) -> str | None:
+    """Return what tells a mechanism's description from that of a certificate; None when they are the same channel.
+
+    Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate have
+    no part in it.
+    """
+    if set(expected) != {"query", "mechanism"} or named.output(expected["mechanism"]) != "real":
+        return "its outputs are not real numbers"
+    mine, theirs = named.query(description["query"]), named.query(expected["query"])
+    if not named.same_answers(mine, theirs):
+        return f"its query is {theirs.text}"
+    noise = named.exact_noise(expected["mechanism"], theirs)
+    if noise != named.exact_noise(description["mechanism"], mine):
+        return f"its noise is that of {named.real_noise(expected['mechanism'], theirs)[2]}"
+    return None
+
+
+def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> _Rule:
+    """The rule of Gauss and Legendre on the pieces between edges, among which are all answers."""
+    _keys(points, {"edges", "points", "angle", "slack"})
+    listed = sequence(points["edges"], "edges of the quadrature")
+    edges = numbers(listed, len(listed), "edges of the quadrature")
+    m = whole(points["points"], "points of the quadrature", 2, largest().piece_points)
+    _fits(m * len(edges), len(answers))
+    if any(not low < high for low, high in pairwise(edges)):
+        refuse("edges of the quadrature do not ascend")
+    if not set(answers) <= set(edges) or edges[0] != answers[0] or edges[-1] != answers[-1]:
+        refuse("edges of the quadrature must reach from the least to the greatest answer and hold every answer")
+    pairs = [arb.legendre_p_root(m, k, weight=True) for k in reversed(range(m))]
+    places: list[tuple[Ball, Ball]] = []
+    error = ZERO
+    beta, constant = _angle(points, len(answers))
+    for low, high in pairwise(edges):
+        middle, half = (arb(low) + arb(high)) / 2, (arb(high) - arb(low)) / 2
+        places += [(middle + half * x, half * w * rate / 2) for x, w in pairs]
+        error += _piece(rate * half, beta, m)
+    masses = {
+        f: [
+            (rate * (answers[0] - f)).exp() / 2,
+            *(w * (-rate * abs(y - f)).exp() for y, w in ticking(places)),
+            (rate * (f - answers[-1])).exp() / 2,
+        ]
+        for f in answers
+    }
+    return _Rule(masses, error * constant * 64 / 15, ZERO)
+
+
+def _piece(x: Ball, beta: Ball, m: int) -> Ball:
+    """w Z rho^(-2m) / (1 - rho^-2) of a piece with x = r w."""
+    b = beta / x
+    rho = b + (1 + b * b).sqrt()
+    return x / 2 * ((x * x + beta * beta).sqrt() - x).exp() * rho ** (-2 * m) / (1 - rho**-2)
+
+
+def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> _Rule:
+    """The trapezoidal rule from a first point on, in equal steps."""
+    _keys(points, {"first", "step", "count", "angle", "slack"})
+    first = arb(number(points["first"], "the first point of the quadrature"))
+    step = arb(number(points["step"], "the step of the quadrature"))
+    if not step > 0:
+        refuse("the step of the quadrature must be above 0")
+    count = whole(points["count"], "the count of the quadrature", 2, largest().points)
+    _fits(count, len(answers))
+    last = first + (count - 1) * step
+    if not (first <= answers[0] and last >= answers[-1]):
+        refuse("the points of the quadrature must begin below the least answer and end above the greatest")
+    beta, constant = _angle(points, len(answers))
+    v = 2 * sigma**2 * beta / (answers[-1] - answers[0])
+    error = 2 * constant * (v**2 / (2 * sigma**2)).exp() / (2 * arb.pi() * v / step).expm1()
+    root = sigma * arb(2).sqrt()
+    skipped = (((last - answers[-1]) / root).erfc() + ((answers[0] - first) / root).erfc()) / 2
+    places = [first + k * step for k in range(count)]
+    factor = step / (sigma * (2 * arb.pi()).sqrt())
+    masses = {f: [factor * (-(((y - f) / root) ** 2)).exp() for y in ticking(places)] for f in answers}
+    return _Rule(masses, error, skipped)
+
+
+def _angle(points: dict[str, Any], answers: int) -> tuple[Ball, Ball]:
+    """Return beta, and C = log K + 2/e + log sec beta + 2 beta."""
+    beta = arb(number(points["angle"], "the angle of the quadrature", 0.0, 1.57))  # below pi/2
+    if not beta > 0:
+        refuse("the angle of the quadrature must be above 0")
+    return beta, arb(answers).log() + 2 * arb(-1).exp() - beta.cos().log() + 2 * beta
+
+
+def _keys(points: dict[str, Any], expected: set[str]) -> None:
+    if set(points) != expected:
+        refuse(f"the quadrature must hold {', '.join(sorted(expected))}")
+
+
+def _fits(points: int, answers: int) -> None:
+    if points > largest().points or points * answers > largest().real_entries:
+        refuse(f"{points} points for {answers} answers are too many to rebuild")

@@ -1,0 +1,306 @@
+"""Certificates of histograms whose count vectors are never listed: right ones pass, forged ones are refused."""
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+from large_samples import HISTOGRAMS, both_histograms
+
+import dalenius as dl
+from dalenius.bounds.closed_forms import Centres, blend_of_counts, blended, one_count
+from dalenius.settings import ClosedForms
+from dalenius.verifier.forms import histograms
+from dalenius.verifier.forms.counting import Sum
+from dalenius.verifier.forms.reference import UNIFORM, Product
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.verify import verify_here
+
+Json = Any
+LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    with precision():
+        yield
+
+
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+@pytest.mark.parametrize("knowledge", [0.0, 0.3, 50.0])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+    large, dense = both_histograms(mechanism, query)
+    audit = dl.audit(large, knowledge=knowledge, reference=LAWS[large.k] if skewed else None)
+    assert dl.verify(audit, mechanism=dense)
+    assert dl.verify(audit, mechanism=large)
+
+
+@pytest.mark.parametrize("contributions", [(0, 0, 1), (1, 0, 1, 0), (1, 0)])
+@pytest.mark.parametrize("law", [None, (0.5, 0.2, 0.2, 0.1)])
+def test_the_law_of_a_count_is_that_of_all_datasets(
+    contributions: tuple[int, ...], law: tuple[float, ...] | None
+) -> None:
+    n, k = 4, len(contributions)
+    given = None if law is None else (*law[: k - 1], 1 - sum(law[: k - 1]))
+    statistic = Sum(n, contributions)
+    found = statistic.law(UNIFORM if given is None else Product((given,)), (0,))
+    masses = given or (1 / k,) * k
+    expected = [0.0] * n
+    for x in product(range(k), repeat=n - 1):
+        expected[sum(contributions[v] for v in x)] += math.prod(masses[v] for v in x)
+    assert [float(found[t]) for t in range(n)] == pytest.approx(expected, rel=1e-13)
+    assert list(statistic.values) == list(range(n + 1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 60])
+@pytest.mark.parametrize("p", [0.01, 0.3, 0.98])
+@pytest.mark.parametrize("power", [1e-3, 0.4, 1.0, 30.0, 1e4])
+def test_moments_of_a_count_enclose_the_sum_of_all_terms(n: int, p: float, power: float) -> None:
+    mass, rest = arb(p), 1 - arb(p)
+    found = histograms._moment(n, mass, rest, arb(power))
+    terms = (
+        math.comb(n - 1, j) * mass**j * rest ** (n - 1 - j) * (arb(j + 1) / (n * mass)) ** arb(power) for j in range(n)
+    )
+    exact = sum(terms, arb(0))
+    assert abs(found / exact - 1) <= 1e-25
+    assert not found < exact
+
+
+def test_moments_of_a_million_records() -> None:
+    found = histograms._moment(10**6, arb(1) / 3, arb(2) / 3, arb(1))
+    assert abs(found - (1 + arb(2) / 10**6)) <= 1e-25  # E(1 + B) / (n p) = (1 + (n-1) p) / (n p)
+    assert histograms._moment(9, arb(1), arb(0), arb(3)) == 1
+
+
+@pytest.mark.parametrize("knowledge", [0.0, 0.05, 2.0])
+@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
+@pytest.mark.parametrize("skewed", [False, True])
+def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+    mine = both_histograms(mechanism, query)[0]
+    law = np.array(LAWS[mine.k]) if skewed else np.full(mine.k, 1 / mine.k)
+    channel = histograms.rebuild(dict(mine.describe()))
+    channel = histograms.ask(channel, Group((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
+    allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
+    told, centre = blend_of_counts(mine.n, knowledge, law, mine.contraction()), Centres.best(mine, knowledge, law)
+    power, share = 1 / (told.order - 1), told.share
+    g = np.array([one_count(mine.n, p)(power) for p in law.tolist()])
+    either = [blended(np.log(law), g, eta, knowledge, power=power, share=share) for eta in (mine.contraction(), 1.0)]
+    assert told.upper == pytest.approx(either[0], abs=1e-12)
+    for upper, proof in (
+        (min(either), {"kind": "blend", "order": told.order, "share": told.share}),
+        (centre.upper, {"kind": "centre", "centre": list(centre.centre), "s": centre.s}),
+        (math.log(mine.k), {"kind": "trivial"}),
+    ):
+        close = 1e-9 * max(1.0, upper)
+        given = {**proof, "upper": upper + close}
+        assert histograms.check_proof(channel, allowed, given, "it") == upper + close
+        with pytest.raises(Refused, match="exceeds claimed"):
+            histograms.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
+
+
+def test_values_without_mass_are_left_out() -> None:
+    whole = histograms.rebuild({"query": "histogram(n=9, k=2)", "mechanism": "geometric(epsilon=1)"})
+    more = histograms.rebuild({"query": "histogram(n=9, k=3)", "mechanism": "geometric(epsilon=1)"})
+    whole = histograms.ask(whole, Group((0,)), Product(((0.25, 0.75),)))
+    more = histograms.ask(more, Group((0,)), Product(((0.25, 0.0, 0.75),)))
+    allowed = Knowledge(arb(0.1), none=False, free=False)
+    for one, two in (
+        ({"kind": "trivial"}, {"kind": "trivial"}),
+        ({"kind": "blend", "order": 1.5, "share": 0.5},) * 2,
+        ({"kind": "centre", "centre": [2, 7], "s": 9.0}, {"kind": "centre", "centre": [2, 5, 7], "s": 9.0}),
+    ):
+        bounds = []
+        for channel, proof in ((whole, one), (more, two)):
+            low, high = 0.0, 10.0
+            for _ in range(50):
+                middle = (low + high) / 2
+                try:
+                    histograms.check_proof(channel, allowed, {**proof, "upper": middle}, "it")
+                    high = middle
+                except Refused:
+                    low = middle
+            bounds.append(high)
+        assert bounds[0] == pytest.approx(bounds[1], abs=1e-12)
+        assert 0 < bounds[0] < 10
+
+
+@pytest.fixture(scope="module")
+def sound() -> Json:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
+    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
+    return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
+
+
+@pytest.fixture(scope="module")
+def tied() -> Json:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
+    return copy.deepcopy(dl.audit(mechanism, knowledge=0.4).certificate.data)
+
+
+Tamper = Callable[[Json], object]
+
+
+def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
+    *way, key, value = path
+
+    def tamper(data: Json) -> None:
+        for step in way:
+            data = data[step]
+        data[key] = value(data[key]) if callable(value) else value
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    ("tamper", "reason"),
+    [
+        (_set("lower", lambda x: x + 1e-6), "the witness leaks"),
+        (_set("upper", lambda x: x - 1e-4), "exceeds"),
+        (_set("proofs", 0, "upper", lambda x: x - 1e-4), "exceeds claimed"),
+        (_set("proofs", 0, "order", lambda x: 1.3 * x), "exceeds claimed"),
+        (_set("proofs", 0, "order", 1.0), "the order must be above 1"),
+        (_set("proofs", 0, "share", 0.5), "exceeds claimed"),
+        (_set("proofs", 0, "share", 1.5), "the share"),
+        (_set("proofs", 0, "kind", "trivial"), "exceeds claimed"),
+        (_set("proofs", 0, "kind", "sibson"), "none of trivial, blend, centre"),
+        (_set("proofs", 0, "kind", "centre"), "lacks 's'"),
+        (_set("proofs", []), "record 0 has no proof"),
+        (_set("adversary", "knowledge", 0.39), "has divergence"),
+        (_set("problem", "query", "histogram(n=299, k=3)"), "the witness"),
+        (_set("problem", "query", "histogram(n=30000, k=3)"), "the witness"),
+        (_set("problem", "query", "histogram(n=300, k=4)"), "are needed"),
+        (_set("problem", "query", "histogram(n=300, k=100)"), "too large"),
+        (_set("problem", "query", "histogram(n=5000000, k=3)"), "too large"),
+        (_set("problem", "query", "histogram(n=4000000, k=64)"), "pairs of a value and a count"),
+        (_set("problem", "query", "histogram(n=300, k=1)"), "two values or more"),
+        (_set("problem", "query", "count(n=300)"), "for histograms of two values or more"),
+        (_set("problem", "mechanism", "geometric(epsilon=0.9)"), "the witness leaks"),
+        (_set("problem", "mechanism", "exponential(epsilon=1)"), "adds no integer noise"),
+        (_set("problem", {"query": "histogram(n=2, k=2)", "rows": [[1.0]] * 3}), "given by its name"),
+        (_set("witness", "cell", 3), "whole number from 0 to 2"),
+        (_set("witness", "cell", -1), "whole number from 0 to 2"),
+        (_set("witness", "cell", "0"), "whole number from 0 to 2"),
+        (_set("witness", "cell", 1), "has divergence"),
+        (lambda data: data["witness"].pop("cell"), "for sums of at most"),
+        (_set("witness", "masses", 0, 50, lambda x: x + 0.1), "the witness"),
+        (_set("witness", "masses", lambda m: m[::-1]), "the witness"),
+        (_set("secret", {"records": [0, 1]}), "names a record"),
+    ],
+)
+def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) -> None:
+    assert verify_here(sound)
+    data = copy.deepcopy(sound)
+    tamper(data)
+    verdict = verify_here(data, time_limit=1e6)  # what is too large is refused all the same
+    assert not verdict
+    assert reason in verdict.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tamper", "reason"),
+    [
+        (_set("lower", lambda x: x + 1e-6), "the witness leaks"),
+        (_set("adversary", "knowledge", 0.39), "has divergence"),
+        (_set("adversary", "reference", {"marginal": [0.5, 0.3, 0.2]}), "equally likely"),
+        (_set("problem", "query", "histogram(n=299, k=3)"), "has divergence"),
+        (_set("problem", "query", "histogram(n=300, k=4)"), "has divergence"),
+        (_set("problem", "query", "histogram(n=100, k=3)"), "the witness"),
+        (_set("problem", "query", "count(n=300)"), "for histograms of two values or more"),
+        (_set("problem", "mechanism", "geometric(epsilon=0.9)"), "the witness leaks"),
+        (_set("witness", "kind", "untied"), "unknown kind"),
+        (_set("witness", "kind", []), "unknown kind"),
+        (_set("witness", "first", 0), "whole number from 1 to 300"),
+        (_set("witness", "first", lambda t: t + 1), "the witness"),
+        (_set("witness", "masses", []), "no mass"),
+        (_set("witness", "masses", 0, -1e-9), "masses of the witness"),
+        (_set("witness", "masses", 100, lambda x: x + 0.1), "has divergence"),
+        (_set("witness", "cuts", lambda c: c[::-1]), "do not ascend"),
+        (_set("witness", "cuts", 0, 0), "whole number from 1 to 300"),
+        (_set("witness", "cuts", lambda c: c[1:]), "are needed"),
+        (_set("witness", "weights", lambda e: e[::-1]), "the witness leaks"),
+        (_set("witness", "weights", 0, 0), "whole number from 1"),
+        (_set("witness", "weights", 0, 1.5), "whole number from 1"),
+        (_set("witness", "weights", -1, 2**16), "the witness"),
+        (_set("witness", "weights", -1, 2**17), "whole number from 1"),
+        (_set("witness", "nodes", 0, -1.0), "nodes of the witness"),
+        (_set("witness", "nodes", []), "the witness"),
+        (_set("witness", "nodes", lambda u: u * 10**5), "too many to check"),
+        (_set("witness", "step", 10.0), "the witness leaks"),
+        (_set("witness", "step", -0.8), "the step of the witness"),
+        (_set("witness", "window", [90, 80]), "ends before it begins"),
+        (_set("witness", "window", [0, 301]), "whole number from 0 to 300"),
+        (_set("witness", "window", [95, 105]), "the witness leaks"),
+        (lambda data: data["witness"].pop("window"), "lacks 'window'"),
+    ],
+)
+def test_a_forged_tie_is_refused(tied: Json, tamper: Tamper, reason: str) -> None:
+    assert tied["witness"]["kind"] == "tied"
+    assert dl.verify(tied)
+    data = copy.deepcopy(tied)
+    tamper(data)
+    verdict = verify_here(data, time_limit=1e6)
+    assert not verdict
+    assert reason in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("centre", [60, 60, 60, 60], "are needed"),
+        ("centre", [60, 60, 60, 60, 301], "whole number from 0 to 300"),
+        ("centre", 60, "the centre"),
+        ("centre", [0] * 5, "exceeds claimed"),
+        ("s", 0.0, "s must be above 0"),
+        ("s", 1e9, "exceeds claimed"),
+        ("upper", 0.0, "exceeds claimed"),
+    ],
+)
+def test_a_forged_centre_is_refused(key: str, value: object, reason: str) -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=300, k=5), epsilon=1e-3)
+    data = copy.deepcopy(dl.audit(mechanism, knowledge=0.4).certificate.data)
+    assert data["proofs"][0]["centre"] == [60] * 5
+    assert verify_here(data)
+    data["proofs"][0][key] = value
+    assert reason in verify_here(data).reason
+
+
+def test_too_many_different_laws_are_refused_before_they_are_added_up() -> None:
+    channel = histograms.rebuild({"query": "histogram(n=3000000, k=3)", "mechanism": "gaussian(sigma=9)"})
+    channel = histograms.ask(channel, Group((0,)), Product(((0.5, 0.3, 0.2),)))
+    proof = {"kind": "centre", "centre": [0, 0, 0], "s": 1.0, "upper": 1.0}
+    with pytest.raises(Refused, match="at most"):
+        histograms.check_proof(channel, Knowledge(arb(1), none=False, free=False), proof, "it")
+
+
+def test_another_mechanism_is_told_apart(sound: Json) -> None:
+    query = dl.queries.histogram(n=300, k=3)
+    assert verify_here(sound, mechanism=dl.mechanisms.geometric(query, epsilon=1.0))
+    for other in (
+        dl.mechanisms.geometric(query, epsilon=2),
+        dl.mechanisms.laplace(query, epsilon=1),
+        dl.mechanisms.geometric(dl.queries.histogram(n=301, k=3), epsilon=1),
+        dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1),
+        dl.Mechanism.from_rows(dl.queries.count(n=2), np.eye(3)),
+    ):
+        verdict = verify_here(sound, mechanism=other)
+        assert not verdict
+        assert verdict.reason
+
+
+def test_groups_and_laws_of_single_records_are_refused(sound: Json) -> None:
+    data = copy.deepcopy(sound)
+    del data["witness"]["record"], data["proofs"][0]["record"]
+    data["secret"] = {"records": [0, 1]}
+    assert "single records" in verify_here(data).reason
+    data = copy.deepcopy(sound)
+    data["adversary"]["reference"] = {"marginals": [[0.2, 0.3, 0.5], *[[0.4, 0.3, 0.3]] * 299]}
+    assert "one marginal of all records" in verify_here(data).reason

@@ -1,0 +1,277 @@
+"""The quick ways through sums of many records hold what going through every class gives, and damage is refused."""
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+import dalenius as dl
+from dalenius.verifier.forms import counting, sums
+from dalenius.verifier.forms.reference import UNIFORM, Product, Uniform
+from dalenius.verifier.forms.running_sums import Running, window_sums
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.sums import Large
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.steps import points as points_step
+from dalenius.verifier.verify import verify_here
+
+FREE = Knowledge(arb(100), none=False, free=True)
+Json = Any
+SKEWED = Product(((0.7, 0.3),))
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    with precision():
+        yield
+
+
+def asked(mechanism: str, query: str, reference: Uniform | Product = UNIFORM, records: tuple[int, ...] = (0,)) -> Large:
+    channel = sums.rebuild({"query": query, "mechanism": mechanism})
+    return sums.ask(channel, Group(records), reference)
+
+
+def test_running_sums_are_sums() -> None:
+    terms = [arb(x) for x in np.random.default_rng(0).random(9)]
+    running = Running(terms)
+    for i in range(-2, 12):
+        for j in range(-2, 12):
+            expected = sum(terms[max(i, 0) : max(j, 0)], ZERO)
+            assert running.over(i, j).overlaps(expected)
+            assert abs(float(running.over(i, j) - expected)) < 1e-30
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 12])
+def test_windows_are_sums_of_neighbours(width: int) -> None:
+    terms = [arb(2) ** k for k in range(7)]
+    padded = [*[ZERO] * (width - 1), *terms, *[ZERO] * width]
+    expected = [sum(padded[i : i + width], ZERO) for i in range(len(terms) + width - 1)]
+    assert window_sums(terms, width) == expected
+
+
+@pytest.mark.parametrize("reference", [UNIFORM, SKEWED])
+def test_a_law_near_its_mean_is_a_part_of_the_whole_law(reference: Uniform | Product) -> None:
+    statistic = counting.Sum(5000, (0, 1))
+    near, whole = statistic.near(reference, (0,)), statistic.law(reference, (0,))
+    assert near is not None
+    assert len(near.values) < 0.6 * len(whole)
+    for k, x in zip(near.values, near.masses, strict=True):
+        assert x.overlaps(whole[k])
+        assert float(x.rad() / x.mid()) < 1e-30
+    rest = sum((x for k, x in whole.items() if k not in near.values), ZERO)
+    assert rest <= near.left < arb(2) ** -200
+
+
+def test_what_is_left_is_at_most_everything() -> None:
+    """Where the law still rises at the border, no ratio bounds the rest."""
+    short = counting._near(10, ONE / 2, ONE / 2, range(1, 3))
+    assert short.left >= 1 - sum(short.masses, ZERO)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "reference"),
+    [
+        (counting.Sum(counting.LONG, (0, 1)), UNIFORM),
+        (counting.Sum(9000, (0, 1), modulus=7), UNIFORM),
+        (counting.Sum(9000, (0, 2)), UNIFORM),
+        (counting.Sum(9000, (0, 1)), Product(((0.0, 1.0),))),
+    ],
+)
+def test_other_laws_are_had_as_a_whole(statistic: counting.Sum, reference: Uniform | Product) -> None:
+    assert statistic.near(reference, (0,)) is None
+
+
+def test_a_window_as_wide_as_the_law_is_no_help() -> None:
+    """4,200 bits have a standard deviation of 32; 19 of them to either side are less than half, 60 are not."""
+    statistic = counting.Sum(4200, (0, 1))
+    assert statistic.near(UNIFORM, (0,)) is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "SPREADS", 60)
+        assert statistic.near(UNIFORM, (0,)) is None
+
+
+CASES = [
+    ("geometric(epsilon=0.02)", "count(n=5000)", UNIFORM, (0,)),
+    ("laplace(epsilon=1)", "count(n=5000)", SKEWED, (0, 1)),
+    ("gaussian(sigma=40)", "count(n=5000)", UNIFORM, (0,)),
+    ("laplace(epsilon=0.5)", f"total(n=12, values={list(range(9))})", UNIFORM, (0,)),
+    ("geometric(epsilon=3)", "total(n=9, values=[0, 1, 3, 4])", UNIFORM, (2,)),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "query", "reference", "records"), CASES)
+def test_the_quick_way_tells_what_all_classes_tell(
+    mechanism: str, query: str, reference: Uniform | Product, records: tuple[int, ...]
+) -> None:
+    channel = asked(mechanism, query, reference, records)
+    assert channel.quick is not None
+    rng = np.random.default_rng(0)
+    middle = len(channel.answers) // 2 if reference is UNIFORM else int(0.3 * len(channel.answers))
+    near = np.arange(max(1, middle - 60), min(len(channel.answers), middle + 60))
+    starts = [0, *sorted(rng.choice(near, 4, replace=False).tolist())]
+    places = np.arange(channel.answers[near[0]], channel.answers[near[-1]])
+    cuts = sorted(rng.choice(places, 5, replace=False).tolist())
+    quick, slow = (sums._reference(way, starts) for way in (channel.quick, channel))
+    for a, b in zip(quick, slow, strict=True):
+        assert all(a[block].overlaps(b[block]) for block in a)
+        assert a.keys() == b.keys()
+    density = [{b: arb(x) for b, x in enumerate(rng.random(len(starts)))} for _ in channel.values]
+    told = [sums._information(way, density, starts, cuts) for way in (channel.quick, channel)]
+    assert told[0].overlaps(told[1])
+    assert abs(float(told[0] - told[1])) < 1e-18
+    for order in (1.5, 20.0):
+        bounds = [sums._sibson(way, arb(0.2), order) for way in (channel.quick, channel)]
+        assert abs(float(bounds[0] - bounds[1])) < 1e-12
+
+
+def test_runs_of_equal_values_have_the_bound_of_values_one_by_one() -> None:
+    channel = asked("laplace(epsilon=1)", f"total(n=5, values={list(range(6))})")
+    law: Any = tuple(1 / 6 for _ in range(6))
+    one_by_one = replace(channel, reference=Product((law,)))
+    even, loop = (sums._sibson(way, arb(0.3), 4.0) for way in (channel, one_by_one))
+    assert abs(float(even - loop)) < 1e-12
+
+
+def test_gaps_are_gone_through_class_by_class() -> None:
+    """Sums that have a gap have neither runs nor one product."""
+    for mechanism in ("geometric(epsilon=1)", "gaussian(sigma=2)"):
+        assert asked(mechanism, "total(n=4, values=[0, 5])").quick is None
+
+
+def test_a_prior_far_out_is_looked_at_with_all_classes() -> None:
+    """Near the mean there is nothing of its block: the quick way refuses, the other does not."""
+    channel = asked("geometric(epsilon=1)", "count(n=5000)")
+    assert channel.quick is not None
+    masses = [[0.5, 1e-9], [0.0, 0.5]]
+    witness = {"record": 0, "blocks": [0, 4990], "masses": masses, "cuts": [4000]}
+    starts = [0, 4990]
+    with pytest.raises(Refused, match="no dataset of positive reference"):
+        sums.masses(masses, 2, sums._reference(channel.quick, starts), "the witness")
+    sums.check_witness(witness, channel, FREE, 0.69)
+    with pytest.raises(Refused, match="the witness leaks"):
+        sums.check_witness(witness, channel, FREE, math.log(2))
+
+
+NONE = Knowledge(ZERO, none=True, free=False)
+ENDS = [
+    ("geometric(epsilon=8)", UNIFORM, (0,), ()),
+    ("gaussian(sigma=0.3)", UNIFORM, (0,), ()),
+    ("laplace(epsilon=8)", SKEWED, (0, 1), ()),
+    ("geometric(epsilon=8)", UNIFORM, (0, 1), (0, 1, 1, 0)),
+    # Where only the rarer of two values with one label is seen, the other has more.
+    ("geometric(epsilon=8)", Product(((0.99, 0.01),)), (0, 1), (0, 1, 1, 0)),
+]
+
+
+@pytest.fixture(params=ENDS)
+def nearer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], list[Large]]:
+    """A count of so many records with this many standard deviations of its law, and with all of it."""
+    mechanism, reference, records, labels = request.param
+    monkeypatch.setattr(counting, "LONG", 1)
+
+    def both(n: int, spreads: int) -> list[Large]:
+        monkeypatch.setattr(counting, "SPREADS", spreads)
+        channel = replace(asked(mechanism, f"count(n={n})", reference, records), labels=labels)
+        assert channel.quick is not None
+        assert channel.quick.near is not None
+        return [channel.quick, channel]
+
+    return both
+
+
+def test_what_is_not_seen_counts_wherever_it_is(nearer: Callable[[int, int], list[Large]]) -> None:
+    """With one standard deviation a part of the law is not seen, and balls that leave it out do not hold the truth.
+
+    Blocks begin where classes begin or end to be seen, which depends on the secret.
+    """
+    ways = nearer(200, 1)
+    seen, rng = ways[0].seen, np.random.default_rng(0)
+    assert ways[0].left > 1e-3
+    places = [end + d for end in (seen.start, seen.stop) for d in (-2, -1, 0, 1, 2)]
+    cuts = [seen.start, seen.stop - 1]
+    for _ in range(20):
+        starts = [0, *sorted(rng.choice(places, 4, replace=False).tolist())]
+        known, truth = (sums._reference(way, starts) for way in ways)
+        masses = [[rng.random() if b in law else 0.0 for b in range(len(starts))] for law in known]
+        for some, whole in zip(known, truth, strict=True):
+            assert all(some[b].overlaps(whole[b]) for b in some)
+        told = [sums._information(way, sums._density(way, masses, FREE, starts), starts, cuts) for way in ways]
+        assert told[0].overlaps(told[1])
+
+
+def test_the_reference_is_not_what_is_seen_of_it(nearer: Callable[[int, int], list[Large]]) -> None:
+    """Who knows nothing holds all of it: what is left of it would tell something by its mass alone."""
+    ways = nearer(2000, 8)
+    seen, told = ways[0].seen, []
+    starts, cuts = [0, seen.start, seen.stop], [seen.start, seen.stop - 1]
+    for way in ways:
+        rho = sums._reference(way, starts)
+        masses = [[float(law.get(b, ZERO)) for b in range(3)] for law in rho]
+        told.append(sums._information(way, sums._density(way, masses, NONE, starts), starts, cuts))
+    assert told[0].overlaps(told[1])
+    assert told[0].rad() < 1e-8
+
+
+def test_the_reference_has_mass_also_where_running_sums_do_not_show_it() -> None:
+    """Between 0 and 4 there is 2e-200 beside a half on either side: a difference that is lost."""
+    law = (0.5, 1e-200, 1e-200, 0.5)
+    quick = asked("geometric(epsilon=1)", "total(n=2, values=[0, 1, 2, 3])", Product((law,))).quick
+    assert quick is not None
+    rho = sums._reference(quick, [0, 1, 3])
+    assert 1 not in rho[0]
+    masses = [[float(x.get(b, ZERO)) for b in range(3)] for x in rho]
+    assert sums._density(quick, masses, NONE, [0, 1, 3]) == [dict.fromkeys(range(3), ONE)] * 4
+
+
+def test_distances_that_are_too_many_to_remember_are_computed_again() -> None:
+    channel = asked("geometric(epsilon=1)", "total(n=4, values=[0, 5])")
+    weights: list[Ball] = sums._law(channel, 0)
+    remembered = sums._Steady(channel, [7, 12]).below(weights)
+    with sized(sum_chances=2):
+        again = sums._Steady(channel, [7, 12]).below(weights)
+    assert all(x.overlaps(y) for x, y in zip(remembered, again, strict=True))
+
+
+@pytest.fixture(scope="module")
+def points() -> Json:
+    audit = dl.audit(
+        dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=0.05), knowledge=0.3, relative=0.1, verify=False
+    )
+    assert audit.upper_by == "monotone"
+    return audit.certificate.data
+
+
+def test_points_on_a_law_near_its_mean_are_verified_and_less_is_refused(points: Json) -> None:
+    assert verify_here(points).verified
+    proof = points["proofs"][0]
+    assert proof["beyond"] > 0
+    for key, value, words in (("upper", 0.99 * proof["upper"], "exceeds claimed"), ("beyond", 0.0, "leaves them")):
+        forged = copy.deepcopy(points)
+        forged["proofs"][0][key] = value
+        answer = verify_here(forged)
+        assert not answer.verified
+        assert words in answer.reason
+
+
+def test_the_secret_told_costs_no_more_than_every_answer_told(points: Json) -> None:
+    """Beyond the points the values of the secret count, where the proof says so; else all answers that may be there."""
+    channel = asked("geometric(epsilon=0.05)", "count(n=5000)")
+    proof, knowledge = points["proofs"][0], Knowledge(arb(0.3), none=False, free=False)
+    given = sums._noisy(channel, knowledge, "it")
+    more = replace(given, laws=[(p / 500, name) for p, name in given.laws for _ in range(500)])
+    few, many = (points_step.bound(way, arb(0.3), proof, "it") for way in (given, more))
+    assert few < many
+    assert proof["told"] == "secret"
+    silent = {key: value for key, value in proof.items() if key != "told"}
+    chains = sums.monotone.chains
+    assert few < sums.unwritten_rows.bound(given, arb(0.3), silent, "it", chains)
+    with pytest.raises(Refused, match="'told' must be"):
+        sums.unwritten_rows.bound(given, arb(0.3), {**proof, "told": "answer"}, "it", chains)

@@ -1,0 +1,265 @@
+"""Witnesses on blocks of classes and proofs without rows: right ones pass, every tampered one is refused."""
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+from large_samples import PAIRS, both
+from scipy.special import logsumexp
+
+import dalenius as dl
+from dalenius.bounds.closed_forms import Centre, Sibson
+from dalenius.numerics.information import mutual_information
+from dalenius.settings import without
+from dalenius.verifier.forms import sums
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.verify import verify_here
+
+Json = Any
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    with precision():
+        yield
+
+
+def certificate(mechanism: str = "geometric(epsilon=1)", query: str = "count(n=300)", knowledge: float = 0.4) -> Json:
+    settings = dl.Settings(portfolio=without("monotone"))
+    audit = dl.audit(both(mechanism, query)[0], knowledge=knowledge, tolerance=1e-3, settings=settings)
+    return copy.deepcopy(audit.certificate.data)
+
+
+@pytest.fixture(scope="module")
+def sound() -> Json:
+    return certificate()
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+@pytest.mark.parametrize("knowledge", [0.0, 0.3])
+def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float) -> None:
+    assert verify_here(certificate(mechanism, query, knowledge), mechanism=both(mechanism, query)[1])
+
+
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_law_of_a_witness_is_that_of_the_dense_channel(mechanism: str, query: str, seed: int) -> None:
+    mine, dense = both(mechanism, query)
+    rng = np.random.default_rng(seed)
+    starts = [0, *sorted(rng.choice(np.arange(1, mine.answers.size), 3, replace=False).tolist())]
+    cuts = sorted(rng.choice(np.arange(mine.low + 1, mine.high + 1), 4, replace=False).tolist())
+    rho = np.exp(mine.statistic.log_reference(0))
+    reference = np.add.reduceat(rho, starts, axis=1)
+    masses = rng.dirichlet(np.ones(reference.size)).reshape(reference.shape) * (reference > 0)
+    masses /= masses.sum()
+    block = np.searchsorted(starts, np.arange(mine.answers.size), side="right") - 1
+    prior = (masses / np.where(reference > 0, reference, 1))[:, block] * rho
+    groups = np.add.reduceat(dense.rows, [0, *(c - mine.low for c in cuts)], axis=1)
+    expected = float(mutual_information(prior @ groups))
+    witness = {"record": 0, "blocks": starts, "masses": masses.tolist(), "cuts": cuts}
+    channel = sums.rebuild(dict(mine.describe()))
+    free = Knowledge(arb(100), none=False, free=True)
+    sums.check_witness(witness, channel, free, expected - 1e-12)
+    with pytest.raises(Refused, match="the witness leaks"):
+        sums.check_witness(witness, channel, free, expected + 1e-12)
+
+
+def test_far_tails_are_enclosed_not_forgotten() -> None:
+    channel = sums.rebuild({"query": "count(n=2000)", "mechanism": "geometric(epsilon=1)"})
+    reach = channel.reach()
+    assert channel.noise.tail(reach + 1) <= sums.HIDDEN < channel.noise.tail(reach)
+    weights = [arb(1) / 2001] * 2001
+    cuts = [1, 700, 2000]
+    noise = sums._Noise(channel, cuts)
+    assert all(j - i <= 2 * reach + 1 for i, j in noise.bands)
+    # One by one, and by recursions.
+    steady = sums._Steady(channel, cuts).below(weights)
+    for cut, ball, other in zip(cuts, noise.below(weights), steady, strict=True):
+        chances = (cut - 1 - f for f in range(2001))
+        tail = channel.noise.tail
+        exact = sum((tail(-k) if k < 0 else 1 - tail(k + 1) for k in chances), arb(0)) / 2001
+        assert ball.overlaps(exact)
+        assert ball.contains(exact.mid())
+        assert 0 < float(ball.rad()) < 1e-17
+        assert other.overlaps(exact)
+        assert float(other.rad()) < 1e-17
+
+
+Tamper = Callable[[Json], object]
+
+
+def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
+    *way, key, value = path
+
+    def tamper(data: Json) -> None:
+        for step in way:
+            data = data[step]
+        data[key] = value(data[key]) if callable(value) else value
+
+    return tamper
+
+
+def _shift(masses: list[list[float]]) -> list[list[float]]:
+    return [masses[0][1:] + masses[0][:1], masses[1]]
+
+
+@pytest.mark.parametrize(
+    ("tamper", "reason"),
+    [
+        (_set("lower", lambda x: x + 1e-6), "the witness leaks"),
+        (_set("upper", lambda x: x - 1e-4), "exceeds"),
+        (_set("proofs", 0, "upper", lambda x: x - 1e-7), "exceeds claimed"),
+        (_set("proofs", 0, "order", lambda x: 1.3 * x), "exceeds claimed"),
+        (_set("proofs", 0, "order", 1.0), "the order must be above 1"),
+        (_set("proofs", 0, "order", 0.5), "the order is 0.5"),
+        (_set("proofs", 0, "order", "2"), "the order must be a finite number"),
+        (_set("proofs", 0, "kind", "maximal"), "exceeds claimed"),
+        (_set("proofs", 0, "kind", "trivial"), "exceeds claimed"),
+        (_set("proofs", 0, "kind", "boxes"), "which need no rows"),
+        (_set("proofs", 0, "kind", "reference"), "without knowledge only"),
+        (_set("proofs", 0, "kind", "centre"), "lacks 'centre'"),
+        (_set("proofs", []), "record 0 has no proof"),
+        (_set("adversary", "knowledge", 0.39), "has divergence"),
+        (_set("adversary", "knowledge", 0.0), "is not the reference prior"),
+        (_set("problem", "query", "count(n=301)"), "the witness"),
+        (_set("problem", "mechanism", "geometric(epsilon=0.9)"), "the witness leaks"),
+        (_set("problem", "mechanism", "symmetric(flip=0.1)"), "adds no integer noise"),
+        (_set("problem", "query", "modular_sum(n=300, modulus=7)"), "for sums of at most"),
+        (_set("problem", {"query": "count(n=2)", "rows": [[1.0]] * 3}), "given by its name"),
+        (_set("witness", "masses", _shift), "the witness"),
+        (_set("witness", "masses", 0, 5, -0.1), "is -0.1"),
+        (_set("witness", "masses", 0, 5, 0.4), "the witness"),
+        (_set("witness", "masses", lambda m: [row[:-1] for row in m]), "are needed"),
+        (_set("witness", "masses", lambda m: m[:1]), "are needed"),
+        (_set("witness", "masses", lambda m: [[0.0] * len(row) for row in m]), "has no mass"),
+        (_set("witness", "blocks", lambda b: b[:-1]), "are needed"),
+        (_set("witness", "blocks", lambda b: [1, *b[1:]]), "the witness"),
+        (_set("witness", "blocks", lambda b: [b[1], b[0], *b[2:]]), "do not ascend"),
+        (_set("witness", "blocks", lambda b: [*b[:-1], 400]), "whole number from 0 to 300"),
+        (_set("witness", "blocks", lambda b: [*b[:-2], b[-2] + 0.5, b[-1]]), "whole number"),
+        (_set("witness", "blocks", lambda b: [*b[:20], *(x + 1 for x in b[20:])]), "the witness"),
+        (_set("witness", "cuts", lambda c: c[::-1]), "do not ascend"),
+        (_set("witness", "cuts", lambda c: [0, *c]), "whole number from 1 to 300"),
+        (_set("witness", "cuts", lambda c: [*c, 301]), "whole number from 1 to 300"),
+        (_set("witness", "cuts", lambda c: c[::40]), "the witness leaks"),
+        (_set("witness", "cuts", []), "the witness leaks"),
+        (_set("witness", "record", 300), "the record of the witness"),
+        (lambda data: data["witness"].pop("cuts"), "lacks 'cuts'"),
+    ],
+)
+def test_what_was_tampered_with_is_refused(sound: Json, tamper: Tamper, reason: str) -> None:
+    assert verify_here(sound)
+    data = copy.deepcopy(sound)
+    tamper(data)
+    verdict = verify_here(data)
+    assert not verdict
+    assert reason in verdict.reason
+
+
+def test_mass_where_no_dataset_is() -> None:
+    data = certificate("geometric(epsilon=0.7)", "count(n=12)")
+    data["witness"]["masses"][1][0] = 0.01  # a record that is one, and no ones at all
+    assert "where there is no dataset" in verify_here(data).reason
+
+
+def test_another_mechanism_is_told_apart(sound: Json) -> None:
+    assert verify_here(sound, mechanism=dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1.0))
+    for other in (
+        dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=2),
+        dl.Mechanism.from_rows(dl.queries.count(n=2), np.eye(3)),
+    ):
+        assert not verify_here(sound, mechanism=other)
+
+
+def test_the_witness_of_a_dense_audit_needs_rows(sound: Json) -> None:
+    data = copy.deepcopy(sound)
+    del data["witness"]["blocks"]
+    assert not verify_here(data)
+
+
+@pytest.mark.parametrize("knowledge", [0.0, 0.05, 2.0])
+@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
+def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float) -> None:
+    mine = both(mechanism, query)[0]
+    log_rho = mine.statistic.log_reference(0)
+    channel = sums.rebuild(dict(mine.describe()))
+    allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
+    sibson, centre = Sibson.best(log_rho, knowledge), Centre.best(mine, knowledge)
+    maximal = knowledge + float(logsumexp((log_rho + math.log(len(log_rho))).max(axis=0)))
+    for upper, proof in (
+        (sibson.upper, {"kind": "sibson", "order": sibson.order}),
+        (centre.upper, {"kind": "centre", "centre": centre.centre, "s": centre.s}),
+        (maximal, {"kind": "maximal"}),
+        (math.log(len(log_rho)), {"kind": "trivial"}),
+    ):
+        close = 1e-9 * max(1.0, upper)
+        assert sums.check_proof(channel, allowed, {**proof, "upper": upper + close}, "it") == upper + close
+        with pytest.raises(Refused, match="exceeds claimed"):
+            sums.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
+
+
+@pytest.mark.parametrize("change", [{"s": 0.0}, {"s": -1.0}, {"centre": 301}, {"centre": 1.5}, {"s": math.inf}])
+def test_centres_out_of_range(sound: Json, change: Json) -> None:
+    data = copy.deepcopy(sound)
+    data["proofs"] = [{"record": 0, "upper": 50.0, "kind": "centre", "centre": 150, "s": 0.01}]
+    data["upper"] = 50.0
+    assert "exceeds claimed" in verify_here(data).reason  # the farthest class alone is about 150
+    data["proofs"][0]["s"] = 30.0
+    assert verify_here(data)
+    data["proofs"][0] |= change
+    assert not verify_here(data)
+
+
+def test_orders_are_proofs_of_dense_audits_too() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=8), epsilon=4)
+    data = copy.deepcopy(dl.audit(mechanism, knowledge=0.02, tolerance=1e-2).certificate.data)
+    bound = Sibson.best(mechanism.statistic.log_reference(0), 0.02)
+    data["upper"] = bound.upper + 1e-10
+    data["proofs"] = [{"record": 0, "upper": bound.upper + 1e-10, "kind": "sibson", "order": bound.order}]
+    assert verify_here(data, mechanism=mechanism)
+    data["upper"] = data["proofs"][0]["upper"] = bound.upper - 1e-9
+    assert "exceeds claimed" in verify_here(data).reason
+    data["proofs"][0]["order"] = 1.0
+    assert "above 1" in verify_here(data).reason
+
+
+def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:  # noqa: ANN401
+    settings = dl.Settings(portfolio=without("monotone"))
+    audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1), knowledge=0.4, settings=settings)
+    path = tmp_path / "audit.json"
+    audit.save(path)
+    assert path.stat().st_size < 100_000
+    loaded = dl.load(path)
+    assert loaded.to_dict() == {**audit.to_dict(), "verified": None}
+    assert loaded.prior.masses == pytest.approx(audit.prior.masses, abs=1e-15)
+    assert dl.verify(path)
+    assert "certificate attached, not yet checked" in loaded.summary()
+    assert len(loaded.plot().axes) == 3
+
+
+def test_a_certificate_is_about_its_own_answers_and_its_own_noise() -> None:
+    """count and pairs of three bits have the same sums and the same range; noise may be wider than any tail tells."""
+    count, _ = both("geometric(epsilon=4)", "count(n=3)")
+    pairs, _ = both("geometric(epsilon=8)", "pairs(n=3)")
+    certificate = dl.audit(count, knowledge=0.05).certificate
+    assert dl.verify(certificate, mechanism=count)
+    assert not dl.verify(certificate, mechanism=pairs)
+    wide, _ = both("gaussian(sigma=1e300)", "count(n=4)")
+    narrow, _ = both("gaussian(sigma=1e40)", "count(n=4)")
+    certificate = dl.audit(wide, knowledge=0.05).certificate
+    assert dl.verify(certificate, mechanism=wide)
+    assert not dl.verify(certificate, mechanism=narrow)
+
+
+@pytest.mark.nightly
+def test_noise_that_reaches_everywhere_meets_only_classes_with_mass() -> None:
+    mechanism = dl.mechanisms.laplace(dl.queries.count(n=100_000), epsilon=1e-5)
+    audit = dl.audit(mechanism, knowledge=0.5)
+    assert 0 < audit.lower < audit.upper < 1e-4
+    assert dl.verify(audit, mechanism=mechanism)

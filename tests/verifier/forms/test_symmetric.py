@@ -1,0 +1,101 @@
+"""Certificates of one record through a symmetric channel: forged ones are refused."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+from large_samples import both_symmetric
+
+import dalenius as dl
+from dalenius.verifier.forms.per_record import Records
+from dalenius.verifier.forms.symmetric import Channel
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.verify import verify_here
+
+Json = Any
+
+
+def certificate(mechanism: str = "symmetric(flip=0.2)", query: str = "identity(k=4)", **options: Json) -> Json:
+    large, _ = both_symmetric(mechanism, query)
+    return json.loads(dl.audit(large, **(options or {"knowledge": 0.3})).certificate.text())
+
+
+def claim(data: Json, **values: float) -> None:
+    data.update(values)
+    data["proofs"][0]["upper"] = data["upper"]
+
+
+FORGERIES: list[tuple[Callable[[Json], object], str]] = [
+    (lambda c: c.update(lower=c["lower"] + 1e-11), "less than the claimed lower bound"),
+    (lambda c: claim(c, lower=0.5, upper=c["upper"] - 2e-11), "proof of record 0"),
+    (lambda c: c["problem"].update(mechanism="symmetric(flip=0.21)"), "less than the claimed"),
+    (lambda c: c["problem"].update(mechanism="symmetric(flip=0.19)"), "proof of record 0"),
+    (lambda c: c["problem"].update(mechanism="symmetric(flip=1.2)"), "flip"),
+    (lambda c: c["problem"].update(mechanism="symmetric(flip=-0.2)"), "flip"),
+    (lambda c: c["problem"].update(mechanism="randomized_response(epsilon=0)"), "must be above 0"),
+    (lambda c: c["problem"].update(mechanism="geometric(epsilon=1)"), "not for geometric of identity"),
+    (lambda c: c["problem"].update(query="identity(k=5)"), "proof of record 0"),
+    (lambda c: c["problem"].update(query="identity(k=1)"), "k of the query"),
+    (lambda c: c["problem"].update(query="count(n=3)"), "not for symmetric of count"),
+    (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
+    (lambda c: c["witness"].update(uniform=1), "must be true"),
+    (lambda c: c["witness"].update(record=1), "record"),
+    (lambda c: c["proofs"][0].update(kind="maximal"), "none of trivial, symmetric"),
+    (lambda c: c["adversary"].update(reference={"marginal": [0.4, 0.2, 0.2, 0.2]}), "counted from the uniform prior"),
+    (lambda c: c.update(secret={"values": [0, 0, 1, 1]}), "names a record"),
+    (lambda c: c.update(proofs=[]), "record 0 has no proof"),
+]
+
+
+@pytest.mark.parametrize(("forge", "says"), FORGERIES)
+def test_forgeries_are_refused_with_the_place(forge: Callable[[Json], object], says: str) -> None:
+    data = certificate()
+    assert data["witness"] == {"record": 0, "uniform": True}
+    assert data["proofs"][0]["kind"] == "symmetric"
+    assert verify_here(data)
+    forge(data)
+    verdict = verify_here(data)
+    assert not verdict.verified
+    assert says in verdict.reason
+
+
+def test_a_secret_that_is_a_function_is_refused() -> None:
+    data = certificate(knowledge=0.3, secret=0)
+    assert verify_here(data)
+    data["secret"] = {"values": [0, 0, 1, 1]}
+    assert "for the record as the secret" in verify_here(data).reason
+
+
+def test_another_channel_is_told_apart() -> None:
+    data = certificate()
+    same = both_symmetric("symmetric(flip=0.2)", "identity(k=4)")
+    assert all(verify_here(data, mechanism=mechanism) for mechanism in same)
+    for mechanism, query in (("symmetric(flip=0.3)", "identity(k=4)"), ("symmetric(flip=0.2)", "identity(k=5)")):
+        other = both_symmetric(mechanism, query)[0]
+        assert "about another channel than the mechanism given" in verify_here(data, mechanism=other).reason
+
+
+def test_an_uniform_witness_of_another_release_is_refused() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
+    data = json.loads(dl.audit(mechanism, knowledge=0.3).certificate.text())
+    data["witness"] = {"record": 0, "uniform": True}
+    assert "a uniform witness is for" in verify_here(data).reason
+
+
+def test_no_prior_leaks_more_than_the_formula() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        k, kept = int(rng.integers(2, 9)), float(rng.choice([0.0, 1.0, rng.random()]))
+        other = (1 - kept) / (k - 1)
+        rows = np.where(np.eye(k) > 0, kept, other)
+        prior = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0, 100.0])))
+        joint, out = prior[:, None] * rows, prior @ rows
+        held = joint > 1e-300
+        told = float((joint[held] * np.log((rows / np.where(out > 0, out, 1.0))[held])).sum())
+        with precision():
+            channel = Channel(Records(1, k), arb(kept), arb(other), ("symmetric", Fraction(0)), "")
+            assert told <= float(channel.capacity) + 1e-12

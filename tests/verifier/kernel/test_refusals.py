@@ -1,0 +1,253 @@
+"""Proofs of every kind with one thing wrong, and the rare turns of their checks."""
+
+import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from damage import GONE, damaged, golden, reason
+from flint import arb
+
+from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.reference import UNIFORM, Product, Reference
+from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.kernel import boxes, chains, ratios, rows
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.contraction import _minimiser, contracts
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.special import bellman, beside, moved, power, product
+from dalenius.verifier.steps import points
+from dalenius.verifier.verify import verify_here
+
+INSIDE = "proofs.0.proof"
+LEAF = "proofs.0.tree.3"
+STEEP = {f"{LEAF}.rho": [-9.0, 0.0, 0.0, 0.0]}
+
+
+@pytest.fixture(autouse=True)
+def _precision() -> Iterator[None]:
+    with precision():
+        yield
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish"),
+        ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
+        ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
+        ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed eta"),
+        ("groups", {f"{LEAF}.kappa.0": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("groups", {f"{LEAF}.mu": [[0.0, 0.0]]}, "mu has 1 rows, too few"),
+        ("groups", {f"{LEAF}.mu": [[0.0] * 2] * 2, f"{LEAF}.kappa": [[0.0] * 2] * 2, **STEEP}, "exceeds"),
+        ("groups", {f"{LEAF}.lam": GONE, **STEEP}, "exceeds"),
+        ("groups", {f"{LEAF}.lam": GONE, f"{LEAF}.omega": GONE, **STEEP}, "exceeds"),
+        ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
+        ("choices", {"proofs.0.tree.-1": 3}, "it must be an object, not 3"),
+        ("choices", {"proofs.0.tree.-1": GONE}, "ends before its leaves cover everything"),
+        ("choices", {"proofs.0.tree.0": [9, 0, 0.5]}, "node 0 of the tree: the secret value of a split"),
+        ("choices", {"proofs.0.tree": [{"rho": [0.0] * 3}] * 2, "proofs.0.upper": 9.0}, "goes on after its last leaf"),
+        ("simplices", {"proofs.0.eta": [0.1, 0.1]}, "is not shown to bound the contraction"),
+        ("simplices", {"proofs.0.tree.0": [0, 1, 1, 0.5]}, "two different vertices"),
+        ("sibson", {"proofs.0.order": 1.0}, "the order must be above 1"),
+        ("moved", {"proofs.0.s": 1.0}, "s must be above 1"),
+        ("moved", {"proofs.0.tilt": []}, "does not fit 60 records"),
+        ("moved", {"proofs.0.own": [0.0]}, "the first of 'own' must be above 0"),
+        ("moved", {"adversary.knowledge": 0.0}, "tilts counts where the reference is the only prior"),
+        ("moved", {"adversary.knowledge": 0.1}, "has divergence"),
+        ("moved", {"witness.window": [0, 0], "witness.tilt": [0.0]}, "leave the others more or fewer records"),
+        ("beside", {"proofs.0.mu": 0.0}, "mu above 0 and at most 1 - sigma"),
+        ("beside", {"proofs.0.mu": 1.0}, "mu above 0 and at most 1 - sigma"),
+        ("beside", {"proofs.0.sigma": 1.0}, "sigma must be below 1"),
+        ("beside", {"proofs.0.eta": 0.1}, "is not shown to contract divergence"),
+        ("beside", {"proofs.0.sigma": 0.2}, "is not shown to keep sigma"),
+        ("beside", {"proofs.0.first": 1}, "'first' must be true or false"),
+        ("beside", {"proofs.0.first": False}, "exceeds"),
+        ("beside", {"proofs.0.local.0": [1.0, 0.0]}, "every entry of a row of 'local' must be above 0"),
+        ("beside", {"proofs.0.release": [[1.0], [1.0], [1.0]]}, "do not make the outputs of the channel"),
+        ("beside", {"proofs.0.local": [[0.5, 0.5], [0.5, 0.5]], "proofs.0.sigma": 0.0}, "exceeds"),
+        ("beside", {"problem.rows.0": [0.0, *[1 / 11] * 11], "lower": 0.0}, "are not what the channel is made of"),
+        ("window", {"proofs.0.proof.kind": "boxes"}, "which is none of posteriors"),
+        ("window", {"proofs.0.rows": [9, 3]}, "end before they begin"),
+        ("window", {"proofs.0.rows": [0, 20], "proofs.0.upper": 0.514, "upper": 0.514}, "not shown to bound"),
+        ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
+        ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
+        ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
+        ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
+        ("grid", {f"{INSIDE}.kind": "choices"}, "none of"),
+        ("grid", {f"{INSIDE}.groups": [0, 0, 0]}, "one output each"),
+        ("local", {"proofs.0.eta": 1.0}, "exceeds claimed"),
+        ("local-values", {"proofs.0.eta": 0.9}, "exceeds claimed"),
+        ("local-values", {"proofs.0.sigma": 0.9, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
+        ("local-bellman", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("local-bellman", {"proofs.0.lines.1": []}, "stage 1 has no line"),
+        ("local-bellman", {"proofs.0.nodes.1": 0.0}, "must ascend from 0 to 1"),
+        ("local-bellman", {"proofs.0.lines.0.3": [-9.0, -9.0]}, "line 3 of stage 0 is below"),
+        ("local-bellman", {"proofs.0.lines.1": [[-9.0, -9.0]]}, "is above those that follow"),
+        ("monotone", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("monotone_numbers", {"proofs.0.order": [1, 1, 0, 3]}, "names a row twice"),
+        ("monotone_numbers", {"proofs.0.order": [0, 1, 2, 3]}, "the likelihood ratio"),
+        ("power", {"proofs.0.s1": 15.9}, "not shown to lie between its two variances"),
+    ],
+)  # fmt: skip
+def test_a_damaged_proof_is_refused(name: str, changes: dict[str, object], words: str) -> None:
+    assert words in reason(name, changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "cut"),
+    [
+        ("boxes", "proofs.0.tree", [0, 0, 5.0]),
+        ("choices", "proofs.0.tree", [0, 0, 5.0]),
+        ("rows", "proofs.0.rows.0.tree", [0, 5.0]),
+    ],
+)
+def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cut: list[float]) -> None:
+    part: Any = golden(name)
+    for key in tree.split("."):
+        part = part[int(key) if key.isdigit() else key]
+    # Beyond 5 there is nothing.
+    assert verify_here(damaged(name, {tree: [cut, *part, {}], "upper": 0.7, "proofs.0.upper": 0.7})).verified
+
+
+def test_leaves_without_multipliers_share_one_law() -> None:
+    tree = [
+        {key: leaf[key] for key in ("s", "rho")} if "s" in leaf else leaf
+        for leaf in golden("groups")["proofs"][0]["tree"]
+    ]
+    assert verify_here(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
+
+
+def test_a_tree_that_is_too_deep_is_refused() -> None:
+    assert "the tree is too deep" in reason("boxes", {}, sizes={"waiting": 2})
+
+
+def test_a_secant_of_one_point_is_the_tangent_there() -> None:
+    slope, start = boxes.secant(0.5, 0.5)
+    assert (slope * arb("0.5") + start).overlaps(arb("0.5") * arb("0.5").log())
+    low, high = boxes.secant(0.0, 0.0)
+    assert low == high == 0
+
+
+def test_a_box_is_tightened_until_it_stays_or_three_times() -> None:
+    once = boxes.Interval([0.0, 0.2, 0.3], [1.0, 0.9, 0.4])
+    assert once.tightened(1).high[0] <= math.nextafter(0.5, 1)
+    assert boxes.Interval([0.5, 0.5], [0.5, 0.5]).tightened().low == [0.5, 0.5]
+
+
+def test_ratios_are_rounded_outward_where_floats_end() -> None:
+    wide = arb("0.5", "0.25")
+    assert ratios._end(wide, 0) <= 0.25
+    assert ratios._end(wide, 1) >= 0.75
+    assert ratios._end(arb("1e-320"), 0) == 0.0
+    assert ratios._end(arb("1e-320"), 1) == ratios.LEAST
+    assert ratios._quotient(0.0, 0.0, 7.0) == 7.0
+    assert ratios._quotient(math.inf, math.inf, 7.0) == 7.0
+    shared = arb(1) / 3
+    assert list(map(list, ratios._columns([[shared, shared]], 0))) == [[1 / 3], [1 / 3]]
+
+
+def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "leaves", lambda *_: iter(()))
+    assert "row 0 has no leaf that is not empty" in reason("rows", {})
+
+
+def test_lines_that_are_no_numbers_are_below_nothing() -> None:
+    place = bellman._Place([(arb(2), arb(0)), (arb(0), arb(2))])
+    assert place.below(arb(1), arb("0.9"))
+    assert not place.below(arb(1), arb("1.1"))
+    assert not place.below(arb(3), arb(0))
+    assert not place.below(arb.nan(), arb(0))
+
+
+def test_a_value_without_mass_adds_nothing_to_a_product() -> None:
+    response = [[arb("0.7"), arb("0.3")], [arb("0.3"), arb("0.7")]]
+    half = [arb(1) / 2] * 2
+    bound = product.product_bound(response, [arb(1), arb(0)], half, knowledge=arb(0), sigma=arb(0), lam=arb(1))
+    told = arb("0.7") * arb("1.4").log() + arb("0.3") * arb("0.6").log()
+    assert bound.overlaps(told)
+
+
+def test_a_least_value_that_few_bits_do_not_show_is_refused() -> None:
+    half, beta = (arb(1) / 2, arb(1) / 2), (1 + arb(2) / 400).log()
+    assert power._least(400, half, beta, arb(200), "it").is_finite()
+    with precision(8), pytest.raises(Refused, match="is not found"):
+        power._least(400, half, beta, arb(200), "it")
+
+
+def test_more_pairs_of_rows_than_may_be_looked_at_contract_nothing() -> None:
+    laws = [[arb("0.9"), arb("0.1")], [arb("0.2"), arb("0.8")]]
+    assert contracts(laws, arb("0.6"))
+    with sized(contraction_entries=1):
+        assert not contracts(laws, arb("0.6"))
+    assert 0 < _minimiser([(0.9, 0.2), (0.1, 0.8)], steps=1) < 1
+
+
+def asked(
+    mechanism: str, records: tuple[int, ...] = (0,), reference: Reference = UNIFORM, query: str = "count(n=12)"
+) -> Asked:
+    channel = rebuild({"query": query, "mechanism": mechanism})
+    return Asked(channel, Group(records), Knowledge(arb("0.2"), none=False, free=False), reference)
+
+
+def test_points_serve_a_channel_that_is_written_out() -> None:
+    proof, geometric = golden("monotone_points")["proofs"][0], "geometric(epsilon=0.3)"
+    (found,) = points.bounds(asked(geometric), proof, "it")
+    assert found[1] <= proof["upper"]
+    # Neither the law of the records nor the answers have a mirror image: twins are looked at one by one.
+    (other,) = points.bounds(asked(geometric, reference=Product(((0.5, 0.5),))), proof, "it")
+    assert other[1].overlaps(found[1])
+    spread = {**proof, "step": 3, "rho": [0.0] * 5}
+    (wide,) = points.bounds(asked(geometric), spread, "it")
+    (told,) = points.bounds(asked(geometric), {**spread, "order": 1.5}, "it")
+    assert found[1] < told[1] < wide[1]
+    (pairs,) = points.bounds(asked(geometric, query="pairs(n=4)"), {**proof, "rho": [0.0] * 7}, "it")
+    assert pairs[1].is_finite()
+    with pytest.raises(Refused, match="for geometric and Laplace noise on a sum only"):
+        list(points.bounds(asked("gaussian(sigma=2)"), proof, "it"))
+
+
+def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    value = chains._value
+    monkeypatch.setattr(chains, "_value", lambda *given: seen.append(1) or value(*given))
+    question = asked("geometric(epsilon=1)", (0, 1), query="count(n=3)")
+    (found,) = chains.bounds(question.question, golden("monotone")["proofs"][0], "it")
+    assert found[1].is_finite()
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("masses", "parameter", "words"), [((1, 2), 1, "all equally likely"), ((1, 1), None, "any whole")]
+)
+def test_moved_counts_are_for_noise_and_for_values_that_are_equally_likely(
+    masses: tuple[int, int], parameter: int | None, words: str
+) -> None:
+    channel = SimpleNamespace(masses=masses, noise=SimpleNamespace(parameter=parameter))
+    with pytest.raises(Refused, match=words):
+        moved.bound(channel, arb(1), {}, "it")
+
+
+@pytest.mark.parametrize(
+    ("records", "secret", "reference", "words"),
+    [
+        ([2, 2], Group((0, 1)), UNIFORM, "about one record"),
+        ([4], Group((0,)), UNIFORM, "two records or more, all of them bits"),
+        ([2, 2], Group((0,)), Product(((0.5, 0.5), (0.4, 0.6))), "independent records of one law"),
+        ([2, 2], Group((0,)), Product(((1.0, 0.0),)), "a probability above 0"),
+    ],
+)
+def test_a_release_beside_local_randomisers_is_about_one_bit_among_bits_of_one_law(
+    records: list[int], secret: Group, reference: Reference, words: str
+) -> None:
+    data = golden("beside")
+    channel = rebuild({**data["problem"], "records": records})
+    question = Asked(channel, secret, Knowledge(arb(0.3), none=False, free=False), reference)
+    with pytest.raises(Refused, match=words):
+        next(beside.bounds(question, data["proofs"][0], "it"))
