@@ -93,10 +93,11 @@ def consistent(audit: Audit) -> Audit:
     for orbit in orbits:
         orbit[1] = audit.lower * nats if audit.record in orbit[0] else min(orbit[1], audit.lower * nats)
         orbit[2] = max(orbit[1], orbit[2])
-    witness = {"record": audit.record, "masses": audit.prior.masses.tolist()}
+    witness = {"record": audit.record, "kind": "masses", "masses": audit.prior.masses.tolist()}
     data = {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": 2,
+        "form": "rows",
         "problem": audit.mechanism.describe(),
         "adversary": adversary_data(audit.adversary),
         "lower": audit.lower * nats,

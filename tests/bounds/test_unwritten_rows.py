@@ -51,7 +51,7 @@ def test_rows_that_are_written_out_go_to_points_as_well(mechanism: str, options:
     truth = dl.audit(asked, **options, tolerance=1e-4, settings=dl.Settings(portfolio=only("monotone")))
     proof = audit.certificate.data["proofs"][0]
     assert proof["kind"] == "monotone"
-    assert "first" in proof
+    assert [step["step"] for step in proof["steps"]] == ["points"]
     assert truth.lower - 1e-9 <= audit.upper <= 1.02 * truth.upper
     answer = dl.verify(audit)
     assert answer.verified, answer.reason
@@ -68,7 +68,7 @@ def test_records_of_many_values_beside_written_rows() -> None:
     audit = dl.audit(large, knowledge=0.3, relative=0.1, settings=settings)
     truth = dl.audit(dense, knowledge=0.3, tolerance=1e-3, settings=dl.Settings(portfolio=only("monotone")))
     assert audit.upper_by == "monotone"
-    assert "order" in audit.certificate.data["proofs"][0]
+    assert "order" in audit.certificate.data["proofs"][0]["steps"][0]
     assert audit.lower <= truth.upper
     assert truth.lower <= audit.upper <= 1.1 * truth.upper
 
@@ -135,8 +135,8 @@ def test_points_that_make_no_sense_are_refused() -> None:
     data = dl.audit(large, knowledge=0.3, settings=alone, verify=False).certificate.data
     for key, value, reason in (
         ("s", 0.0, "s must be above 0"),
-        ("step", 0, "the step of"),
-        ("step", 7, ""),
+        ("every", 0, "'every' of"),
+        ("every", 7, ""),
         ("first", -62, "the first point"),
         ("order", 0.5, "the order"),
         ("rho", [0.0], "fewer than two points"),
@@ -145,7 +145,9 @@ def test_points_that_make_no_sense_are_refused() -> None:
         ("rounds", -1, "rounds of"),
     ):
         forged = copy.deepcopy(data)
-        forged["proofs"][0][key] = value
+        proof = forged["proofs"][0]
+        place = proof["steps"][0] if key in ("every", "first", "order", "beyond") else proof
+        place[key] = value
         answer = verify_here(forged)
         assert not answer.verified
         assert reason in answer.reason

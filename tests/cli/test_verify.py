@@ -23,6 +23,7 @@ GOOD = {
     "quantity": "L",
     "unit": "nats",
     "confidence": None,
+    "rested_on": "kernel",
 }
 FORGED = {**GOOD, "verified": False, "lower": math.nan, "upper": math.inf, "reason": "The prior attains only 0.07."}
 
@@ -87,13 +88,14 @@ def test_the_bounds_are_those_of_the_quantity(
 def constant_design() -> dict[str, Any]:
     """The constant mechanism leaks nothing and has the least distortion of those that leak nothing: 1/2."""
     audit = {
-        "format": "dalenius/audit-certificate", "version": 1, "adversary": {"entropy": 0.5}, "lower": 0.0, "upper": 0.0,
+        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
+        "adversary": {"entropy": 0.5}, "lower": 0.0, "upper": 0.0,
         "problem": {"query": "count(n=2)", "rows": [[0.0, 1.0, 0.0]] * 3},
-        "witness": {"record": 0, "masses": [[1, 1, 0], [0, 1, 1]]},
+        "witness": {"record": 0, "kind": "masses", "masses": [[1, 1, 0], [0, 1, 1]]},
         "proofs": [{"record": 0, "upper": 0.0, "kind": "trivial"}],
     }  # fmt: skip
     return {
-        "format": "dalenius/design-certificate", "version": 1,
+        "format": "dalenius/design-certificate", "version": 2,
         "problem": {"query": "count(n=2)", "distribution": "uniform", "distortion": "absolute"},
         "adversary": {"entropy": 0.5}, "budget": {"leakage": 0.0}, "pool": [],
         "lower": 0.0, "upper": 0.5000001, "distortion": 0.5000001, "audit": audit,
@@ -116,6 +118,7 @@ def test_a_design_certificate_is_checked(certificate: Path, tmp_path: Path) -> N
         "quantity",
         "unit",
         "confidence",
+        "rested_on",
         "seconds",
     ]
     mechanisms.constant(queries.count(n=2)).save(tmp_path / "m.json")
@@ -151,6 +154,7 @@ def test_json_has_the_agreed_keys(verifier: Verifier, certificate: Path, answer:
         "quantity",
         "unit",
         "confidence",
+        "rested_on",
         "seconds",
     ]
     assert content["verified"] is answer["verified"]

@@ -70,15 +70,16 @@ def values(size: int, **beside: object) -> Json:
     """One record of very many values, nearly all of which are outside of a window, so that each is an output."""
     many = 4 * size
     proof = {"kind": "posteriors", "groups": [0], "eta": 0.0, "tree": [0]}
-    window = {"record": 0, "kind": "window", "upper": 0.6, "rows": [0, 0], "outputs": [0, 0], "proof": proof}
+    window = {"record": 0, "upper": 0.6, "steps": [{"step": "window", "rows": [0, 0], "outputs": [0, 0]}], **proof}
     return {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": 2,
+        "form": "rows",
         "problem": {"records": [many], "classes": [0] + [1] * (many - 1), "rows": [[1.0, 0.0], [0.0, 1.0]]},
         "adversary": {"entropy": 0.0},
         "lower": 0.0,
         "upper": 1e3,
-        "witness": {"record": 0, "masses": [[1.0, 0.0], *([[0.0, 1.0]] * (many - 1))]},
+        "witness": {"record": 0, "kind": "masses", "masses": [[1.0, 0.0], *([[0.0, 1.0]] * (many - 1))]},
         "proofs": [{**window, **beside}],
     }
 
@@ -97,7 +98,7 @@ def rows(size: int) -> Json:
     return data | {
         "problem": {"query": "count(n=12)", "mechanism": "randomized_response(epsilon=1)"},
         "adversary": {"knowledge": 0.1},
-        "witness": {"record": 0, "masses": [[1.0] * many, [1.0] * many]},
+        "witness": {"record": 0, "kind": "masses", "masses": [[1.0] * many, [1.0] * many]},
         "proofs": [{"record": 0, **proof}],
     }
 

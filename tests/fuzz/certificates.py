@@ -95,14 +95,90 @@ def change_number(rng: random.Random, data: Json) -> None:
 
 def redraw(rng: random.Random, data: Json) -> None:
     """Other parameters of a proof altogether, at another scale: any will do, and none may prove what is false."""
-    proofs = [p for name, listed in fields(data) if name == "proofs" and is_list(listed) for p in listed]
-    proofs = [p for p in proofs if isinstance(p, dict)]
+    proofs = proofs_of(data)
     if not proofs:
         return
     proof, scale = rng.choice(proofs), 10.0 ** rng.uniform(-4, 2)
     free = [key for key in proof if key not in ("record", "kind", "upper", "cells", "audit", "tree")]
     for key in rng.sample(free, rng.randint(0, len(free))):
         proof[key] = redrawn(rng, proof[key], scale)
+
+
+def proofs_of(data: Json) -> list[Json]:
+    """All proofs inside that are objects."""
+    listed = [p for name, found in fields(data) if name == "proofs" and is_list(found) for p in found]
+    return [p for p in listed if isinstance(p, dict)]
+
+
+def restep(rng: random.Random, data: Json) -> None:
+    """Steps that are not there, in another order, twice, about another channel; and often a kind that has few words."""
+    proofs = proofs_of(data)
+    if not proofs:
+        return
+    proof = rng.choice(proofs)
+    steps = proof.get("steps") if isinstance(proof.get("steps"), list) else []
+    new = [a_step(rng) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
+    steps = rng.choice([new, new + steps, steps + new, steps * 2, steps[::-1], steps[1:]])
+    for at in rng.choice([[proof], proofs]):
+        at["steps"] = copy.deepcopy(steps)
+        if rng.random() < 0.5:
+            width = len(at["groups"]) if isinstance(at.get("groups"), list) else rng.randint(1, 6)
+            at.update(
+                rng.choice(
+                    [
+                        {"kind": "trivial"},
+                        {"kind": "maximal"},
+                        {"kind": "reference"},
+                        {"kind": "sibson", "order": 1 + 10.0 ** rng.uniform(-2, 3)},
+                        {"kind": "choices", "tree": [{"rho": [rng.gauss(0, 1) for _ in range(width)]}]},
+                        {
+                            "kind": "monotone",
+                            "s": 10.0 ** rng.uniform(-3, 2),
+                            "rho": [rng.gauss(0, 1) for _ in range(width)],
+                            "rounds": rng.choice([0, 3, 30]),
+                        },
+                    ]
+                )
+            )
+
+
+def a_step(rng: random.Random) -> Json:
+    """A step of any name, with numbers that may fit a small channel."""
+    outputs, rows = rng.randint(1, 6), rng.randint(1, 8)
+    return rng.choice(
+        [
+            {"step": "grid", "k": rng.choice([1, 2, 3, 7, 12])},
+            {
+                "step": "window",
+                "rows": sorted([rng.randrange(rows), rng.randrange(rows)]),
+                "outputs": sorted([rng.randrange(outputs), rng.randrange(outputs)]),
+            },
+            {
+                "step": "order",
+                "rows": rng.sample(range(rows), rows),
+                "ranks": [rng.choice([list(range(outputs)), [0] * outputs, rng.sample(range(outputs), outputs)])],
+            },
+            {
+                "step": "points",
+                "first": rng.randint(-2, 3),
+                "every": rng.randint(1, 4),
+                "beyond": rng.choice([0.0, 0.1]),
+                **rng.choice([{}, {"told": "secret"}, {"order": 1.5}]),
+            },
+            {"step": "rounding"},
+        ]
+    )
+
+
+def reform(rng: random.Random, data: Json) -> None:
+    """Another form of the release, or another kind of witness."""
+    forms = ["rows", "samples", "sum", "histogram", "per-record", "one-record", "real-outputs", "real-records"]
+    kinds = ["masses", "blocks", "tied", "part", "uniform", "cells", "known", "following", "leaning"]
+    for name, value in list(fields(data)):
+        if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:
+            value["kind"] = rng.choice(kinds)
+    inner = data.get("certificate", data)
+    inner.get("audit", inner)["form"] = rng.choice(forms)
 
 
 def redrawn(rng: random.Random, x: Json, scale: float) -> Json:
@@ -205,7 +281,7 @@ def claims(data: Json) -> Iterator[Json]:
 
 
 CHANGES = [change_number] * 8 + [swap, swap, drop, double, double, replace, replace, replace, retype, stretch, nest]
-CHANGES += [reword, ask_more, ask_more, redraw, redraw, redraw]
+CHANGES += [reword, ask_more, ask_more, redraw, redraw, redraw, restep, restep, restep, reform]
 
 
 def forge(rng: random.Random, sample: pool.Sample, data: Json) -> None:

@@ -146,10 +146,13 @@ def digits(rng: random.Random) -> str:
     if rng.random() < 0.5:
         points = rng.choice([2, 3, n + 1])
         inside["proofs"] = [{
-            "record": 0, "kind": "monotone", "first": 0, "step": rng.choice([1, n // (points - 1), n]),
+            "record": 0, "kind": "monotone", "steps": [{
+                "step": "points", "first": 0, "every": rng.choice([1, n // (points - 1), n]), "beyond": 0.1,
+                **rng.choice([{}, {"order": 1 + 10.0 ** rng.uniform(-2, 9)}, {"told": "secret"}]),
+            }],
             "rho": [rng.gauss(0, 1) for _ in range(points)], "s": 10.0 ** rng.uniform(-3, 1), "rounds": 20,
-            "beyond": 0.1,
-            **rng.choice([{}, {"order": 1 + 10.0 ** rng.uniform(-2, 9)}]),
+            # Keys of a step say nothing outside of it.
+            **rng.choice([{}, {}, {"told": "secret", "order": 2.0, "every": 1, "first": 0}]),
         }]  # fmt: skip
     elif rng.random() < 0.5:
         certificates.redraw(rng, inside)
@@ -193,7 +196,7 @@ def outside(rng: random.Random) -> str:
     mechanism, witness = judge.mechanism_of(data["problem"]), data["witness"]
     n, k = len(mechanism.records), mechanism.records[0]
     # Sums and counts that are not written out are held by one law of all records.
-    alone = "unwritten" in witness or data["proofs"][0]["kind"] in ("shift", "indicators")
+    alone = data["form"] not in ("rows", "samples")
     common = rng.random() < (0.8 if alone else 0.5)
     laws = [with_zeros(rng, k)] * n if common else [with_zeros(rng, k) for _ in range(n)]
     truth = best_inside(mechanism, laws)
@@ -204,7 +207,7 @@ def outside(rng: random.Random) -> str:
     }
     if "beside" not in witness and rng.random() < 0.2:
         witness.pop("others", None)
-        witness["beside"] = []
+        witness["beside"], witness["kind"] = [], "leaning"
     record = witness["record"] = rng.randrange(n)
     inside = rng.random() < 0.3
     law = [p if q or not inside else 0.0 for p, q in zip(with_zeros(rng, k), laws[record], strict=True)]
@@ -216,8 +219,6 @@ def outside(rng: random.Random) -> str:
         counts = [sum(v == a for j, v in enumerate(x) if j != record) for a in range(k)]
         table = "query" not in data["problem"]
         witness["others"] = x if table or (not common and rng.random() < 0.9) else counts
-    if data["proofs"][0]["kind"] == "shift":
-        witness["unwritten"] = "sum"
     # Proofs that nobody doubts: it is the witness that lies.
     data["proofs"] = [{"record": i, "kind": "trivial", "upper": 2.0} for i in range(n)]
     above = truth + 10.0 ** rng.uniform(-8, -1)

@@ -10,24 +10,30 @@ from dalenius.verifier.verify import verify_stream
 
 Json = Any
 
-# The fields of a witness beside the record that it is about decide how it is read.
+# Forms of a release, with the kinds of witness that each has.
 WITNESSES = {
-    "masses",
-    "law",
-    "law others",
-    "law others reach",
-    "law others unwritten",
-    "cell law unwritten",
-    "law unwritten",
-    "beside law",
-    "blocks cuts masses",
-    "blocks cell cuts masses",
-    "cuts first kind masses nodes step weights window",
-    "cuts first kind masses nodes step tilt weights window",
-    "masses part",
-    "uniform",
-    "audit cells",
+    "histogram blocks",
+    "histogram following",
+    "histogram known",
+    "histogram tied",
+    "histogram tied tilt",
+    "one-record uniform",
+    "per-record following",
+    "per-record part",
+    "real-outputs masses",
+    "real-records cells",
+    "rows following",
+    "rows known",
+    "rows leaning",
+    "rows masses",
+    "samples known",
+    "samples masses",
+    "sum blocks",
+    "sum following",
+    "sum known",
 }
+# Steps, with the kinds that came after them.
+STEPS = {"grid", "window", "order", "points"}
 # Rows, sums, histograms, local randomisers, symmetric channels, independent records, real-valued records, their bins,
 # real-valued records in steps.
 WAYS = 9
@@ -51,12 +57,20 @@ def lacking(certificates: Iterable[Json]) -> set[str]:
     # The bin of a record has the kinds that the record has, and two more.
     whole = {way: kinds.union(*(met[more] for more in met if set(way) < set(more))) for way, kinds in met.items()}
     proofs = {f"{kind} of {', '.join(way)}" for way, kinds in whole.items() for kind in set(way) - kinds}
-    return ways | proofs | (WITNESSES - {" ".join(sorted(data["witness"].keys() - {"record"})) for data in audits})
+    steps = {step["step"] for data in audits for proof in data["proofs"] for step in proof.get("steps", ())}
+    return ways | proofs | (WITNESSES - set(map(held, audits))) | (STEPS - steps)
+
+
+def held(data: Json) -> str:
+    """The form of a release and the kind of its witness."""
+    witness = data["witness"]
+    return " ".join([data["form"], witness["kind"], *(["tilt"] if "tilt" in witness else [])])
 
 
 def known(data: Json) -> tuple[str, ...]:
     """The kinds that the verifier names when it refuses another; none where it refuses for another reason."""
-    changed = {**data, "proofs": [{**proof, "kind": "unknown"} for proof in data["proofs"]]}
+    unknown = [{**proof, "kind": "unknown"} for proof in data["proofs"]]
+    changed = {**data, "proofs": [{key: x for key, x in proof.items() if key != "steps"} for proof in unknown]}
     reason = verify_stream(io.BytesIO(json.dumps(changed).encode()))["reason"]
     _, found, kinds = reason.partition("its kind is none of ")
     return tuple(kinds.split(", which")[0].split(", ")) if found else ()

@@ -163,10 +163,10 @@ def case(rng: random.Random) -> str:
     proof["upper"] = claim
     masses = [[float(t // cells == a) for t in range(len(rows))] for a in range(values)]
     data = {
-        "format": "dalenius/audit-certificate", "version": 1,
+        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
         "problem": {"records": [values, cells], "classes": None, "rows": rows.tolist()},
         "adversary": {"knowledge": knowledge}, "secret": {"records": [0]},
-        "lower": 0.0, "upper": claim, "witness": {"masses": masses}, "proofs": [proof],
+        "lower": 0.0, "upper": claim, "witness": {"kind": "masses", "masses": masses}, "proofs": [proof],
     }  # fmt: skip
     with sized(numpy_leaves=rng.choice([0, 2**40])):
         verdict = verify(data)

@@ -260,7 +260,7 @@ def test_no_other_kind_of_certificate_passes_for_an_audit(tmp_path: Path) -> Non
     little = {"lower": 0.0, "upper": 1.0000001e-9}
     design = {
         "format": "dalenius/design-certificate",
-        "version": 1,
+        "version": 2,
         "problem": {"distortion": [[1e-9] * 3] * 3, "distribution": "uniform"},
         "adversary": audit["adversary"],
         "budget": {"leakage": 5.0},

@@ -43,12 +43,13 @@ CAPACITY = LN2 - binary_entropy(0.3)
 def certificate(problem: Json, adversary: Json, lower: float, upper: float, masses: Json, *proofs: Json) -> Json:
     return {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": 2,
+        "form": "rows",
         "problem": problem,
         "adversary": adversary,
         "lower": lower,
         "upper": upper,
-        "witness": {"record": 0, "masses": masses},
+        "witness": {"record": 0, "kind": "masses", "masses": masses},
         "proofs": [{"record": 0, "upper": upper, **proof} for proof in proofs],
     }
 
@@ -270,8 +271,8 @@ WHOLE = json.dumps(parity())
         WHOLE[:-1], WHOLE + "}",
         "[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000,
         WHOLE.replace("0.0", "NaN", 1), WHOLE.replace("0.0", "Infinity", 1), WHOLE.replace("0.0", "1e999", 1),
-        WHOLE.replace("0.0", "9" * 5000, 1), WHOLE.replace('"version": 1', '"version": 1, "version": 1'),
-        WHOLE.replace('"version": 1', '"version": 2'), WHOLE.replace('"version": 1', '"version": true'),
+        WHOLE.replace("0.0", "9" * 5000, 1), WHOLE.replace('"version": 2', '"version": 2, "version": 2'),
+        WHOLE.replace('"version": 2', '"version": 3'), WHOLE.replace('"version": 2', '"version": true'),
         WHOLE.replace("audit-certificate", "mechanism"),
     ],
 )  # fmt: skip
@@ -327,7 +328,7 @@ def test_the_reference_prior_is_a_witness_for_any_knowledge() -> None:
     assert verify_here(given).verified, verify_here(given).reason
     assert not verify_here({**given, "lower": 0.06}).verified  # the reference leaks 0.0599...
     masses[1][1] = third * (1 + 1e-6)
-    assert "divergence" in verify_here({**given, "witness": {"record": 0, "masses": masses}}).reason
+    assert "divergence" in verify_here({**given, "witness": {"record": 0, "kind": "masses", "masses": masses}}).reason
 
 
 def test_trees_without_end_are_refused() -> None:
@@ -444,8 +445,8 @@ def test_problems_that_cannot_be_rebuilt_are_refused(problem: Json, words: str) 
         ({"adversary": {"entropy": 2.8}}, "no prior"),
         ({"adversary": {"entropy": -1}}, "entropy"),
         ({"adversary": {"entropy": 1, "knowledge": 1}}, "either"),
-        ({"witness": {"record": 4, "masses": [[1, 0], [0, 1]]}}, "record"),
-        ({"witness": {"record": 0, "masses": [[0, 0], [0, 0]]}}, "no mass"),
+        ({"witness": {"record": 4, "kind": "masses", "masses": [[1, 0], [0, 1]]}}, "record"),
+        ({"witness": {"record": 0, "kind": "masses", "masses": [[0, 0], [0, 0]]}}, "no mass"),
         ({"proofs": []}, "no proof"),
     ],
 )

@@ -55,8 +55,11 @@ class Monotone(Formula):
         data: dict[str, Any] = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
         if self.order is None or self.order.parts is None:
             return data
-        data |= {"order": self.order.rows.tolist(), "ranks": [run.tolist() for run in self.order.parts]}
-        return data if set(self.order.often) == {1} else {**data, "often": list(self.order.often)}
+        step = {"step": "order", "rows": self.order.rows.tolist(), "ranks": [run.tolist() for run in self.order.parts]}
+        step |= {} if set(self.order.often) == {1} else {"often": list(self.order.often)}
+        # Outputs that never occur have no rank, and are left out.
+        data["rho"] = [r for r, rank in zip(data["rho"], step["ranks"][0], strict=True) if rank >= 0]
+        return {"steps": [step], **data}
 
 
 @dataclass(eq=False)

@@ -61,16 +61,10 @@ class PointRows(Formula):
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - none is written out
         """Return the points, the output law on them, the share of answers beyond, s, and the number of steps."""
         assert self.rows is not None  # noqa: S101 - for the type checker
-        data = {
-            "first": self.first,
-            "step": self.step,
-            "rho": self.rows.log_r.tolist(),
-            "beyond": self.beyond,
-            "s": self.rows.s,
-            "rounds": self.rows.rounds,
-        }
-        data |= {"told": "secret"} if self.tells else {}
-        return data if self.order is None else {**data, "order": self.order}
+        step: dict[str, Any] = {"step": "points", "first": self.first, "every": self.step, "beyond": self.beyond}
+        step |= {"told": "secret"} if self.tells else {}
+        step |= {} if self.order is None else {"order": self.order}
+        return {"steps": [step], "rho": self.rows.log_r.tolist(), "s": self.rows.s, "rounds": self.rows.rounds}
 
 
 @dataclass(eq=False)

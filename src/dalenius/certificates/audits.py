@@ -29,6 +29,9 @@ DIGITS = (5, 6, 7, 8)
 FEASIBLE = 1e-9
 MARGIN_COARSE = 1e-10  # more, where a verifier leaves out the far tails of the noise
 ROUNDING = 2e-15
+VERSION = 2  # of the format of certificates
+# The form of a release that is not written out, by the kind of its witness.
+FORMS = {"blocks": "sum", "tied": "histogram", "part": "per-record", "uniform": "one-record"}
 
 
 def with_rounding_margin(
@@ -80,20 +83,22 @@ def certificate_data(
     found: list[Audited],
     secret: Secret | None = None,
 ) -> dict[str, Any]:
-    """Return the certificate: the problem, the witness, and one proof for each orbit of records, or for the secret.
+    """Return the certificate: problem, form, witness, and one proof for each orbit of records, or for the secret.
 
     A witness on coarse classes is given by them, with the cuts between the groups of outputs that tell as much as is
     claimed; of a noisy histogram with the value whose count is meant.
     """
+    prior = _witness(witness, found)
     return {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": VERSION,
+        "form": "histogram" if "cell" in prior else FORMS.get(prior["kind"], "rows"),
         "problem": witness.mechanism.describe(),
         "adversary": adversary_data(adversary),
         **({} if secret is None else {"secret": secrets.describe(secret)}),
         "lower": bracket[0],
         "upper": bracket[1],
-        "witness": {**({"record": witness.record} if secret is None else {}), **_witness(witness, found)},
+        "witness": {**({"record": witness.record} if secret is None else {}), **prior},
         "proofs": [
             {**({"record": item.record} if secret is None else {}), **_proof(witness, item)}
             for item in sorted(found, key=lambda f: f.record)
@@ -117,18 +122,19 @@ def listed(masses: Floats, sparse: float = 0.1) -> list[list[float]]:
 
 def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
     if witness.even:
-        return {"uniform": True}
+        return {"kind": "uniform"}
     if isinstance(witness.mechanism, LocalPart):
         return _some_records(witness, witness.mechanism.looked_at)
     item = next((item for item in found if item.secret == witness.secret), None)
     if item is None or (grid := item.grid) is None:
-        return {"masses": listed(witness.masses)}
+        return {"kind": "masses", "masses": listed(witness.masses)}
     if isinstance(witness, TiedPrior):
         return _tied(witness)
     masses = _in_few_digits(np.add.reduceat(witness.masses, grid.starts, axis=1), item, grid)
     part = witness.mechanism.part
     cell = {} if part is None else {"cell": part}
-    return {**cell, "blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+    blocks = {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+    return {"kind": "blocks", **cell, **blocks}
 
 
 def _in_few_digits(masses: Floats, item: Audited, grid: Grid) -> Floats:
@@ -156,7 +162,8 @@ def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
     A class is both; of the secret's values it has one.
     """
     masses = witness.masses.sum(axis=0).reshape(part.values, part.inside)
-    return {"part": {"others": len(part.others), "counted": part.counted}, "masses": masses.tolist()}
+    looked_at = {"others": len(part.others), "counted": part.counted}
+    return {"kind": "part", "part": looked_at, "masses": masses.tolist()}
 
 
 def _tied(witness: TiedPrior) -> dict[str, Any]:

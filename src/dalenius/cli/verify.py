@@ -60,7 +60,8 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
     if as_json:
-        keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "confidence", "seconds")
+        keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "confidence", "rested_on")
+        keys += ("seconds",)
         print_json({key: _plain(getattr(verdict, key)) for key in keys})
     else:
         click.echo(_words(verdict))
@@ -79,7 +80,12 @@ def _words(verdict: "Verification") -> str:
     bounds = f"{lower} <= {verdict.quantity} <= {upper} {verdict.unit}".rstrip()
     bounds += "" if verdict.confidence is None else f" with confidence {verdict.confidence:.12g}"
     return "\n".join(
-        [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}"]
+        [
+            *lines,
+            f"Bounds     {bounds}",
+            f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}",
+            f"Rested on  {printable(verdict.rested_on)}",
+        ]
     )
 
 

@@ -9,6 +9,7 @@ from dalenius.auditing.one_secret import WarmStart
 from dalenius.certificates.audits import (
     MARGIN_COARSE,
     MARGIN_DOWN,
+    VERSION,
     adversary_data,
     certificate_data,
     listed,
@@ -170,7 +171,7 @@ def design_result(  # noqa: PLR0913 - what was found
     scale = run.nats if primal else 1.0
     data = {
         "format": "dalenius/design-certificate",
-        "version": 1,
+        "version": VERSION,
         "problem": described(distortion, problem),
         "adversary": adversary_data(adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},

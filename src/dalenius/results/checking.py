@@ -57,16 +57,16 @@ def estimated(result: Audit | Design) -> float:
     witness, proofs = audit.get("witness", {}), audit.get("proofs", ())
     stated = _numbers(data) - _numbers(audit.get("problem", ()))
     stated += sum((HEAVY.get(proof.get("kind"), 1) - 1) * _numbers(proof) for proof in proofs)
-    written = "masses" in witness and not {"blocks", "kind", "part"} & witness.keys()
+    written = witness.get("kind") == "masses"
     cells = _numbers(witness) if written else 0
-    if "law" in witness and not {"unwritten", "reach"} & witness.keys():
+    if "law" in witness and audit.get("form") in ("rows", "samples"):
         # The law of one record, beside whatever the others may be, as proofs go through it.
         cells = 4 * result.mechanism.statistic.size * len(witness["law"])
-    elif "unwritten" in witness:
+    elif "law" in witness and "reach" not in witness:
         stated += result.mechanism.n
     entries = cells * _outputs(result.mechanism, audit.get("problem", {})) if cells else 0.0
     rounds = sum(
-        proof.get("rounds", 0) * (40 * _numbers(proof) if "first" in proof else entries)
+        proof.get("rounds", 0) * (40 * _numbers(proof) if "every" in str(proof.get("steps")) else entries)
         for proof in proofs
         if proof.get("kind") == "monotone"
     )

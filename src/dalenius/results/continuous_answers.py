@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from dalenius.certificates.audits import asked_data
+from dalenius.certificates.audits import VERSION, asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -311,9 +311,9 @@ def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
 
 def _one_point(proof: dict[str, Any]) -> bool:
     """Whether a proof on the grid holds for real-valued records too."""
-    # Repaired rows lose a share in which log|A| is told.
-    repaired = proof["kind"] == "monotone" and "ranks" in proof
-    return (proof["kind"] in KINDS and not repaired) or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
+    # Repaired rows lose a share in which log|A| is told; grids and windows are about the values of the grid.
+    steps = {step["step"] for step in proof.get("steps", ())}
+    return (proof["kind"] in KINDS and steps <= {"points"}) or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
 
 
 def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
@@ -332,11 +332,12 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
     named = {} if problem.secret is not None else {"record": record}
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": VERSION,
+        "form": "real-records",
         **asked_data(problem),
         "lower": min(lower.value, upper.value),
         "upper": upper.value,
-        "witness": {**named, **lower.data},
+        "witness": {**named, "kind": "cells", **lower.data},
         "proofs": [{**named, **upper.data}],
     }
     low, high = down(data["lower"], run.nats), up(upper.value, run.nats)

@@ -20,7 +20,7 @@ from dalenius.auditing.independent import (
     tilted,
     within,
 )
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, asked_data
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, VERSION, asked_data
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -215,6 +215,13 @@ def _seen_at_a_count(
     return max(found, key=lambda item: item.lower)
 
 
+def _form(worst: IndependentRecord, found: list[IndependentRecord]) -> str:
+    """How the release is held: by its rows, or in a form that is not written out."""
+    forms = {"sum": "sum", "counts": "histogram", "own": "per-record", "shift": "sum", "indicators": "histogram"}
+    named = [worst.unwritten, *(item.proof["kind"] for item in found)]
+    return next((forms[name] for name in named if name in forms), "rows")
+
+
 def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie: float = 1e-9) -> Audit:
     """Return the bracket of the worst record with its certificate; ties go to the lowest index."""
     mechanism, adversary, nats = problem.mechanism, problem.adversary, run.nats
@@ -226,16 +233,17 @@ def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie
     named = problem.secret is None
     data: dict[str, Any] = {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": VERSION,
+        "form": _form(worst, found),
         **asked_data(problem),
         "lower": lower,
         "upper": upper,
         "witness": {
             **({"record": worst.record} if named else {}),
+            "kind": "known" if worst.others is not None else "following" if worst.beside is None else "leaning",
             "law": worst.law.tolist(),
             **({} if worst.others is None else {"others": list(worst.others)}),
             **({} if worst.reach is None else {"reach": worst.reach}),
-            **({} if worst.unwritten is None else {"unwritten": worst.unwritten}),
             **({} if worst.beside is None else {"beside": list(worst.beside)}),
             **({} if worst.cell is None else {"cell": worst.cell}),
         },

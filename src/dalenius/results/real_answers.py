@@ -84,7 +84,7 @@ def _carried(  # noqa: PLR0913 - both channels, and what was found
 
     lower, upper = below(answer.certificate.lower), above(answer.certificate.upper)
     problem = {**mechanism.describe(), "quadrature": seen.description}
-    data = {**answer.certificate.data, "problem": problem, "upper": upper}
+    data = {**answer.certificate.data, "form": "real-outputs", "problem": problem, "upper": upper}
     if finest is not None:
         leaked = float(mutual_information(answer.prior.masses @ finest.channel.rows))
         lower = finest.lower(leaked - MARGIN_DOWN)

@@ -355,12 +355,12 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
     if "law" in witness:
         assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
         return witness_prior(mechanism, secret, witness, reference)
-    if "kind" in witness:
+    if witness["kind"] == "tied":
         return _tied(mechanism, secret, certificate, reference)
     if "blocks" in witness:
         part = mechanism.witnessed(witness.get("cell"))
         return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
-    if "uniform" in witness:
+    if witness["kind"] == "uniform":
         return _even(mechanism, secret)
     if "part" in witness:
         return _on_some_records(mechanism, secret, witness, reference)

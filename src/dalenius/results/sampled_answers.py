@@ -10,7 +10,12 @@ from dalenius.results.audit import Audit, Extremes, Records, Stopped, is_closed
 
 def sampled_answer(mechanism: Sampled, found: Audit) -> Audit:
     """Return what an audit of the channel above says of the mechanism itself: nothing from below (MATH 12)."""
-    data: dict[str, Any] = {**found.certificate.data, "problem": mechanism.describe(), "lower": 0.0}
+    data: dict[str, Any] = {
+        **found.certificate.data,
+        "form": "samples",
+        "problem": mechanism.describe(),
+        "lower": 0.0,
+    }
     orbits = tuple((members, 0.0, upper) for members, _, upper in found.records.orbits)
     known = found.extremes
     return replace(

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from dalenius import api
+from dalenius.certificates.audits import VERSION
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
@@ -52,7 +53,7 @@ def certificate(runs: Sequence[Run], sizes: Mapping[str, int], people: int, know
         grouped.setdefault(id(audit), (audit, []))[1].append(list(columns))
     data: dict[str, Any] = {
         "format": "dalenius/joint-certificate",
-        "version": 1,
+        "version": VERSION,
         "adversary": {"independent": True} if knowledge is None else {"knowledge": knowledge},
         "people": people,
         "columns": dict(sizes),

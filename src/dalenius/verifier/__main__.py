@@ -70,7 +70,7 @@ def _words(verdict: Verification) -> str:
         return f"NOT VERIFIED: {verdict.reason}"
     bounds = f"{verdict.lower!r} <= {verdict.quantity} <= {verdict.upper!r} {verdict.unit}".rstrip()
     bounds += "" if verdict.confidence is None else f" with confidence {verdict.confidence!r}"
-    return f"VERIFIED {bounds}: {verdict.reason}. Problem: {verdict.problem}"
+    return f"VERIFIED {bounds}: {verdict.reason}. Problem: {verdict.problem}. Rested on: {verdict.rested_on}"
 
 
 def _printable(text: str) -> str:

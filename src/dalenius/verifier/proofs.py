@@ -1,21 +1,25 @@
-"""Proofs of an upper bound for one secret of a channel that is written out: steps, and then a kind of the kernel."""
+"""Proofs of an upper bound for one secret of a channel that is written out: steps, and then a kind of the kernel.
+
+Every step leads to a question in cells that leaks no less (see its file), so that steps compose in any order.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 from .forms.asked import Asked
+from .kernel import order
 from .kernel.cells import Question
 from .kernel.proofs import KINDS, Bounds, compare, twice
-from .kernel.reading import Refused, mapping, number, refuse, show
+from .kernel.reading import Refused, mapping, number, refuse, sequence, show
 from .kernel.reading import field as entry
 from .special import beside
 from .steps import grid, points, window
 
-# Steps to an easier question in cells, and the kinds that may prove a bound there.
-STEPS: dict[str, tuple[Callable[[Question, dict[str, Any]], Question], tuple[str, ...]]] = {
-    # Masses of grid rows are raised: these kinds use of the reference only that D(pi || rho) <= K.
-    "grid": (grid.step, ("posteriors", "boxes", "rows")),
-    "window": (window.step, ("posteriors",)),
+# Steps to an easier question in cells.
+STEPS: dict[str, Callable[[Question, dict[str, Any]], Question]] = {
+    "grid": grid.step,
+    "window": window.step,
+    "order": order.step,
 }
 # Kinds that need more than cells.
 OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Bounds]] = {"beside": beside.bounds}
@@ -29,8 +33,9 @@ def check(asked: Asked, proof: dict[str, Any], where: str) -> float:
     """
     upper = number(entry(proof, "upper", where), f"'upper' of {where}")
     kind = entry(proof, "kind", where)
+    known = {**KINDS, **OTHERS}
     try:
-        if not isinstance(kind, str) or kind not in (known := {**KINDS, **STEPS, **OTHERS}):
+        if not isinstance(kind, str) or kind not in known:
             refuse(f"its kind is none of {', '.join(known)}")
         _ = asked.question  # with all bits
         twice(lambda: _check(asked, kind, proof, upper, where))
@@ -41,22 +46,20 @@ def check(asked: Asked, proof: dict[str, Any], where: str) -> float:
 
 
 def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: str) -> None:
-    for place, bound in _bounds(asked, kind, proof, where):
-        compare(bound + asked.lost, upper, place)
-
-
-def _bounds(asked: Asked, kind: str, proof: dict[str, Any], where: str) -> Bounds:
+    steps = [mapping(step, "a step") for step in sequence(proof.get("steps", ()), "the steps")]
     if kind in OTHERS:
-        return OTHERS[kind](asked, proof, where)
-    if kind == "monotone" and "first" in proof:
-        return points.bounds(asked, proof, where)
-    question = asked.question
-    if kind in STEPS:
-        step, inside = STEPS[kind]
-        question = step(question, proof)
-        given = mapping(entry(proof, "proof", "it"), f"the proof after the step {kind}")
-        last = entry(given, "kind", f"the proof after the step {kind}")
-        if last not in inside:
-            refuse(f"the proof after the step {kind} has the kind {show(last)}, which is none of {', '.join(inside)}")
-        kind, proof = last, {**given, "upper": proof["upper"]}
-    return KINDS[kind](question, proof, where)
+        if steps:
+            refuse(f"a proof by {kind} takes no steps")
+        bounds, lost = OTHERS[kind](asked, proof, where), asked.lost
+    elif kind == "monotone" and [step.get("step") for step in steps] == ["points"]:
+        bounds, lost = points.bounds(asked, proof, where), asked.lost
+    else:
+        question = asked.question
+        for step in steps:
+            name = entry(step, "step", "a step")
+            if not isinstance(name, str) or name not in STEPS:
+                refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}, or points alone")
+            question = STEPS[name](question, step)
+        bounds, lost = KINDS[kind](question, proof, where), question.lost
+    for place, bound in bounds:
+        compare(bound + lost, upper, place)

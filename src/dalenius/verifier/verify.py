@@ -51,9 +51,12 @@ from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotCheck
 from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
 from .kernel.witness import attains, held, information
 from .proofs import check
+from .rested import rested_on
 from .steps import real_outputs, rounding
 
-VERSION = 1
+VERSION = 2
+# Which version of this package reads an older format.
+READERS = {1: "0.2.0"}
 NO_CHILD = (
     "checked in this process, as none can be started here: a single step may overrun the time limit, and memory is not "
     "limited"
@@ -61,16 +64,26 @@ NO_CHILD = (
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
 Given = Description | list[Description] | None  # the channel that a certificate is to be about, or all of them
-# Channels that are not written out against independent records, by the kind of their proofs.
-INDEPENDENT: dict[str, Callable[[dict[str, Any]], independent.Unwritten]] = {
-    "shift": one_record.shifted,
-    "indicators": one_record.counts,
+# Kinds of witness, by the form of the release; against independent records every form has the last three.
+WITNESSES = {
+    "rows": ("masses",),
+    "samples": ("masses",),
+    "real-outputs": ("masses",),
+    "real-records": ("cells",),
+    "sum": ("blocks",),
+    "histogram": ("blocks", "tied"),
+    "per-record": ("part",),
+    "one-record": ("uniform",),
 }
-# What a witness says of a channel that is never written out.
-BESIDE: dict[object, Callable[[dict[str, Any]], independent.Unwritten]] = {
+BESIDE = ("known", "following", "leaning")
+# Forms that are never written out; and the same against independent records.
+UNWRITTEN: dict[str, Any] = {"sum": sums, "histogram": histograms, "per-record": per_record, "one-record": symmetric}
+INDEPENDENT: dict[str, Callable[[dict[str, Any]], Channel | independent.Unwritten]] = {
+    "rows": rebuild,
+    "samples": rebuild,
     "sum": one_record.shifted,
-    "counts": one_record.counts,
-    "own": one_record.own,
+    "histogram": one_record.counts,
+    "per-record": one_record.own,
 }
 
 
@@ -94,6 +107,7 @@ class Verification:
         quantity: what the bounds are about: the leakage "L" of a mechanism, or an optimum, the least leakage
             "eps(D,b)" or the least distortion "D(L,b)".
         unit: nats; empty for distortions.
+        rested_on: which parts of the verifier it was checked by: "kernel", and others that it needed.
 
     Example:
         >>> bool(dl.verify(dl.audit(dl.mechanisms.constant(dl.queries.count(n=2)), knowledge=0.5)))
@@ -110,6 +124,8 @@ class Verification:
     unit: str = "nats"
     # With which confidence the upper bound holds, of a mechanism known by samples; None where it holds for certain.
     confidence: float | None = None
+    # "kernel", and the names of the forms, steps and special bounds that were used beside it; empty where not verified.
+    rested_on: str = ""
 
     def __bool__(self) -> bool:
         return self.verified
@@ -123,6 +139,7 @@ class Verification:
     def _repr_html_(self) -> str:
         bounds = repr(self)[len("<Verification: ") :].split(": ")[0]
         rows = [("verdict", bounds), ("problem", self.problem or "unknown"), ("reason", self.reason)]
+        rows += [("rested on", self.rested_on)] if self.rested_on else []
         style = "text-align:left;white-space:pre-wrap"
         cells = "".join(
             f'<tr><th style="{style}">{name}</th><td style="{style}">{html.escape(words)}</td></tr>'
@@ -218,7 +235,7 @@ def _verdict(
     source: Callable[[], object], mechanism: Given, *, memory: int | None, time_limit: float
 ) -> dict[str, Any]:
     report = _Report()
-    verified = False
+    rested, verified = "", False
     try:
         with precision(), within(time_limit):
             content = mapping(source(), "the certificate")
@@ -228,7 +245,7 @@ def _verdict(
             if stored:
                 saved.check_knowledge(content, report.knowledge, report.universe)
             tick()
-        verified = True
+        rested, verified = rested_on(certificate), True
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
@@ -237,7 +254,7 @@ def _verdict(
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
-    return {**report.fields(), "verified": verified, "reason": reason}
+    return {**report.fields(), "verified": verified, "reason": reason, "rested_on": rested}
 
 
 def _check(content: dict[str, Any], mechanism: Given, report: _Report) -> str:
@@ -255,15 +272,35 @@ def _of_one(content: dict[str, Any], mechanism: Description | None, report: _Rep
     """Return what a certificate about one channel establishes."""
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
-    if "cells" in mapping(content.get("witness", {}), "the witness"):
+    _bounds(content, AUDIT, report)
+    form = _form(content)
+    alone = "independent" in mapping(field(content, "adversary", "the certificate"), "the adversary")
+    if form == "real-records":
         return _continuous_audit(content, mechanism, report)
-    if "independent" in mapping(content.get("adversary", {}), "the adversary"):
+    if alone:
         return _independent_audit(content, mechanism, report)
-    if {"blocks", "kind", "part", "uniform"} & mapping(content.get("witness", {}), "the witness").keys():
+    if form in UNWRITTEN:
         return _large_audit(content, mechanism, report)
-    if "quadrature" in mapping(content.get("problem", {}), "the problem"):
+    if form == "real-outputs":
         return _real_audit(content, mechanism, report)
     return _audit(content, mechanism, report).reason
+
+
+def _form(content: dict[str, Any]) -> str:
+    """Return the form of the release that a certificate states, its witness being of a kind that goes with it."""
+    form = field(content, "form", "the certificate")
+    if not isinstance(form, str) or form not in WITNESSES:
+        refuse(f"the form of the certificate is {show(form)}, which is none of {', '.join(WITNESSES)}")
+    alone = "independent" in mapping(field(content, "adversary", "the certificate"), "the adversary")
+    if alone and form not in (*INDEPENDENT, "real-records"):
+        refuse(f"releases of the form {form} are not audited against independent records")
+    if ("samples" in mapping(field(content, "problem", "the certificate"), "the problem")) != (form == "samples"):
+        refuse("the form is 'samples' where the problem has samples, and nowhere else")
+    kind = field(mapping(field(content, "witness", "the certificate"), "the witness"), "kind", "the witness")
+    kinds = BESIDE if alone and form != "real-records" else WITNESSES[form]
+    if kind not in kinds:
+        refuse(f"the witness is of the kind {show(kind)}, which is none of {', '.join(kinds)}")
+    return form
 
 
 def _bounds(content: dict[str, Any], expected: str, report: _Report) -> tuple[float, float]:
@@ -272,7 +309,9 @@ def _bounds(content: dict[str, Any], expected: str, report: _Report) -> tuple[fl
         refuse(f'this is not a certificate: it has no "format": "{expected}"')
     version = content.get("version")
     if type(version) is not int or version != VERSION:
-        refuse(f"the certificate has version {show(version)}; this verifier reads version {VERSION}")
+        older = READERS.get(version) if type(version) is int else None
+        read = "" if older is None else f", which dalenius {older} reads"
+        refuse(f"the certificate has version {show(version)}{read}; this verifier reads version {VERSION}")
     report.lower = number(field(content, "lower", "the certificate"), "'lower'")
     report.upper = number(field(content, "upper", "the certificate"), "'upper'")
     return report.lower, report.upper
@@ -350,19 +389,14 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
     listed = sequence(field(content, "proofs", "the certificate"), "proofs")
-    kinds = [mapping(proof, "a proof").get("kind") for proof in listed]
-    build: Callable[[dict[str, Any]], Channel | independent.Unwritten] = next(
-        (build for kind, build in INDEPENDENT.items() if kind in kinds), rebuild
-    )
-    if "unwritten" in witness:
-        if witness["unwritten"] not in list(BESIDE):
-            refuse(f"the witness is about a release of an unknown form, {show(witness['unwritten'])}")
-        build = BESIDE[witness["unwritten"]]
-    channel = build(description)
+    channel = INDEPENDENT[content["form"]](description)
     report.problem = channel.text
     asked = _independent(mapping(content["adversary"], "the adversary"), channel, report)
     if mechanism is not None and mechanism != description:
-        _same_independent(description, channel, mechanism)
+        compared: Any = channel
+        difference = compared.difference(INDEPENDENT[content["form"]](dict(mechanism)))
+        if difference is not None:
+            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
     report.confidence = _nothing_from_below(channel, lower) if isinstance(channel, Channel) else None
@@ -375,6 +409,8 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
 
     def check_one(one: Secret, proof: dict[str, Any], where: str) -> float:
         assert isinstance(one, Group)  # noqa: S101 - for the type checker
+        if proof.get("kind") in independent.KINDS:
+            _no_steps(proof, where)
         return asked.check_proof(proof, one.records[0], where)
 
     proofs = _proofs(listed, posed, channel.statistic, check_one, upper)
@@ -402,24 +438,6 @@ def _independent(
     report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}, and {more}"
     return independent.Independent(channel, rho, follows=False, knowledge=knowledge)
-
-
-def _same_independent(
-    description: dict[str, Any], channel: Channel | independent.Unwritten, mechanism: Description
-) -> None:
-    """Refuse unless the mechanism is the channel that the certificate is about."""
-    if isinstance(channel, Channel):
-        _same_channel(description, channel, mechanism)
-        return
-    builds: dict[type, Callable[[dict[str, Any]], Any]] = {
-        one_record.Shifted: one_record.shifted,
-        one_record.Counts: one_record.counts,
-        one_record.Own: one_record.own,
-    }
-    compared: Any = channel
-    difference = compared.difference(builds[type(channel)](dict(mechanism)))
-    if difference is not None:
-        refuse(f"the certificate is about another channel than the mechanism given: {difference}")
 
 
 def _real_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
@@ -519,11 +537,7 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    keys = mapping(content["witness"], "the witness").keys()
-    counts = {"cell", "kind"} & keys
-    unwritten = histograms if counts else sums
-    by_records = per_record if "part" in keys else symmetric
-    kind: Any = unwritten if {"blocks", "kind"} & keys else by_records
+    kind = UNWRITTEN[content["form"]]
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
     if mechanism is not None and mechanism != description:
@@ -536,12 +550,19 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     kind.check_witness(content["witness"], asked, posed.knowledge, lower)
 
     def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
+        _no_steps(proof, where)
         this = asked if about == posed.about else kind.ask(channel, about, posed.reference)
         bound: float = kind.check_proof(this, posed.knowledge, proof, where)
         return bound
 
     proofs = _proofs(field(content, "proofs", "the certificate"), posed, channel.statistic, check_one, upper)
     return _established(lower, upper, posed, proofs)
+
+
+def _no_steps(proof: dict[str, Any], where: str) -> None:
+    """Refuse steps that nothing would follow; monotone rows on points read theirs."""
+    if "steps" in proof and proof.get("kind") != "monotone":
+        refuse(f"{where}: a proof by {show(proof.get('kind'))} of this form takes no steps")
 
 
 def _nothing_from_below(channel: Channel, lower: float) -> float | None:
@@ -575,9 +596,10 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         audit = mapping(field(content, "audit", "the certificate"), "it")
         if "secret" in audit:
             refuse("it is about one secret; a design bounds the leakage of every record")
+        _bounds(audit, AUDIT, inside)
+        if (form := _form(audit)) != "rows":
+            refuse(f"it is of the form {form}; a design states its mechanism by rows")
         audited = _audit(audit, mechanism, inside)
-        if audited.channel.confidence is not None:
-            refuse("it is of a mechanism known by samples; a design states its mechanism")
     except Refused as reason:
         report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")

@@ -74,21 +74,27 @@ def sound(mechanism: dl.Mechanism) -> dict:
     return json.loads(audit.certificate.text())
 
 
+def step(proof: dict) -> dict:
+    return proof["steps"][0]
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         (lambda p: p.update(upper=p["upper"] - 1e-4), "exceeds claimed"),
-        (lambda p: p.update(rows=[p["rows"][0] + 1, p["rows"][1]]), ""),
-        (lambda p: p.update(rows=p["rows"][::-1]), "end before"),
-        (lambda p: p.update(rows=[0, 21]), "'rows'"),
-        (lambda p: p.update(rows=[3]), "'rows'"),
-        (lambda p: p.update(outputs=[p["outputs"][0] + 1, p["outputs"][1] + 1]), ""),
-        (lambda p: p.update(outputs=[p["outputs"][0], p["outputs"][1] + 1]), "groups"),
-        (lambda p: p.update(outputs=[-1, 5]), "'outputs'"),
-        (lambda p: p["proof"].update(kind="boxes"), "which is none of posteriors"),
-        (lambda p: p["proof"].update(kind="window"), "which is none of posteriors"),
-        (lambda p: p["proof"].update(tree=p["proof"]["tree"][:-8]), ""),
-        (lambda p: p.pop("proof"), "lacks 'proof'"),
+        (lambda p: step(p).update(rows=[step(p)["rows"][0] + 1, step(p)["rows"][1]]), ""),
+        (lambda p: step(p).update(rows=step(p)["rows"][::-1]), "end before"),
+        (lambda p: step(p).update(rows=[0, 21]), "'rows'"),
+        (lambda p: step(p).update(rows=[3]), "'rows'"),
+        (lambda p: step(p).update(outputs=[y + 1 for y in step(p)["outputs"]]), ""),
+        (lambda p: step(p).update(outputs=[step(p)["outputs"][0], step(p)["outputs"][1] + 1]), "groups"),
+        (lambda p: step(p).update(outputs=[-1, 5]), "'outputs'"),
+        (lambda p: p.update(kind="boxes"), "groups"),
+        (lambda p: p.update(kind="window"), "its kind is none of"),
+        (lambda p: p.update(tree=p["tree"][:-8]), ""),
+        (lambda p: p.pop("steps"), ""),
+        # The values of the secret are outputs now, and the window is another one.
+        (lambda p: p.update(steps=p["steps"] * 2), ""),
     ],
 )
 def test_a_forged_proof_is_refused(sound: dict, change: object, reason: str) -> None:

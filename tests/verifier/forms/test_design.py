@@ -36,7 +36,7 @@ def certificate(audit: Json, problem: Json, budget: Json, pool: Json, **more: Js
     """A design certificate; by default its bounds claim nothing and its distortion is the budget."""
     (spent,) = budget.values()
     data = {
-        "format": "dalenius/design-certificate", "version": 1,
+        "format": "dalenius/design-certificate", "version": 2,
         "problem": {"distribution": "uniform", **problem}, "adversary": audit["adversary"], "budget": budget,
         "lower": 0.0, "upper": audit["upper"], "distortion": spent, "pool": pool, "audit": audit,
     }  # fmt: skip
@@ -56,9 +56,9 @@ def unproved(mechanism: Mechanism, adversary: Json) -> Json:
     different = len(np.unique(mechanism.rows, axis=0))
     most = [math.log(min(mechanism.records[i], mechanism.rows.shape[1], different)) + 1e-12 for i in records]
     return {
-        "format": "dalenius/audit-certificate", "version": 1,
+        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
         "problem": mechanism.describe(), "adversary": adversary, "lower": 0.0, "upper": max(most),
-        "witness": {"record": 0, "masses": masses},
+        "witness": {"record": 0, "kind": "masses", "masses": masses},
         "proofs": [{"record": i, "upper": most[i], "kind": "trivial"} for i in records],
     }  # fmt: skip
 
@@ -611,7 +611,7 @@ FORGED: dict[str, tuple[Callable[[], Json], str]] = {
                                               "distortion": "absolute"}), "another query"),
     "another number of records": (lambda: parity(audit=parity_audit(4, 0.1, 1.0)), "another query"),
     "another mechanism": (lambda: parity(audit=parity_audit(3, 0.3, 1.0)), "expected distortion"),
-    "a version to come": (lambda: parity(version=2), "version"),
+    "a version to come": (lambda: parity(version=3), "version"),
     "no audit": (lambda: parity(audit=None), "the audit of the mechanism"),
     "a forged audit": (lambda: parity(audit={**parity_audit(3, 0.1, 1.0), "upper": 0.3}), "the audit of the mechanism"),
     "a design as its own audit": (lambda: parity(audit=parity()), "the audit of the mechanism"),

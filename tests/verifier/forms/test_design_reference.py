@@ -33,16 +33,17 @@ def refused(data: Json, words: str) -> None:
 
 def audit(problem: Json, adversary: Json, masses: Floats, *proofs: Json) -> Json:
     return {
-        "format": "dalenius/audit-certificate", "version": 1, "problem": problem, "adversary": adversary,
+        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
+        "problem": problem, "adversary": adversary,
         "lower": 0.0, "upper": max(proof["upper"] for proof in proofs),
-        "witness": {"record": 0, "masses": np.asarray(masses).tolist()},
+        "witness": {"record": 0, "kind": "masses", "masses": np.asarray(masses).tolist()},
         "proofs": [{"record": i, **proof} for i, proof in enumerate(proofs)],
     }  # fmt: skip
 
 
 def design(inside: Json, problem: Json, spent: float, pool: Json, **more: Json) -> Json:
     return copy.deepcopy({
-        "format": "dalenius/design-certificate", "version": 1,
+        "format": "dalenius/design-certificate", "version": 2,
         "problem": {"distribution": "uniform", **problem}, "adversary": inside["adversary"],
         "budget": {"distortion": spent}, "lower": 0.0, "upper": inside["upper"], "distortion": spent,
         "multiplier": 0.0, "pool": pool, "audit": inside, **more,

@@ -46,20 +46,25 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent", {"secret": {"records": [0], "values": [0, 1]}}, "audited one by one"),
         ("independent", {"lower": 0.6, "upper": 0.59}, "exceeds upper"),
         ("independent", {"witness.law": [0.0, 0.0]}, "the law of the witness has no mass"),
-        ("independent", {"witness.others": GONE}, "does not state what the other records are"),
+        ("independent", {"witness.others": GONE}, "the witness lacks 'others'"),
+        ("independent", {"witness.kind": "following"}, "does not state what the other records are"),
         ("independent", {"lower": 0.5801, "upper": 0.6}, "less than the claimed lower bound"),
         ("independent", {"proofs.0.weights": [[0.5, 0.5]], "proofs.0.upper": 2.0}, "fewer than what the others may be"),
         ("independent", {"proofs.0.weights": [[0.5, 0.5]] * 3, "proofs.0.upper": 2.0, "upper": 2.0}, "3 laws for 2"),
         ("independent", {"proofs.0.kind": "averaged"}, "the others do not follow the reference"),
         ("independent", {"proofs.0.kind": "trivial"}, "its kind is none of lines"),
-        ("independent", {"proofs.0.kind": "indicators"}, "for a mechanism given by its name"),
-        ("independent", {"proofs.0.kind": "shift"}, "for a mechanism given by its name"),
+        ("independent", {"proofs.0.kind": "indicators"}, "not for a channel whose rows are written out"),
+        ("independent", {"form": "histogram"}, "for a mechanism given by its name"),
+        ("independent", {"form": "one-record"}, "are not audited against independent records"),
+        ("independent", {"form": "samples"}, "where the problem has samples"),
+        ("independent", {"proofs.0.steps": []}, "of this form takes no steps"),
+        ("independent", {"form": "sum"}, "for a mechanism given by its name"),
         ("independent-shift", {"problem.query": "pairs(n=3)"}, "for noise on sums of records, not for pairs"),
         ("independent-shift", {"problem.mechanism": "exponential(epsilon=1)"}, "adds no integer noise"),
         ("independent-shift", {"witness.others": [3, 0]}, "are 3 records, not 2"),
         (
             "independent-shift",
-            {"witness.others": GONE, "adversary.knowledge": 9.0},
+            {"witness.kind": "following", "adversary.knowledge": 9.0},
             "less than the claimed lower bound",
         ),
         ("independent-shift", {"lower": 0.12, "upper": 0.13}, "less than the claimed lower bound"),
@@ -69,8 +74,9 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
             {"problem.mechanism": "laplace(epsilon=1)", "lower": 0.0},
             "for geometric noise, not for laplace",
         ),
-        ("independent-indicators", {"proofs.0.kind": "averaged", "witness.unwritten": "counts"}, "by indicators or"),
-        ("independent-counts", {"witness.unwritten": "rows"}, "of an unknown form"),
+        ("independent-indicators", {"proofs.0.kind": "averaged"}, "by indicators or"),
+        ("independent-counts", {"form": "counts"}, "the form of the certificate is 'counts', which is none of"),
+        ("independent-counts", {"form": ["rows"]}, "the form of the certificate is a list"),
         ("independent-counts", {"proofs.0.share": 1.0}, "its share must be above 0 and below 1"),
         ("independent-counts", {"problem.mechanism": "laplace(epsilon=1500)", "lower": 0.1}, "exceeds claimed"),
         ("independent-counts", {"problem.mechanism": "geometric(epsilon=0.4)"}, "less than the claimed lower bound"),
@@ -89,6 +95,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
             "independent-knowledge",
             {
                 "problem": {"records": [3, 2], "classes": None, "rows": [[0.5, 0.5]] * 6},
+                "witness.kind": "leaning",
                 "witness.beside": [0.5, 0.5],
                 "witness.law": [0.5, 0.5],
                 "witness.record": 1,
@@ -99,7 +106,11 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent-own", {"proofs.0.kind": "averaged"}, "it needs the rows of the release"),
         ("independent-own", {"proofs.0.kind": "bellman", "adversary.knowledge": 9.0}, "among bits"),
         ("independent-own", {"proofs.0.kind": "bellman"}, "its kind is none of lines"),
-        ("independent-own", {"witness.others": [0, 0, 1]}, "tell nothing of a record with its own channel"),
+        (
+            "independent-own",
+            {"witness.kind": "known", "witness.others": [0, 0, 1]},
+            "tell nothing of a record with its own channel",
+        ),
         ("independent-leaning", {"witness.beside": [0.5, 0.5]}, "less than the claimed lower bound"),
         ("independent-leaning", {"witness.beside": [1e-9, 1.0]}, "where at most 1 is allowed"),
         (
@@ -190,7 +201,7 @@ def test_lines_are_about_what_the_others_may_be() -> None:
     first, second = data["proofs"]
     one = {
         "adversary": known,
-        "witness": {"record": 0, "law": [0.5, 0.5], "others": [0, 0]},
+        "witness": {"record": 0, "kind": "known", "law": [0.5, 0.5], "others": [0, 0]},
         "lower": 0.0,
         "proofs": [
             {**first, "weights": first["weights"][:1]},
@@ -200,7 +211,7 @@ def test_lines_are_about_what_the_others_may_be() -> None:
     assert verify_here(damaged("independent", one)).verified
     # The others follow the reference: the record's own law is free, and all that they may be is to be shown.
     one["adversary"] = {"independent": True, "reference": known["reference"]}
-    one["witness"] = {"record": 0, "law": [0.5, 0.5]}
+    one["witness"] = {"record": 0, "kind": "following", "law": [0.5, 0.5]}
     assert "1 laws, fewer than what the others may be" in reason("independent", one)
 
 
@@ -220,7 +231,7 @@ def test_lines_of_sums_leave_out_what_the_others_cannot_add_up_to() -> None:
     [
         (["shift", "lines"], "it needs the rows of the channel"),
         (["shift", "indicators"], "it needs the rows of the channel"),
-        (["indicators", "shift"], "for noise on sums of records, not for histogram"),
+        (["indicators", "shift"], "all proofs are by indicators or none"),
     ],
 )
 def test_proofs_of_channels_that_are_not_written_out_do_not_mix(proofs: list[str], words: str) -> None:

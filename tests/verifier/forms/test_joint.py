@@ -225,7 +225,7 @@ def of_rows() -> Json:
     audit = about_two(0)
     return {
         "format": "dalenius/joint-certificate",
-        "version": 1,
+        "version": 2,
         "people": 2,
         "columns": {"a": 2},
         "adversary": {"independent": True},
@@ -257,7 +257,7 @@ def test_what_two_people_tell_is_not_added_up() -> None:
     audits = [about_two(0), about_two(1)]
     data: Json = {
         "format": "dalenius/joint-certificate",
-        "version": 1,
+        "version": 2,
         "people": 2,
         "columns": {"a": 2, "b": 2},
         "adversary": {"independent": True},

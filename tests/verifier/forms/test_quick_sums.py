@@ -252,10 +252,11 @@ def points() -> Json:
 def test_points_on_a_law_near_its_mean_are_verified_and_less_is_refused(points: Json) -> None:
     assert verify_here(points).verified
     proof = points["proofs"][0]
-    assert proof["beyond"] > 0
+    assert proof["steps"][0]["beyond"] > 0
     for key, value, words in (("upper", 0.99 * proof["upper"], "exceeds claimed"), ("beyond", 0.0, "leaves them")):
         forged = copy.deepcopy(points)
-        forged["proofs"][0][key] = value
+        place = forged["proofs"][0] if key == "upper" else forged["proofs"][0]["steps"][0]
+        place[key] = value
         answer = verify_here(forged)
         assert not answer.verified
         assert words in answer.reason
@@ -269,8 +270,9 @@ def test_the_secret_told_costs_no_more_than_every_answer_told(points: Json) -> N
     more = replace(given, laws=[(p / 500, name) for p, name in given.laws for _ in range(500)])
     few, many = (points_step.bound(way, arb(0.3), proof, "it") for way in (given, more))
     assert few < many
-    assert proof["told"] == "secret"
-    silent = {key: value for key, value in proof.items() if key != "told"}
+    (step,) = proof["steps"]
+    assert step["told"] == "secret"
+    silent = {**proof, "steps": [{key: value for key, value in step.items() if key != "told"}]}
     assert few < points_step.bound(given, arb(0.3), silent, "it")
     with pytest.raises(Refused, match="'told' must be"):
-        sums.unwritten_rows.bound(given, arb(0.3), {**proof, "told": "answer"}, "it", chains)
+        points_step.bound(given, arb(0.3), {**proof, "steps": [{**step, "told": "answer"}]}, "it")

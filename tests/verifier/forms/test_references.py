@@ -221,12 +221,13 @@ def certificate(adversary: Json, lower: float, masses: Json, *proofs: Json, prob
     return copy.deepcopy(
         {
             "format": "dalenius/audit-certificate",
-            "version": 1,
+            "version": 2,
+            "form": "rows",
             "problem": problem,
             "adversary": adversary,
             "lower": lower,
             "upper": max(proof["upper"] for proof in proofs),
-            "witness": {"record": 0, "masses": np.asarray(masses).tolist()},
+            "witness": {"record": 0, "kind": "masses", "masses": np.asarray(masses).tolist()},
             "proofs": [{"record": j, **proof} for j, proof in enumerate(proofs)],
         }
     )
@@ -354,13 +355,20 @@ def test_a_witness_may_be_as_far_from_the_reference_as_the_knowledge_allows(rho:
 
 
 def by_order(cells: Floats, knowledge: float, order: float) -> float:
-    """(1 + s)(K + log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order)), order = 1 + 1/s; infinite: the greatest."""
-    share = cells.sum(axis=1, keepdims=True)
-    given = cells[share[:, 0] > 0] / share[share > 0][:, None]
+    """s K + s log sum_a rho(a) e^(G_a/s) with r the means of this order of rho(t|a); infinite: the greatest.
+
+    G_a = (s-1) log sum_t rho(t|a) (rho(t|a) / r(t))^(1/(s-1)), s = order / (order - 1).
+    """
+    share = cells.sum(axis=1)
+    given, share = cells[share > 0] / share[share > 0][:, None], share[share > 0]
     if math.isinf(order):
-        return float(knowledge + np.log(given.max(axis=0).sum()))
-    means = (share[share > 0][:, None] * given**order).sum(axis=0) ** (1 / order)
-    return float(order / (order - 1) * (knowledge + np.log(means.sum())))
+        means, s = given.max(axis=0), 1.0
+    else:
+        means, s = (share[:, None] * given**order).sum(axis=0) ** (1 / order), order / (order - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(given > 0, given / means * means.sum(), 0.0)
+    gains = ratios.max(axis=1) if s == 1 else ((given * ratios ** (1 / (s - 1))).sum(axis=1)) ** (s - 1)
+    return float(s * (knowledge + np.log((share * gains ** (1 / s)).sum())))
 
 
 @pytest.mark.parametrize("rho", [*FORMS, {"marginals": [[0.5, 0.5], [0.0, 1.0]]}])
@@ -414,7 +422,7 @@ def moved(knowledge: float) -> Json:
         "lower": 0.0,
         "upper": proof["upper"],
         "secret": {"records": [0]},
-        "witness": {"masses": (MULTIPLICITY / 16).tolist()},
+        "witness": {"kind": "masses", "masses": (MULTIPLICITY / 16).tolist()},
         "proofs": [proof],
     }
 

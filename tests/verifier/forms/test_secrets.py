@@ -44,13 +44,14 @@ def certificate(asked: Json, knowledge: float, masses: Json, proof: Json, **more
     return copy.deepcopy(
         {
             "format": "dalenius/audit-certificate",
-            "version": 1,
+            "version": 2,
+            "form": "rows",
             "problem": THREE,
             "adversary": {"knowledge": knowledge},
             "secret": asked,
             "lower": 0.0,
             "upper": proof["upper"],
-            "witness": {"masses": np.asarray(masses).tolist()},
+            "witness": {"kind": "masses", "masses": np.asarray(masses).tolist()},
             "proofs": [proof],
             **more,
         }
@@ -111,7 +112,7 @@ def test_a_group_is_one_record_of_tuples() -> None:
         kinds.add(proof["kind"])
         data = certificate({"records": [0, 1]}, knowledge, uniform_cells([0, 0, 1, 1, 2, 2, 3, 3]), proof)
         if audit["witness"]["record"] == 0:
-            data |= {"lower": audit["lower"], "witness": {"masses": audit["witness"]["masses"]}}
+            data |= {"lower": audit["lower"], "witness": {"kind": "masses", "masses": audit["witness"]["masses"]}}
         assert verify_here(data), verify_here(data).reason
         for asked in ({"records": [0, 1, 2]}, {"records": [0]}):
             assert not verify_here({**data, "secret": asked})
@@ -129,7 +130,10 @@ def test_the_trivial_and_the_general_bounds_of_a_group_are_those_of_its_cells(kn
         cells[a, ones : ones + 4] = binom.pmf(np.arange(4), 3, 0.5) / 4
     given = 4 * cells
     bounds = {"trivial": math.log(4), "maximal": knowledge + math.log(given.max(axis=0).sum())}
-    bounds["sibson"] = 1.5 * (knowledge + math.log((np.mean(given**3, axis=0) ** (1 / 3)).sum()))
+    # The law of rows is their mean of order 3, s = 3/2, and the best multipliers are those of each value.
+    means = np.mean(given**3, axis=0) ** (1 / 3)
+    told = (given * (given / means) ** 2).sum(axis=1) ** (1 / 3)
+    bounds["sibson"] = 1.5 * (knowledge + math.log(told.mean() * means.sum() ** (2 / 3)))
     for kind, bound in bounds.items():
         for shift, fine in ((1e-12, True), (-1e-12, False)):
             proof = {"kind": kind, "upper": bound + shift, "order": 3.0}
@@ -345,7 +349,7 @@ def large_certificate(asked: Json, rho: Json) -> Json:
         asked, 0.2, masses, {"kind": "trivial", "upper": 1.5},
         problem={"query": "count(n=300)", "mechanism": "geometric(epsilon=0.5)"},
         adversary={"knowledge": 0.2, **({"reference": rho} if rho else {})},
-        witness={"blocks": starts, "cuts": [60], "masses": masses},
+        form="sum", witness={"kind": "blocks", "blocks": starts, "cuts": [60], "masses": masses},
     )  # fmt: skip
 
 

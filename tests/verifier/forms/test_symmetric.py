@@ -42,7 +42,8 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
     (lambda c: c["problem"].update(query="identity(k=1)"), "k of the query"),
     (lambda c: c["problem"].update(query="count(n=3)"), "not for symmetric of count"),
     (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
-    (lambda c: c["witness"].update(uniform=1), "must be true"),
+    (lambda c: c["witness"].update(kind="masses"), "which is none of uniform"),
+    (lambda c: c["witness"].pop("kind"), "the witness lacks 'kind'"),
     (lambda c: c["witness"].update(record=1), "record"),
     (lambda c: c["proofs"][0].update(kind="maximal"), "none of trivial, symmetric"),
     (lambda c: c["adversary"].update(reference={"marginal": [0.4, 0.2, 0.2, 0.2]}), "counted from the uniform prior"),
@@ -54,7 +55,7 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
 @pytest.mark.parametrize(("forge", "says"), FORGERIES)
 def test_forgeries_are_refused_with_the_place(forge: Callable[[Json], object], says: str) -> None:
     data = certificate()
-    assert data["witness"] == {"record": 0, "uniform": True}
+    assert data["witness"] == {"record": 0, "kind": "uniform"}
     assert data["proofs"][0]["kind"] == "symmetric"
     assert verify_here(data)
     forge(data)
@@ -82,7 +83,7 @@ def test_another_channel_is_told_apart() -> None:
 def test_an_uniform_witness_of_another_release_is_refused() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
     data = json.loads(dl.audit(mechanism, knowledge=0.3).certificate.text())
-    data["witness"] = {"record": 0, "uniform": True}
+    data["witness"], data["form"] = {"record": 0, "kind": "uniform"}, "one-record"
     assert "a uniform witness is for" in verify_here(data).reason
 
 

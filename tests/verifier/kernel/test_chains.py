@@ -78,7 +78,7 @@ def test_a_channel_in_no_order_is_refused() -> None:
 
 def test_ratios_that_fall_are_refused_with_the_place() -> None:
     data = certified(table())
-    order = data["proofs"][0]["order"]
+    order = data["proofs"][0]["steps"][0]["rows"]
     order[0], order[1] = order[1], order[0]
     reason = verify_here(data).reason
     assert f"from row {order[0]} to row {order[1]} the likelihood ratio of ranks 1 and 0 falls" in reason
@@ -87,9 +87,9 @@ def test_ratios_that_fall_are_refused_with_the_place() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("order", [0, 0, 1, 2], "names a row twice"),
-        ("order", [0, 1, 2], "4 are needed"),
-        ("order", [0, 1, 2, 9], "a row of the order must be a whole number"),
+        ("rows", [0, 0, 1, 2], "names a row twice"),
+        ("rows", [0, 1, 2], "4 are needed"),
+        ("rows", [0, 1, 2, 9], "a row of the order must be a whole number"),
         ("ranks", [], "of no part"),
         ("ranks", [[0, -1]], "has no rank, but it occurs"),
         ("ranks", [[0, 1], [0, 1]], "leave out a tuple"),
@@ -104,7 +104,8 @@ def test_ratios_that_fall_are_refused_with_the_place() -> None:
 def test_numbers_that_make_no_sense_are_refused(key: str, value: object, reason: str) -> None:
     data = certified(table())
     for proof in data["proofs"]:
-        proof[key] = value
+        place = proof["steps"][0] if key in ("rows", "ranks") else proof
+        place[key] = value
     assert reason in verify_here(data).reason
 
 
@@ -124,7 +125,8 @@ def test_parts_that_are_not_independent_are_refused_or_cost() -> None:
     rows = [[a * b / 2 + same / 4 for a, b, same in zip(*pair, strict=True)] for pair in JOINT]
     data["problem"]["rows"] = rows
     for proof in data["proofs"]:
-        proof.update(order=[0, 1, 2, 3], ranks=[[0, 0, 1, 1], [0, 1, 0, 1]], rho=[0.0] * 4)
+        proof.update(rho=[0.0] * 4)
+        proof["steps"][0].update(rows=[0, 1, 2, 3], ranks=[[0, 0, 1, 1], [0, 1, 0, 1]])
     reason = verify_here(data).reason
     assert "exceeds claimed" in reason or "leaks" in reason
 

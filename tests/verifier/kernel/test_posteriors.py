@@ -117,14 +117,18 @@ def certificate(rows: Floats, values: int, proof: Json, knowledge: float = KNOWL
     many = len(rows) // values
     return {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": 2,
+        "form": "rows",
         "problem": {"records": [values, many], "classes": None, "rows": np.asarray(rows).tolist()},
         "adversary": {"knowledge": knowledge},
         "secret": {"records": [0]},
         "lower": 0.0,
         "upper": proof["upper"],
         # The reference: class a many + t has the value a.
-        "witness": {"masses": [[float(t // many == a) for t in range(values * many)] for a in range(values)]},
+        "witness": {
+            "kind": "masses",
+            "masses": [[float(t // many == a) for t in range(values * many)] for a in range(values)],
+        },
         "proofs": [proof],
     }
 

@@ -23,7 +23,7 @@ from dalenius.verifier.special import bellman, beside, moved, power, product
 from dalenius.verifier.steps import points
 from dalenius.verifier.verify import verify_here
 
-INSIDE = "proofs.0.proof"
+INSIDE = "proofs.0"
 LEAF = "proofs.0.tree.3"
 STEEP = {f"{LEAF}.rho": [-9.0, 0.0, 0.0, 0.0]}
 
@@ -73,14 +73,18 @@ def _precision() -> Iterator[None]:
         ("beside", {"proofs.0.release": [[1.0], [1.0], [1.0]]}, "do not make the outputs of the channel"),
         ("beside", {"proofs.0.local": [[0.5, 0.5], [0.5, 0.5]], "proofs.0.sigma": 0.0}, "exceeds"),
         ("beside", {"problem.rows.0": [0.0, *[1 / 11] * 11], "lower": 0.0}, "are not what the channel is made of"),
-        ("window", {"proofs.0.proof.kind": "boxes"}, "which is none of posteriors"),
-        ("window", {"proofs.0.rows": [9, 3]}, "end before they begin"),
-        ("window", {"proofs.0.rows": [0, 20], "proofs.0.upper": 0.514, "upper": 0.514}, "not shown to bound"),
+        ("window", {"proofs.0.kind": "boxes"}, "groups"),
+        ("window", {"proofs.0.steps.0.rows": [9, 3]}, "end before they begin"),
+        ("window", {"proofs.0.steps.0.rows": [0, 20], "proofs.0.upper": 0.514, "upper": 0.514}, "not shown to bound"),
         ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
         ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
         ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
         ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
-        ("grid", {f"{INSIDE}.kind": "choices"}, "none of"),
+        ("grid", {f"{INSIDE}.kind": "choices"}, "the tree must be a list"),
+        ("beside", {"proofs.0.steps": [{"step": "order"}]}, "takes no steps"),
+        ("local", {"proofs.0.steps": []}, "of this form takes no steps"),
+        ("monotone_numbers", {"proofs.0.steps": []}, "implies no order of its rows"),
+        ("monotone", {"proofs.0.steps": [{"step": "order"}]}, "the step lacks 'rows'"),
         ("grid", {f"{INSIDE}.groups": [0, 0, 0]}, "one output each"),
         ("local", {"proofs.0.eta": 1.0}, "exceeds claimed"),
         ("local-values", {"proofs.0.eta": 0.9}, "exceeds claimed"),
@@ -91,8 +95,8 @@ def _precision() -> Iterator[None]:
         ("local-bellman", {"proofs.0.lines.0.3": [-9.0, -9.0]}, "line 3 of stage 0 is below"),
         ("local-bellman", {"proofs.0.lines.1": [[-9.0, -9.0]]}, "is above those that follow"),
         ("monotone", {"proofs.0.s": 0.0}, "s must be above 0"),
-        ("monotone_numbers", {"proofs.0.order": [1, 1, 0, 3]}, "names a row twice"),
-        ("monotone_numbers", {"proofs.0.order": [0, 1, 2, 3]}, "the likelihood ratio"),
+        ("monotone_numbers", {"proofs.0.steps.0.rows": [1, 1, 0, 3]}, "names a row twice"),
+        ("monotone_numbers", {"proofs.0.steps.0.rows": [0, 1, 2, 3]}, "the likelihood ratio"),
         ("power", {"proofs.0.s1": 15.9}, "not shown to lie between its two variances"),
     ],
 )  # fmt: skip
@@ -203,12 +207,17 @@ def test_points_serve_a_channel_that_is_written_out() -> None:
     # Neither the law of the records nor the answers have a mirror image: twins are looked at one by one.
     (other,) = points.bounds(asked(geometric, reference=Product(((0.5, 0.5),))), proof, "it")
     assert other[1].overlaps(found[1])
-    spread = {**proof, "step": 3, "rho": [0.0] * 5}
+    (step,) = proof["steps"]
+    spread = {**proof, "steps": [{**step, "every": 3}], "rho": [0.0] * 5}
     (wide,) = points.bounds(asked(geometric), spread, "it")
-    (told,) = points.bounds(asked(geometric), {**spread, "order": 1.5}, "it")
+    (told,) = points.bounds(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.5}]}, "it")
     assert found[1] < told[1] < wide[1]
     (pairs,) = points.bounds(asked(geometric, query="pairs(n=4)"), {**proof, "rho": [0.0] * 7}, "it")
     assert pairs[1].is_finite()
+    with pytest.raises(Refused, match="the order must be above 1"):
+        next(points.bounds(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.0}]}, "it"))
+    with pytest.raises(Refused, match="not points"):
+        next(points.bounds(asked(geometric), {**proof, "steps": [{**step, "step": "grid"}]}, "it"))
     with pytest.raises(Refused, match="for geometric and Laplace noise on a sum only"):
         list(points.bounds(asked("gaussian(sigma=2)"), proof, "it"))
 

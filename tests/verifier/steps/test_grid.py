@@ -73,32 +73,39 @@ def spoilt(change: Callable[[Json], None]) -> str:
 
 
 def test_the_certificate_verifies() -> None:
-    assert {proof["kind"] for proof in certificate()["proofs"]} == {"grid"}
+    assert {step["step"] for proof in certificate()["proofs"] for step in proof["steps"]} == {"grid"}
     assert verify_here(certificate()).verified
 
 
 def inside(**fields: Json) -> Callable[[Json], None]:
-    return lambda proof: proof["proof"].update(fields)
+    return lambda proof: proof.update(fields)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda proof: proof.update(k=0), "k of the grid must be a whole number from 1"),
-        (lambda proof: proof.update(k=2.0), "k of the grid must be a whole number from 1"),
-        (lambda proof: proof.update(k=10**9), "k of the grid must be a whole number from 1"),
-        (lambda proof: proof.update(k=4000), "too many rows over 3 outputs"),
-        (lambda proof: proof.pop("k"), "lacks 'k'"),
-        (lambda proof: proof.pop("proof"), "lacks 'proof'"),
-        (lambda proof: proof.update(proof=[]), "the proof after the step grid"),
-        (inside(kind="simplices"), "none of posteriors, boxes, rows"),
-        (inside(kind="grid"), "none of posteriors, boxes, rows"),
-        (inside(kind=["posteriors"]), "none of posteriors, boxes, rows"),
+        (lambda proof: proof["steps"][0].update(k=0), "k of the grid must be a whole number from 1"),
+        (lambda proof: proof["steps"][0].update(k=2.0), "k of the grid must be a whole number from 1"),
+        (lambda proof: proof["steps"][0].update(k=10**9), "k of the grid must be a whole number from 1"),
+        (lambda proof: proof["steps"][0].update(k=4000), "too many rows over 3 outputs"),
+        (lambda proof: proof["steps"][0].pop("k"), "lacks 'k'"),
+        (lambda proof: proof.update(steps={}), "the steps must be a list"),
+        (lambda proof: proof.update(steps=[[]]), "a step must be an object"),
+        (lambda proof: proof["steps"][0].pop("step"), "a step lacks 'step'"),
+        (lambda proof: proof["steps"][0].update(step="points"), "none of grid, window, order, or points alone"),
+        (lambda proof: proof["steps"][0].update(step=["grid"]), "none of grid, window, order, or points alone"),
+        # Twice: grid rows have no numbers that were given.
+        (lambda proof: proof.update(steps=proof["steps"] * 2), "rows are given as numbers"),
+        (inside(kind="simplices"), "eta must be a list"),
+        (inside(kind="grid"), "its kind is none of"),
+        (inside(kind=["posteriors"]), "its kind is none of"),
+        # Masses of grid rows are not those of the reference.
+        (inside(kind="reference"), "for masses that are the reference"),
         (inside(tree="eJwDAAAAAAE="), "the tree ends before its last number"),
         (inside(groups=[0, 1, 1], eta=1.0, tangents=[[[0.0] * 3] * 2]), "the tree"),
         (lambda proof: proof.update(upper=0.5 * proof["upper"]), "exceeds claimed"),
         # A coarser grid leaks more.
-        (lambda proof: proof.update(k=1), "exceeds claimed"),
+        (lambda proof: proof["steps"][0].update(k=1), "exceeds claimed"),
     ],
 )
 def test_a_spoilt_proof_is_refused_with_the_place(change: Callable[[Json], None], said: str) -> None:
@@ -112,7 +119,7 @@ def test_groups_of_outputs_have_no_polynomial() -> None:
     leaf = {"scale": packed(b"\0"), "sigma": packed(bytes(4)), "m": packed(b"\0\0"), "bytes": 1}
     for proof in data["proofs"]:
         grouped = {"groups": [0, 1, 1], "eta": 1.0, "tangents": [[[0.0] * 3] * 2], "tree": packed(b"\2")}
-        proof["proof"].update(grouped, leaves=leaf)
+        proof.update(grouped, leaves=leaf)
         proof["upper"] = data["upper"] = 1.5
     assert dl.verify(data).verified
 
@@ -120,16 +127,15 @@ def test_groups_of_outputs_have_no_polynomial() -> None:
 def test_rows_by_a_formula_have_no_grid() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
     data = json.loads(dl.audit(mechanism, knowledge=0.3, tolerance=1e-2, verify=False).certificate.text())
-    tree = golden("grid")["proofs"][0]["proof"]
-    data["proofs"] = [{"record": 0, "kind": "grid", "k": 4, "upper": data["upper"], "proof": tree}]
+    data["proofs"] = [{**golden("grid")["proofs"][0], "upper": data["upper"]}]
     assert "rows are given as numbers" in verify_here(data).reason
 
 
 def test_groups_of_outputs_on_grid_rows_have_tangents() -> None:
     data = certificate()
     [proof, *_] = data["proofs"]
-    outputs = len(proof["proof"]["groups"])
-    proof["proof"] = {
+    outputs = len(proof["groups"])
+    proof |= {
         "kind": "posteriors",
         "groups": [0] * outputs,
         "eta": 1.0,

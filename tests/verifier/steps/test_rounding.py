@@ -258,30 +258,50 @@ def about_digits(proof: dict[str, object], upper: float) -> dict[str, Any]:
     masses = [[math.comb(TEN - 1, t - a) / 2**TEN if 0 <= t - a < TEN else 0.0 for t in range(TEN + 1)] for a in (0, 1)]
     inside = {
         "format": "dalenius/audit-certificate",
-        "version": 1,
+        "version": 2,
+        "form": "rows",
         "problem": problem,
         "adversary": adversary,
         "lower": 0.0,
         "upper": upper,
-        "witness": {"record": 0, "masses": masses},
+        "witness": {"record": 0, "kind": "masses", "masses": masses},
         "proofs": [{"record": 0, "upper": upper, **proof}],
     }
     return {
         **inside,
         "problem": {"query": f"real_sum(n={TEN}, low=0, high=1)", "mechanism": f"geometric(epsilon={RATE}, step=1)"},
         "adversary": {"knowledge": KNOWN},
-        "witness": {"record": 0, "cells": 1, "audit": {**inside, "adversary": {**adversary, "knowledge": KNOWN}}},
+        "form": "real-records",
+        "witness": {
+            "record": 0,
+            "kind": "cells",
+            "cells": 1,
+            "audit": {**inside, "adversary": {**adversary, "knowledge": KNOWN}},
+        },
         "proofs": [{"record": 0, "kind": "stepped", "cells": 1, "upper": upper, "audit": inside}],
     }
 
 
-POINTS = {"kind": "monotone", "first": 0, "step": 5, "rho": [0.0, 0.0, 0.0], "s": 1.0, "rounds": 3, "beyond": 0.0}
+STEP = {"step": "points", "first": 0, "every": 5, "beyond": 0.0}
+POINTS = {"kind": "monotone", "steps": [STEP], "rho": [0.0, 0.0, 0.0], "s": 1.0, "rounds": 3}
+BY_ORDER = {**POINTS, "steps": [{**STEP, "order": 50.0}]}
 # All outputs have one rank, so that the repaired rows are all alike, and log|A| is told of what they leave out.
-RANKS = {"kind": "monotone", "order": list(range(TEN + 1)), "ranks": [[0] * (TEN + 1)], "s": 1e-3, "rounds": 3}
+ORDER = {"step": "order", "rows": list(range(TEN + 1)), "ranks": [[0] * (TEN + 1)]}
+RANKS = {"kind": "monotone", "steps": [ORDER], "s": 1e-3, "rounds": 3}
 FLAT = [-RATE * y for y in range(TEN + 1)]
 
 
-@pytest.mark.parametrize("proof", [POINTS, {**POINTS, "order": 1e9}, {**RANKS, "rho": FLAT}])
+@pytest.mark.parametrize(
+    "proof",
+    [
+        POINTS,
+        {**POINTS, "steps": [{**STEP, "order": 1e9}]},
+        # Outside of the step the key says nothing.
+        {**POINTS, "order": 50.0},
+        {**RANKS, "rho": FLAT},
+        {"kind": "maximal", "steps": [{"step": "window", "rows": [0, TEN], "outputs": [0, TEN]}]},
+    ],
+)
 def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps(proof: dict[str, object]) -> None:
     # These were taken for proofs of log 2 and a little more.
     told, divergence = tied_to_digits()
@@ -293,16 +313,16 @@ def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps
 
 
 def test_the_value_on_the_grid_is_not_the_record_and_may_not_be_told_in_its_place() -> None:
-    served = {**POINTS, "order": 50.0}
-    rounding._one_point({"proofs": [served]}, "it")
+    rounding._one_point({"proofs": [BY_ORDER]}, "it")
     with pytest.raises(Refused, match="about records on a grid"):
-        rounding._one_point({"proofs": [{**served, "told": "secret"}]}, "it")
+        rounding._one_point({"proofs": [{**POINTS, "steps": [{**BY_ORDER["steps"][0], "told": "secret"}]}]}, "it")
 
 
 def test_points_that_sibsons_order_serves_hold_for_real_valued_records_too() -> None:
-    verdict = verify_here(about_digits({**POINTS, "order": 50.0}, 4.0))
+    verdict = verify_here(about_digits(BY_ORDER, 4.0))
     assert verdict.verified, verdict
-    assert verify_here(about_digits({**POINTS, "step": 1, "rho": [0.0] * 11, "s": 5.0, "rounds": 200}, 30.0)).verified
+    each = {**POINTS, "steps": [{**STEP, "every": 1}], "rho": [0.0] * 11, "s": 5.0, "rounds": 200}
+    assert verify_here(about_digits(each, 30.0)).verified
 
 
 def test_outputs_that_were_put_together_tell_what_a_sum_of_real_valued_records_does(

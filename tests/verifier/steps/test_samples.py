@@ -152,4 +152,4 @@ def test_a_design_does_not_rest_on_samples() -> None:
     design = dl.design(dl.queries.count(n=2), distortion=0.3, entropy=0.5, tolerance=1e-2)
     data = copy.deepcopy(design.certificate.data)
     data["audit"] = sample().data
-    assert "known by samples; a design states its mechanism" in verify_here(data).reason
+    assert "of the form samples; a design states its mechanism by rows" in verify_here(data).reason

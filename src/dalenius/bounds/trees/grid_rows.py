@@ -44,8 +44,9 @@ class OnGrid:
         return self.inside.claim(Rounding(rounding.bound, rounding.mass + DOUBT))
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return the fineness of the grid, and the proof about it."""
-        return {"k": self.k, "proof": {"kind": self.inside.kind, **self.inside.to_certificate(outputs)}}
+        """Return the step to the grid, and the proof about it."""
+        step = {"step": "grid", "k": self.k}
+        return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(outputs)}
 
 
 @dataclass

@@ -59,8 +59,8 @@ class InWindow:
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - those of the window
         """Return the first and the last row and output that are kept, and the proof about them."""
-        proof = {"kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}
-        return {"rows": list(self.rows), "outputs": list(self.outputs), "proof": proof}
+        step = {"step": "window", "rows": list(self.rows), "outputs": list(self.outputs)}
+        return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}
 
 
 @dataclass(frozen=True, eq=False)

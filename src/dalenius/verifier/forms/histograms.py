@@ -20,7 +20,7 @@ from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.proofs import compare
-from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
 from dalenius.verifier.special import moved, own_count, tied
 
 from . import named, sums
@@ -122,9 +122,7 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
-    if "kind" in witness:
-        if witness["kind"] != "tied":
-            refuse(f"the witness is of an unknown kind, {show(witness['kind'])}")
+    if witness["kind"] == "tied":
         if channel.labels:
             refuse("a witness that ties values to their counts is about the whole record")
         tied.check_witness(witness, channel, knowledge, lower)

@@ -100,7 +100,7 @@ class Independent:
         law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
         if not self.follows:
             self._inside(given, record, "the law of the witness")
-        if "others" in witness:
+        if witness["kind"] == "known":
             if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
             if isinstance(self.channel, Own):
@@ -125,14 +125,14 @@ class Independent:
     def _beside(self, witness: dict[str, Any], record: int, law: list[Ball]) -> Rows:
         """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
         own = witness["law"]
-        if "beside" not in witness:
+        if witness["kind"] == "following":
             rows = self._averaged(record, law, self.reference, witness)
             self._held(own, law, record)
             return rows
         if self.follows or not self.reference.common:
             refuse("the others of the witness have a law of their own, but all follow the reference")
         k, n = self.statistic.alphabet(record), self.statistic.n
-        given = numbers(witness["beside"], k, "the law of the others of the witness", low=0.0)
+        given = numbers(field(witness, "beside", "the witness"), k, "the law of the others of the witness", low=0.0)
         self._inside(given, record, "the law of the others of the witness")  # all have the reference of this record
         apart = _apart(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
         self._held(own, law, record, (n - 1) * apart)
@@ -214,7 +214,7 @@ class Independent:
     def _dataset(self, witness: dict[str, Any], record: int) -> list[int]:
         """What the witness knows of the others, one by one; what it says of the record itself does not matter."""
         statistic = self.statistic
-        listed = sequence(witness["others"], "the others of the witness", statistic.n)
+        listed = sequence(field(witness, "others", "the witness"), "the others of the witness", statistic.n)
         x = [whole(v, "a value of the others", 0, statistic.alphabet(i) - 1) for i, v in enumerate(listed)]
         for i, v in enumerate(x):
             if i != record and v not in self._values(i):

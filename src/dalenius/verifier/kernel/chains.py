@@ -33,9 +33,7 @@ increments, u = wq and
     w_c and w, so between min(D, c) and max(U, c): w_x is above w_D and below w_U in likelihood ratio, and G^2 rises
     from t0 on and falls before it.
 
-Where numbers are given, the rows are monotone but for rounding. q' is then a channel next to it that is monotone, with
-q = (1 - lost) q' + lost q'' for some channel q''. Who also sees which of the two was used knows no less, so
-L(q) <= L(q') + lost log|A|.
+Where numbers are given, the rows are monotone but for rounding, and the step "order" comes before (order.py).
 """
 
 from bisect import bisect_left
@@ -47,10 +45,10 @@ from typing import Any
 from flint import arb
 
 from .balls import ZERO, Ball, log_sum_exp
-from .cells import Question, Shares
+from .cells import Channel, Question, Shares
 from .closing import close
 from .limits import largest
-from .order import Ordered, Products, by_name, repaired
+from .order import Products, in_order, products
 from .reading import field, number, numbers, refuse, whole
 
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.
@@ -129,21 +127,17 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     given = [arb(r) for r in numbers(field(proof, "rho", where), channel.outputs, "rho")]
     rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
     total = log_sum_exp(given)
-    if "order" in proof or "ranks" in proof:
-        ordered = repaired(channel, field(proof, "order", where), field(proof, "ranks", where), proof.get("often"))
-    else:
-        ordered = by_name(channel)
-    log_r = [given[y] - total for y in ordered.outputs]
+    in_order(channel)
+    log_r = [x - total for x in given]
     known: dict[Any, Ball] = {}
     values = []
     for cell in question.cells:
         # Values of a group with the same sum have the same cells.
         same = key(cell)
         if same not in known:
-            known[same] = _value(ordered, cell, log_r, s, rounds)
+            known[same] = _value(channel, cell, log_r, s, rounds)
         values.append(known[same])
-    upper = close(values, s, question.knowledge.most)
-    yield where, upper + ordered.lost * arb(len(question.cells)).log()
+    yield where, close(values, s, question.knowledge.most)
 
 
 def key(cell: Shares) -> tuple[Any, ...]:
@@ -151,10 +145,10 @@ def key(cell: Shares) -> tuple[Any, ...]:
     return tuple((t, rho.mid().man_exp(), rho.rad().man_exp()) for t, rho in sorted(cell.items()))
 
 
-def _value(ordered: Ordered, cell: Shares, log_r: list[Ball], s: Ball, rounds: int) -> Ball:
+def _value(channel: Channel, cell: Shares, log_r: list[Ball], s: Ball, rounds: int) -> Ball:
     """s log rho(a) + g_a of one value, or above."""
-    rows = sorted(cell, key=lambda t: ordered.place[t])
+    rows = sorted(cell)
     log_p = sum(cell.values(), ZERO).log()
     total = log_p.exp()
-    one = OneValue(ordered.products(rows), [cell[t] / total for t in rows], log_r, s)
-    return s * log_p + one.bound(ordered.rows[rows[0]], ordered.rows[rows[-1]], rounds)
+    one = OneValue(products(channel, rows), [cell[t] / total for t in rows], log_r, s)
+    return s * log_p + one.bound(channel.rows[rows[0]], channel.rows[rows[-1]], rounds)

@@ -72,6 +72,6 @@ def _by_rows(question: Question, s: Ball, mean: Callable[[Pairs], Ball]) -> Ball
 
 def reference(question: Question, _: Proof, where: str) -> Bounds:
     """With no knowledge at all the prior is the reference, and I is what it is there."""
-    if not question.knowledge.none:
-        refuse("a proof by reference is for an adversary without knowledge only")
+    if not question.knowledge.none or question.raised:
+        refuse("a proof by reference is for an adversary without knowledge only, and for masses that are the reference")
     yield where, information(question.channel, question.cells)

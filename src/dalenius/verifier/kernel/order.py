@@ -7,18 +7,18 @@ distance. For numbers in a table the order is established here, entry by entry (
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import comb, factorial, prod
 from operator import add
-from typing import Protocol
+from typing import Any, Protocol
 
 from flint import arb
 
 from .balls import ZERO, Ball, Rows, log_sum_exp, precision
-from .cells import Channel, Falling
+from .cells import Channel, Falling, Question
 from .limits import tick, ticking
-from .reading import refuse, sequence, whole
+from .reading import field, refuse, sequence, whole
 
 # A log ratio that falls by more than this is not rounding of one that does not.
 FALLS = arb(-1e-6)
@@ -42,24 +42,14 @@ class Products(Protocol):
 
 @dataclass(frozen=True)
 class Ordered:
-    """Rows of a channel over the outputs that occur, with their places in the order.
-
-    lost: the share of the truth that they leave out.
+    """Rows of a channel in order, over the outputs that occur. listed: which row of the channel each stands for.
 
     Guarantee: every row of the channel is (1 - lost) times the row here and lost times some law.
     """
 
     rows: list[list[Ball]]
-    outputs: Sequence[int]
-    place: list[int]
+    listed: list[int]
     lost: Ball
-    falling: Falling | None = None
-
-    def products(self, rows: Sequence[int]) -> Products:
-        """Products of these rows; by two recursions where the noise falls by a factor a step."""
-        if self.falling is not None and self.falling.width <= 8 * len(rows):
-            return Recursions(self.falling, [self.falling.places[t] for t in rows])
-        return Rows([self.rows[t] for t in rows])
 
 
 class Recursions:
@@ -119,18 +109,27 @@ def products(channel: Channel, rows: Collection[int]) -> Products:
     return Rows([channel.rows[t] for t in rows])
 
 
-def by_name(channel: Channel) -> Ordered:
-    """Return the rows of a channel whose name says that they are in the order of the answers."""
+def in_order(channel: Channel) -> None:
+    """Refuse a channel whose rows are not known to be in the order in which they stand, all entries above 0."""
     if channel.falling is None:
-        refuse(
-            "the name of this channel implies no order of its rows; a proof by monotone rows needs "
-            "'order' and 'ranks' then"
-        )
+        refuse("the name of this channel implies no order of its rows; a proof by monotone rows needs the step 'order'")
     for t in (0, len(channel.rows) - 1):
         if any(not q > 0 for q in channel.rows[t]):
             refuse(f"row {t} has a probability that is not above 0; monotone rows need noise of full support")
-    falling = channel.falling if channel.falling.width > 0 else None
-    return Ordered(channel.rows, range(channel.outputs), list(range(len(channel.rows))), ZERO, falling)
+
+
+def step(question: Question, stated: dict[str, Any]) -> Question:
+    """Return the question about rows in the order stated, which are exactly monotone and next to the channel's.
+
+    Who also sees whether the row here was used, by a coin that has nothing to do with the data, knows no less: what the
+    channel leaks is at most what these rows do, and lost log|A|. Outputs that never occur are left out.
+    """
+    rows, ranks = (field(stated, key, "the step") for key in ("rows", "ranks"))
+    found = repaired(question.channel, rows, ranks, stated.get("often"))
+    place = {t: k for k, t in enumerate(found.listed)}
+    cells = [{place[t]: rho for t, rho in cell.items()} for cell in question.cells]
+    lost = question.lost + found.lost * arb(len(cells)).log()
+    return replace(question, channel=Channel(rows=found.rows, falling=Falling()), cells=cells, lost=lost)
 
 
 def repaired(channel: Channel, order: object, ranks: object, often: object = None) -> Ordered:
@@ -181,10 +180,7 @@ def _repaired(channel: Channel, order: object, ranks: object, often: object) -> 
             lost = lost.max(1 - channel.rows[t][y] / x)
     if not lost < 1:
         refuse("the parts of the release are not independent given the row")
-    place = [0] * size
-    for k, t in enumerate(listed):
-        place[t] = k
-    return Ordered([product[k] for k in place], occurring, place, lost.upper())
+    return Ordered(product, listed, lost.upper())
 
 
 def _parts(runs: list[list[int]], often: object) -> list[list[list[int]]]:

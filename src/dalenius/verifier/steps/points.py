@@ -47,7 +47,7 @@ from dalenius.verifier.kernel.closed_forms import at_order
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import Recursions
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
 
 
 @dataclass(frozen=True)
@@ -87,23 +87,26 @@ def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int 
 
 
 def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
-    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge. What the points are, their step says."""
+    stated = mapping(sequence(field(proof, "steps", where), f"the steps of {where}", 1)[0], f"the step of {where}")
+    if stated.get("step") != "points":
+        refuse(f"{where}: its step is {show(stated.get('step'))}, not points")
     width = given.high - given.low + 1
-    first = whole(field(proof, "first", where), f"the first point of {where}", given.low - width, given.high)
-    step = whole(field(proof, "step", where), f"the step of {where}", 1, width)
+    first = whole(field(stated, "first", where), f"the first point of {where}", given.low - width, given.high)
+    every = whole(field(stated, "every", where), f"'every' of {where}", 1, width)
     listed = sequence(field(proof, "rho", where), f"rho of {where}")
     if len(listed) < 2:  # noqa: PLR2004 - chains go from point to point
         refuse(f"{where}: there are fewer than two points")
-    stated = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
+    weights = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
     s = arb(number(field(proof, "s", where), f"s of {where}"))
     if not s > 0:
         refuse(f"{where}: s must be above 0")
     rounds = whole(field(proof, "rounds", where), f"rounds of {where}", 0, largest().chain_rounds)
-    kappa = arb(number(field(proof, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
-    total = log_sum_exp(stated)
-    log_r = [x - total for x in stated]
+    kappa = arb(number(field(stated, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
+    total = log_sum_exp(weights)
+    log_r = [x - total for x in weights]
 
-    points = _Points(given.rate, first, step, len(stated))
+    points = _Points(given.rate, first, every, len(weights))
     # Where points and r are symmetric as well, a value and its twin have one row problem.
     even = given.mirror == first + points.last and listed == listed[::-1]
     known: dict[int, tuple[Ball, Ball, Ball]] = {}
@@ -125,20 +128,20 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     if outside or not given.left.is_zero():
         if not kappa > 0:
             refuse(f"{where}: {outside} answers are beyond the points, and 'beyond' leaves them nothing")
-        told_there = _told_beyond(given, proof, outside, where)
+        told_there = _told_beyond(given, stated, outside, where)
         exponents.append(s * far.log() + (arb(told_there) / kappa).log())
-    if "order" in proof:
-        told = given.told(number(proof["order"], f"the order of {where}", 1.0))
+    if "order" in stated:
+        told = given.told(number(stated["order"], f"the order of {where}", 1.0))
     else:
         told = arb(len(given.laws)).log()
     between = points.between()
     return (1 - between) * close(exponents, s, knowledge) + between * told
 
 
-def _told_beyond(given: Noisy, proof: dict[str, Any], outside: int, where: str) -> int:
+def _told_beyond(given: Noisy, stated: dict[str, Any], outside: int, where: str) -> int:
     """How many things may be told beyond the points: the values of the secret, if the proof says so, or answers."""
-    if "told" in proof:
-        if proof["told"] != "secret":
+    if "told" in stated:
+        if stated["told"] != "secret":
             refuse(f"{where}: 'told' must be \"secret\" if it is there")
         return len(given.laws)
     # Answers that a law does not list may be any.

@@ -339,7 +339,7 @@ def _grid(given: dict[str, Any], where: str) -> int:
 
 def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, points: bool) -> Fraction:
     """Return the noise of a certificate about whole numbers, in steps; refused where it is about something else."""
-    if audit.get("format") != AUDIT or "cells" in mapping(audit.get("witness", {}), "it"):
+    if audit.get("format") != AUDIT or audit.get("form") == "real-records":
         refuse("the audit inside must be about every record of whole numbers")
     inside = mapping(field(audit, "problem", "the audit inside"), "its problem")
     if set(inside) != {"query", "mechanism"}:
@@ -415,17 +415,18 @@ def _one_point(audit: dict[str, Any], where: str) -> None:
     for proof in sequence(field(audit, "proofs", "the audit inside"), "proofs inside"):
         kind = mapping(proof, "a proof inside").get("kind")
         leaf = kind in ONE_LEAF and len(sequence(proof.get("tree", ()), "the tree inside")) == 1
-        if kind == "monotone" and _counts_values(proof):
-            refuse(f"{where}: monotone rows that use log|A| are about records on a grid, not about real-valued ones")
+        for step in sequence(proof.get("steps", ()), "the steps inside"):
+            if _counts_values(mapping(step, "a step inside")):
+                refuse(f"{where}: steps that use log|A| are about records on a grid, not about real-valued ones")
         if kind not in ONE_POINT and not leaf:
             refuse(f"{where}: a proof by {show(kind)} is about records on a grid, not about real-valued ones")
 
 
-def _counts_values(proof: dict[str, Any]) -> bool:
-    """Whether a proof by monotone rows uses log|A|: of repaired rows, or of points, between or beyond them."""
-    if "first" not in proof:
-        return "order" in proof or "ranks" in proof
-    return "told" in proof or ("order" not in proof and proof.get("step") != 1)
+def _counts_values(step: dict[str, Any]) -> bool:
+    """Whether a step uses the values of the grid: all do but points between and beyond which no value is told."""
+    if step.get("step") != "points":
+        return True
+    return "told" in step or ("order" not in step and step.get("every") != 1)
 
 
 def _ball(value: Fraction | int) -> Ball:

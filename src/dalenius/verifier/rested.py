@@ -1,0 +1,38 @@
+"""Which parts of the verifier a certificate rested on: the kernel, and what else its words name."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from .kernel.reading import DESIGN, JOINT
+
+# Kinds of proof and of witness that are checked in `special`.
+SPECIAL = ("own-count", "moved", "tied", "product", "looks", "bellman", "beside", "power")
+
+
+def rested_on(content: dict[str, Any]) -> str:
+    """Return "kernel", and the names of forms, steps and special bounds that a verified certificate used beside it."""
+    return ", ".join(["kernel", *dict.fromkeys(_named(content))])
+
+
+def _named(content: dict[str, Any]) -> Iterator[str]:
+    if content["format"] == JOINT:
+        yield "joint"
+        for release in content["releases"]:
+            yield from _named(release["audit"])
+        return
+    if content["format"] == DESIGN:
+        yield "design"
+        yield from _named(content["audit"])
+        return
+    if content["form"] != "rows":
+        yield content["form"]
+    if "mechanism" in content["problem"]:
+        yield "names"
+    if "independent" in content["adversary"]:
+        yield "independent"
+    for part in (content["witness"], *content["proofs"]):
+        yield from (step["step"] for step in part.get("steps", ()))
+        if part["kind"] in SPECIAL:
+            yield part["kind"]
+        if "audit" in part:
+            yield from _named(part["audit"])
