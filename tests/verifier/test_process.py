@@ -1,13 +1,16 @@
 """The child that checks certificates, from inside: what the system limits, and how its end is told."""
 
 import contextlib
+import errno
 import json
+import math
 import os
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +82,11 @@ def test_a_child_compares_with_the_mechanism_in_a_second_file(limits: dict[int, 
     path.write_text(json.dumps({"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}))
     assert "another channel" in asked(FILE, path)[0]["reason"]
     assert limits
+    # It is read within the limits too.
+    path.write_text(json.dumps([[]] * 10**5))
+    assert asked(FILE, path, memory=4)[0]["reason"].startswith("not checked: it needs about")
+    path.write_text("[")
+    assert asked(FILE, path)[0]["reason"].startswith("not valid JSON")
 
 
 def test_a_limit_is_never_raised_and_no_limit_is_none(
@@ -128,6 +136,45 @@ def test_a_child_that_cannot_be_started_is_an_answer(monkeypatch: pytest.MonkeyP
     assert process.verdict(FILE, None, memory=448, time_limit=1)["reason"].startswith(
         "not checked: no process could be started to check it in ("
     )
+
+
+def test_what_cannot_be_written_down_for_a_child_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    for name in ("memfd_create", "missing"):
+        if name == "memfd_create":
+            monkeypatch.setattr(os, name, full, raising=False)
+        else:
+            monkeypatch.delattr(os, "memfd_create")
+            monkeypatch.setattr(tempfile, "TemporaryFile", full)
+        answer = process.verdict(golden("sibson"), None, memory=448, time_limit=1)
+        assert answer["reason"].startswith("not checked: there is no room to write it down")
+        assert "Too many open files" in answer["reason"]
+
+
+def test_data_go_through_a_temporary_file_where_there_is_none_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    assert process.verdict(golden("sibson"), None, memory=448, time_limit=9)["verified"]
+
+
+def test_writing_data_down_keeps_the_limits() -> None:
+    """The text of data may be much longer than they are, and each of its numbers takes long to write."""
+    small = [math.ldexp(1.0 + k / 2**20, -1000) for k in range(1000)]
+    shared: Any = small
+    for _ in range(6):
+        shared = [shared] * 8
+    for source, mechanism in ((shared, None), (golden("sibson"), shared)):
+        begin = time.monotonic()
+        reason = process.verdict(source, mechanism, memory=448, time_limit=0.05)["reason"]
+        assert reason.startswith("not checked: the time limit")
+        assert time.monotonic() - begin < 1.05
+        reason = process.verdict(source, mechanism, memory=2, time_limit=9)["reason"]
+        assert reason.startswith("not checked: it needs about")
+
+
+def test_a_mechanism_that_is_not_plain_data_is_refused() -> None:
+    assert "cannot be written as JSON" in process.verdict(FILE, {1j}, memory=448, time_limit=9)["reason"]
 
 
 def test_a_child_does_not_outlive_an_interrupted_caller(monkeypatch: pytest.MonkeyPatch) -> None:
