@@ -173,6 +173,17 @@ def test_writing_data_down_keeps_the_limits() -> None:
         assert reason.startswith("not checked: it needs about")
 
 
+def test_neither_the_current_folder_nor_the_environment_has_a_say(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("flint", "json", "dalenius", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    for name in ("PYTHONPATH", "PYTHONHOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    assert process.verdict(FILE, None, memory=448, time_limit=9)["verified"]
+
+
 def test_a_mechanism_that_is_not_plain_data_is_refused() -> None:
     assert "cannot be written as JSON" in process.verdict(FILE, {1j}, memory=448, time_limit=9)["reason"]
 

@@ -85,9 +85,7 @@ def query_words(design: Design) -> str:
 
 def _asked(design: Design) -> str:
     if design.goal == "leakage":
-        return (
-            f"the least leakage about a record with an expected {error_words(design)} of at most {design.budget:.9g}"
-        )
+        return f"the least leakage about a record with an expected {error_words(design)} of at most {design.budget:.9g}"
     return f"the least expected {error_words(design)} with a leakage of at most {design.budget:.9g} {design.unit}"
 
 

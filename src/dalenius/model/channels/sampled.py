@@ -226,8 +226,8 @@ def _check_spelling(drawn: list[Column]) -> None:
             other = spelled.setdefault(y, repr(y))
             if other != repr(y):
                 message = (
-                    f"{other} and {y!r} are among the outputs: they are equal and written differently, so that whoever "
-                    "sees them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
+                    f"{other} and {y!r} are among the outputs: they are equal and look different, so that whoever sees "
+                    "them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
                 )
                 raise InputError(message)
 

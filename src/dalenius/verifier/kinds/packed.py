@@ -1,7 +1,8 @@
 """Reading a packed tree: codes of its nodes level by level, and whole numbers for its leaves.
 
 Every stream is base64 of zlib. A stream is never inflated beyond the bytes that the codes read so far imply,
-and nothing may follow the last byte that is needed. A level takes a hundred bytes beside its codes, so levels are limited.
+and nothing may follow the last byte that is needed. A level takes a hundred bytes beside its codes, so levels are
+limited.
 """
 
 import binascii
