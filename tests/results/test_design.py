@@ -138,7 +138,7 @@ def test_words_beside_a_table_of_distortions_are_those_of_the_table_or_marked(tm
             {"mechanism": {**content["mechanism"], "labels": content["mechanism"]["labels"][::-1]}},
         ):
             (tmp_path / "d").write_text(json.dumps({**content, **change}))
-            with pytest.raises(InputError, match="the distortions of its certificate are not the|outputs holds"):
+            with pytest.raises(InputError, match=r"the distortions of its certificate are not the|outputs holds"):
                 load(tmp_path / "d")
 
 
