@@ -120,10 +120,10 @@ def report(job: Job) -> None:
     """Write the report of a kept result beside it."""
     name = job.fields["result"]
     results = pickle.loads((job.folder / f"{name}.results").read_bytes())  # noqa: S301 - written by ourselves, above
-    for result in results:
-        if isinstance(result, Audit | Design):
-            # It was unpickled, and is checked again where that is quick.
-            checked(result, "auto", BESIDE)
+    unpickled: list[Any] = [result for result in results if isinstance(result, Audit | Design)]
+    for result in unpickled:
+        # It has yet to be checked in this process; it is where that is quick.
+        checked(result, "auto", BESIDE)
     write_document(results, job.folder / f"{name}.html")
     job.tell("written")
 

@@ -400,6 +400,7 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
 def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users have
     """Outputs as plain labels; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
+    distinct: list[Any] = []
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU" and not _two_zeros(values):
         found, codes = np.unique(values, return_inverse=True)
         distinct = found.tolist()
@@ -409,7 +410,6 @@ def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users ha
         listed = checks.listed(values, f"samples of {where} must be a list of outputs, not {type(column).__name__}")
         # By their text, which tells 1 from 1.0, and 0.0 from -0.0.
         place: dict[str, int] = {}
-        distinct: list[Any] = []
         codes = np.empty(len(listed), dtype=np.int64)
         for k, y in enumerate(map(_hashable, listed)):
             codes[k] = place.setdefault(repr(y), len(place))
