@@ -60,8 +60,8 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
     if as_json:
-        keys = ("verified", "lower", "upper", "reason", "problem", "quantity", "unit", "confidence", "rested_on")
-        keys += ("seconds",)
+        keys = ["verified", "lower", "upper", "reason", "problem", "quantity", "unit", "confidence", "rested_on"]
+        keys += ["seconds"]
         print_json({key: _plain(getattr(verdict, key)) for key in keys})
     else:
         click.echo(_words(verdict))

@@ -25,6 +25,7 @@ from dalenius.report.sampled_text import confidence_words, sampled_leakage, samp
 from dalenius.results.audit import Audit, Curve, Loaded, Stopped, missing_words
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
+from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -161,7 +162,7 @@ def loaded_words(answer: "Audit | Design") -> Facts:
     if not answer.loaded:
         return []
     checked = (
-        "was verified"
+        f"was verified (rested on: {rested_on(answer.certificate.data)})"
         if answer.verified
         else "was not verified here: load it with verify=True (report --verify), or verify it"
     )

@@ -17,7 +17,7 @@ from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import NotChecked, sized, within
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.special import moved, own_count
+from dalenius.verifier.special import own_count
 from dalenius.verifier.verify import verify_here
 
 
@@ -312,7 +312,7 @@ def test_counts_beyond_the_tilt_are_added_up_one_from_the_other_and_the_clock_is
 def test_the_clock_is_read_while_the_law_of_the_noise_is_made() -> None:
     noise = histograms.rebuild(golden("moved")["problem"]).noise
     with within(-1.0), pytest.raises(NotChecked):
-        moved._Law(noise, 10)
+        noise.masses(10)
 
 
 def test_a_certificate_of_local_records_is_about_its_own_channel() -> None:

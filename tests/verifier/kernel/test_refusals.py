@@ -25,6 +25,7 @@ from dalenius.verifier.verify import verify_here
 
 INSIDE = "proofs.0"
 LEAF = "proofs.0.tree.3"
+TINY = "geometric(epsilon=1, sensitivity=5e-324)"  # no ball tells its noise from 0
 STEEP = {f"{LEAF}.rho": [-9.0, 0.0, 0.0, 0.0]}
 
 
@@ -39,7 +40,7 @@ def _precision() -> Iterator[None]:
     [
         ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
         ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
-        ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish"),
+        ("groups", {"problem.mechanism": TINY, "lower": 0.0}, "too small to distinguish"),
         ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
         ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
         ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed eta"),

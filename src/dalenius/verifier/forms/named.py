@@ -5,13 +5,13 @@ Call strings such as `count(n=4)` are parsed as literals, never evaluated.
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
-from flint import arb
+from flint import arb, ctx
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
 from dalenius.verifier.kernel.cells import Falling
@@ -235,7 +235,7 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
 def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
     if name in ADDITIVE:
         wide = widened(name, given, asked)
-        return _additive(wide, _noise(name, given, asked))
+        return _additive(wide, _added(name, given, asked))
     if name == "noisy_max":
         return _noisy_max(asked, given)
     _fits(asked, asked.width, largest().own_entries if name == "exponential" else largest().shared_entries)
@@ -381,7 +381,7 @@ def _exponential(asked: Query, rate: Ball | None) -> Rows:
         for y in asked.outputs:
             d = distance(f, y)
             if d not in weight:
-                weight[d] = _no_noise(d) if rate is None else (-rate * d / 2).exp()
+                weight[d] = arb(not d) if rate is None else (-rate * d / 2).exp()
             row.append(weight[d])
         total = sum(row, ZERO)
         rows[f] = [w / total for w in row]
@@ -406,48 +406,6 @@ def _dense(statistic: Sum | Histogram | Table) -> list[list[Ball]]:
     return [[share.get(t, ZERO) for t in range(statistic.size)] for share in statistic.shares(0)]
 
 
-Noise = Callable[[int, bool], Ball]  # (distance to the answer, whether at an end of the range) -> probability
-
-
-def _no_noise(distance: int, _: object = None) -> Ball:
-    return ZERO if distance else ONE
-
-
-def _noise(name: str, given: dict[str, Any], asked: Query) -> Noise:
-    """Integer noise, its tails put on the end points of the range."""
-    if name == "gaussian":
-        scale = _ball(_exact_sigma(given, asked)) * arb(2).sqrt()
-        return _rounded(lambda x: (x / scale).erfc() / 2)
-    if name == "discrete_gaussian":
-        return _discrete(_exact_sigma(given, asked))
-    rate = _rate(given, asked)
-    if rate is None:
-        return _no_noise
-    if name == "laplace":
-        return _rounded(lambda x: (-rate * x).exp() / 2)
-    alpha = (-rate).exp()
-    inside = -(-rate).expm1() / (1 + alpha)
-
-    def geometric(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
-        return (-rate * d).exp() * (1 / (1 + alpha) if end else inside)
-
-    return geometric
-
-
-def _discrete(sigma: Fraction) -> Noise:
-    """P(noise = d) = P(noise = 0) exp( -d^2 / (2 sigma^2) )."""
-    ball = _ball(sigma)
-    tail = discrete.tails(ball, sigma)
-    centre = 1 - 2 * tail(1)
-
-    def mass(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
-        if end:
-            return tail(d) if d else 1 - tail(1)
-        return centre * (-arb(d) * d / (2 * ball * ball)).exp()
-
-    return mass
-
-
 @dataclass(frozen=True)
 class Added:
     """Integer noise, symmetric around 0.
@@ -462,6 +420,29 @@ class Added:
     text: str
     parameter: Ball | None  # the one that the family has; None where there is no noise at all
     exact: "Exact"
+
+    def masses(self, many: int) -> tuple[list[Ball], list[Ball]]:
+        """P(noise = d), and P(noise >= d), for d = 0, 1, ..., many - 1; each is made once, and shared."""
+        with precision(max(512, 4 * ctx.prec)):  # differences of nearby tails
+            tails = [self.tail(d) for d in ticking(range(1, many + 1))]
+            inside = [1 - 2 * tails[0], *(x - y for x, y in pairwise(tails))]
+            beyond = [1 - tails[0], *tails[:-1]]
+        return [(+x).nonnegative_part() for x in inside], [+x for x in beyond]
+
+    def rows(self, centres: Sequence[int], low: int, high: int) -> Rows:
+        """The law of centre + noise, clamped to low..high, for every centre in between."""
+        width = high - low + 1
+        if width == 1:
+            return [[ONE] for _ in centres]
+        inside, beyond = self.masses(width)
+        # inside[|y - f|] for y = low + 1..high - 1 is a part of this list.
+        both = inside[:0:-1] + inside
+        found = []
+        for f in centres:
+            tick()
+            at = f - low
+            found.append([beyond[at], *both[width - at : 2 * width - 2 - at], beyond[width - 1 - at]])
+        return found
 
     def contraction(self, spread: int, counts: int) -> Ball:
         """Return eta of a release of this number of counts with this noise; spread is n d^2.
@@ -530,7 +511,10 @@ def exact_noise(text: object, asked: Query) -> Exact:
 
     Guarantee: where two of them are equal, so are the laws of the noise.
     """
-    name, given = call(text, MECHANISMS, "the mechanism")
+    return _exact(*call(text, MECHANISMS, "the mechanism"), asked)
+
+
+def _exact(name: str, given: dict[str, Any], asked: Query) -> Exact:
     if name in ("gaussian", "discrete_gaussian"):
         return name, _exact_sigma(given, asked)
     return name, exact_rate(given, asked)
@@ -550,15 +534,20 @@ def same_answers(one: Query, other: Query) -> bool:
 
 
 def added(text: object, asked: Query) -> Added:
-    """Return the noise that a named mechanism adds to the answer.
+    """Return the noise that a named mechanism adds to the answer."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    if name not in ADDITIVE or given.get("output", "integer") != "integer":
+        refuse(f"{spelled(name, given)} adds no integer noise to the answer")
+    return _added(name, given, asked)
+
+
+def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
+    """The same of a call that was read.
 
     Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2). Geometric with alpha = exp(-r):
     D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
     """
-    name, given = call(text, MECHANISMS, "the mechanism")
-    if name not in ADDITIVE or given.get("output", "integer") != "integer":
-        refuse(f"{spelled(name, given)} adds no integer noise to the answer")
-    words, exact = spelled(name, given), exact_noise(text, asked)
+    words, exact = spelled(name, given), _exact(name, given, asked)
     if name == "discrete_gaussian":
         sigma = _exact_sigma(given, asked)
         ball = _ball(sigma)
@@ -602,30 +591,16 @@ def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
     return name, parameter, spelled(name, given)
 
 
-def _rounded(tail: Callable[[Ball], Ball]) -> Noise:
-    """Real symmetric noise rounded to the nearest integer; tail(x) = P(noise > x) for x >= 0."""
-    half = arb(0.5)
-
-    def mass(d: int, end: bool) -> Ball:  # noqa: FBT001 - an internal callback
-        if end:
-            return 1 - tail(half) if d == 0 else tail(d - half)
-        with precision(512):  # the difference of two nearby tails
-            result = 1 - 2 * tail(half) if d == 0 else tail(d - half) - tail(d + half)
-        return (+result).nonnegative_part()
-
-    return mass
-
-
-def _additive(asked: Query, noise: Noise) -> Rows:
+def _additive(asked: Query, noise: Added) -> Rows:
     """Noise on the answer; on histograms on every count by itself, clamped to 0..n."""
     if not isinstance(asked.statistic, Histogram):
         _fits(asked, asked.width, largest().shared_entries)
-        return _shifted([f - asked.low for f in asked.answers], asked.width, noise)
+        return noise.rows(asked.answers, asked.low, asked.low + asked.width - 1)
     n, k = asked.statistic.n, asked.statistic.k
     if k * math.log2(n + 1) > math.log2(largest().own_entries):
         refuse(f"{n + 1}^{k} outputs are too many to rebuild")
     _fits(asked, (n + 1) ** k, largest().own_entries)
-    cell = _shifted(list(range(n + 1)), n + 1, noise)
+    cell = noise.rows(range(n + 1), 0, n)
     rows = []
     for counts in asked.statistic.counts:
         tick()
@@ -633,21 +608,6 @@ def _additive(asked: Query, noise: Noise) -> Rows:
         for c in counts:
             row = [p * q for p in row for q in cell[c]]
         rows.append(row)
-    return rows
-
-
-def _shifted(places: list[int], width: int, noise: Noise) -> Rows:
-    """Row f: the noise around place f of 0..width-1, each probability computed once."""
-    if width == 1:
-        return [[ONE] for _ in places]
-    inner = [noise(d, False) for d in ticking(range(width))]  # noqa: FBT003 - (distance, end)
-    outer = [noise(d, True) for d in ticking(range(width))]  # noqa: FBT003
-    # inner[|y - f|] for y = 1..width-2 is a part of this list.
-    both = inner[:0:-1] + inner
-    rows = []
-    for f in places:
-        tick()
-        rows.append([outer[f], *both[width - f : 2 * width - 2 - f], outer[width - 1 - f]])
     return rows
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision, xlogx
+from dalenius.verifier.kernel.balls import ZERO, Ball, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, whole
@@ -23,22 +23,6 @@ from .reference import Reference
 from .secret import Group
 
 Rows = list[list[Ball]]
-
-
-def noisy_rows(noise: named.Added, centres: Sequence[int], low: int, high: int) -> Rows:
-    """The law of centre + noise, clamped to low..high, for every centre in between."""
-
-    def below(k: int) -> Ball:
-        """P(noise <= k)."""
-        return noise.tail(-k) if k < 0 else 1 - noise.tail(k + 1)
-
-    result = []
-    with precision(256):
-        for f in centres:
-            tick()
-            row = [ONE, *(ONE - below(y - f) for y in range(low, high))]  # P(Y >= y) for y = low..high
-            result.append([row[j] - row[j + 1] if j + 1 < len(row) else row[j] for j in range(len(row))])
-    return [[(+q).nonnegative_part() for q in row] for row in result]
 
 
 @dataclass(frozen=True)
@@ -55,7 +39,7 @@ class Shifted:
 
     def rows(self, centres: Sequence[int], low: int, high: int) -> Rows:
         """The law of centre + noise, clamped to low..high, for every centre in between."""
-        return noisy_rows(self.noise, centres, low, high)
+        return self.noise.rows(centres, low, high)
 
     def large(self, record: int, reference: Reference) -> sums.Large:
         """The same, with all its classes."""
@@ -171,7 +155,7 @@ class Counts:
         reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
         if not 0 < share < 1:
             refuse(f"{where}: its share must be above 0 and below 1")
-        still, moved = divergences(noisy_rows(noise, [0, 1], -reach, 1 + reach), [1 - share, share])
+        still, moved = divergences(noise.rows([0, 1], -reach, 1 + reach), [1 - share, share])
         lost = ZERO if noise.family in ("geometric", "laplace") else 2 * k * noise.tail(reach) * arb(k).log()
         return moved + (k - 1) * still + lost
 

@@ -413,8 +413,8 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
     for powered in _powered(channel, powers, values):
         total += (powered.log() / alpha).exp()
-    s = alpha / (alpha - 1)
-    return close([s * total.log()], s, knowledge, eta=ONE)
+    s = 1 + 1 / (alpha - 1)
+    return close([s * total.log()], s, knowledge)
 
 
 def _powered(channel: Large, powers: dict[int, Ball], values: list[tuple[int, Ball]]) -> Iterator[Ball]:
@@ -470,7 +470,9 @@ def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta:
         # Here eta' is s itself.
         return close((lam * p.log() + theta * g for p, g in told), lam, knowledge, theta=1 - theta)
 
-    narrow, wide = bound(theta * nu * contraction), bound(theta * nu)
+    # Anything at least the contraction will do: a ball of a tiny one may reach below 0.
+    wide, eta = bound(theta * nu), contraction.upper()
+    narrow = bound(theta * nu * eta) if eta.is_finite() else wide
     return narrow.min(wide) if narrow.is_finite() else wide
 
 

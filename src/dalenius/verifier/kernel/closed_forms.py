@@ -5,7 +5,7 @@ from typing import Any
 
 from flint import arb
 
-from .balls import ONE, ZERO, Ball, log_sum_exp
+from .balls import ZERO, Ball, log_sum_exp
 from .cells import Question
 from .closing import close, gain, largest
 from .limits import ticking
@@ -28,7 +28,7 @@ def maximal(question: Question, _: Proof, where: str) -> Bounds:
 
     That is at most K + log sum_t max_a rho(t|a).
     """
-    yield where, _by_rows(question, ONE, lambda pairs: largest(x for _, x in pairs))
+    yield where, _by_rows(question, ZERO, lambda pairs: largest(x for _, x in pairs))
 
 
 def sibson(question: Question, proof: Proof, where: str) -> Bounds:
@@ -47,11 +47,12 @@ def sibson(question: Question, proof: Proof, where: str) -> Bounds:
 
 def at_order(question: Question, order: Ball) -> Ball:
     """The bound of "sibson"; it holds for I(A;T) too."""
-    return _by_rows(question, order / (order - 1), lambda pairs: log_sum_exp(p + order * x for p, x in pairs) / order)
+    return _by_rows(question, 1 / (order - 1), lambda pairs: log_sum_exp(p + order * x for p, x in pairs) / order)
 
 
-def _by_rows(question: Question, s: Ball, mean: Callable[[Pairs], Ball]) -> Ball:
-    """(C) of this majorant; mean: log r(t), up to a constant."""
+def _by_rows(question: Question, sigma: Ball, mean: Callable[[Pairs], Ball]) -> Ball:
+    """(C) of this majorant at s = 1 + sigma; mean: log r(t), up to a constant."""
+    s = 1 + sigma
     masses = [sum(cell.values(), ZERO).log() for cell in question.cells]
     cells = [
         {row: rho.log() - log_rho for row, rho in ticking(cell.items())}
@@ -64,10 +65,10 @@ def _by_rows(question: Question, s: Ball, mean: Callable[[Pairs], Ball]) -> Ball
     log_r = {row: mean(pairs) for row, pairs in given.items()}
     total = log_sum_exp(log_r.values())
     exponents = (
-        s * log_rho + gain(list(cell.values()), [x - log_r[row] + total for row, x in cell.items()], s, ONE)
+        s * log_rho + gain(list(cell.values()), [x - log_r[row] + total for row, x in cell.items()], sigma)
         for log_rho, cell in zip(masses, cells, strict=True)
     )
-    return close(exponents, s, question.knowledge.most, eta=ONE)
+    return close(exponents, s, question.knowledge.most)
 
 
 def reference(question: Question, _: Proof, where: str) -> Bounds:

@@ -34,7 +34,10 @@ from .reading import refuse
 
 
 def close(exponents: Iterable[Ball], s: Ball, knowledge: Ball, theta: Ball = ZERO, eta: Ball = ZERO) -> Ball:
-    """Return (C), from the exponents s log rho(a) + G_a, or more, of all values a with mass; eta: the largest eta_a."""
+    """Return (C), from the exponents s log rho(a) + G_a, or more, of all values a with mass.
+
+    eta: the largest eta_a, where `gain` has not seen it, and s is not above it by its formula.
+    """
     if not (theta >= 0 and eta >= 0 and s >= eta):
         refuse("theta and eta must not be below 0, nor s below eta")
     listed, share = list(exponents), theta + s

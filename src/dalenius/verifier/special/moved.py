@@ -30,7 +30,6 @@ Lower bounds of alpha and beta serve: the terms with j = 0 and i = 0 alone are o
 They stand for counts whose tilt is not listed, and for noise beyond `reach`.
 """
 
-from itertools import pairwise
 from typing import Any
 
 from flint import arb, arb_poly
@@ -105,7 +104,7 @@ class _Sums:
     def log_total(self, own: list[Ball], others: list[Ball], s: Ball) -> Ball:
         """(s-1) log sum_t rho_a(t) exp( ( log t_a - alpha(t_a) - sum beta(t_b) ) / (s-1) )."""
         n, k, power = self.n, self.k, 1 / (s - 1)
-        law = _Law(self.noise, self.reach + max(len(own), len(others)))
+        law = self.noise.masses(self.reach + max(len(own), len(others)) + 1)[0]
         alpha, beta = self._told(own, law, 1), self._told(others, law, -1)
         tilted = arb_poly([m * (-power * b).exp() for m, b in zip(self.masses, ticking(beta), strict=True)])
         rest = _power(tilted, k - 1, n + 1)
@@ -115,12 +114,12 @@ class _Sums:
         )
         return (s - 1) * (self._scale() * sum(terms, ZERO)).log()
 
-    def _told(self, weights: list[Ball], law: "_Law", sign: int) -> list[Ball]:
+    def _told(self, weights: list[Ball], law: list[Ball], sign: int) -> list[Ball]:
         """At most alpha (sign 1) or beta (sign -1), for every count."""
         result = [weights[0].log() + x for x in self.g]
         seen = range(-self.reach, self.reach + 1)
-        rest = (1 - sum((law(d) for d in seen), ZERO)).nonnegative_part()
-        moved = [[law(d + sign * j) / law(d) for j in range(len(weights))] for d in ticking(seen)]
+        rest = (1 - sum((law[abs(d)] for d in seen), ZERO)).nonnegative_part()
+        moved = [[law[abs(d + sign * j)] / law[abs(d)] for j in range(len(weights))] for d in ticking(seen)]
         for t in self.window:
             tick()
             scale = [
@@ -128,23 +127,10 @@ class _Sums:
                 for j, w in enumerate(weights)
                 if 0 <= t - sign * j <= self.n
             ]
-            logs = (law(d) * _dot(scale, ratios).log() for d, ratios in zip(seen, moved, strict=True))
+            logs = (law[abs(d)] * _dot(scale, ratios).log() for d, ratios in zip(seen, moved, strict=True))
             # Indices that leave the range are at the end of the list of moves: no weight is met by another's ratio.
             result[t] = sum(logs, ZERO) + rest * result[t]
         return result
-
-
-class _Law:
-    """P(noise = d), made once."""
-
-    def __init__(self, noise: Any, reach: int) -> None:  # noqa: ANN401 - of named.Added
-        with precision(4 * PRECISION):  # differences of nearby tails
-            tails = [noise.tail(d) for d in ticking(range(1, reach + 2))]
-            side = [a - b for a, b in pairwise(tails)]
-            self.masses = [1 - 2 * tails[0], *side]
-
-    def __call__(self, d: int) -> Ball:
-        return self.masses[abs(d)]
 
 
 def _dot(weights: list[Ball], ratios: list[Ball]) -> Ball:

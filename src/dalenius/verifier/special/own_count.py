@@ -33,13 +33,13 @@ All sums run over t_a, or y_a, and the others up to order.
 """
 
 from collections.abc import Iterator
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from math import comb, factorial, prod
 from typing import Any
 
 from flint import arb, arb_mat, arb_poly
 
-from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence
@@ -69,7 +69,7 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
         refuse(f"{where}: outputs up to order are too many to check; at most {most}")
     if top < n and share == 0 and vectors(n, k) > (most := largest().own_vectors):
         refuse(f"{where}: count vectors beyond its tilt are too many to check; at most {most}")
-    table = _Table(n, k, top, _rows(channel.noise, top, wide))
+    table = _Table(n, k, top, channel.noise.rows(range(top + 1), 0, wide - 1))
     total = table.total([ZERO, *map(arb, own)], list(map(arb, others)), s, share)
     return close([(s - 1) * total.log()], s, knowledge, eta=ONE)
 
@@ -88,20 +88,6 @@ def vectors(n: int, k: int) -> int:
         if sum(ways) > largest().own_vectors:
             break
     return sum(ways)
-
-
-def _rows(noise: Any, top: int, wide: int) -> list[list[Ball]]:  # noqa: ANN401 - of histograms.Noisy
-    """P(output | count): what falls below 0 counts as 0, and what falls beyond the last output as that one."""
-    # Differences of nearby tails. Tails of noise are known to all bits however small they are, one less a tail is not.
-    with precision(4 * PRECISION):
-        tails = [noise.tail(d) for d in range(1, max(top, wide) + 2)]
-        beyond = [ONE - tails[0], *tails]  # P(noise >= d), d = 0, 1, ...
-        inside = [ONE - 2 * tails[0], *((x - y).nonnegative_part() for x, y in pairwise(tails))]
-        rows = []
-        for t in range(top + 1):
-            middle = [inside[abs(y - t)] for y in range(1, wide - 1)]
-            rows.append([beyond[t], *middle, beyond[wide - 1 - t]])
-    return rows
 
 
 def _rising(counts: Counts, left: int, size: int) -> Iterator[Counts]:

@@ -1,0 +1,45 @@
+"""What a verdict rested on: the kernel alone, or which forms, steps and special bounds beside it."""
+
+import pytest
+from damage import damaged, golden
+
+from dalenius.verifier.verify import verify_here
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("two_records", "kernel"),
+        ("sibson", "kernel, names"),
+        ("grid", "kernel, grid"),
+        ("monotone_numbers", "kernel, order"),
+        ("window", "kernel, names, window"),
+        ("large", "kernel, sum, names"),
+        ("monotone_points", "kernel, sum, names, points"),
+        ("moved", "kernel, histogram, names, tied, moved"),
+        ("beside", "kernel, beside"),
+        ("independent-own", "kernel, per-record, names, independent"),
+        ("samples", "kernel, samples"),
+        ("real", "kernel, real-outputs, names"),
+        ("design", "kernel, design"),
+        ("saved", "kernel, names"),
+    ],
+)
+def test_a_verdict_says_what_it_rested_on(name: str, words: str) -> None:
+    verdict = verify_here(golden(name))
+    assert verdict.rested_on == words
+    assert words in verdict._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("joint", "kernel, joint, histogram, names, independent"), ("real_records", "kernel, real-records, names")],
+)
+def test_certificates_inside_count(name: str, words: str) -> None:
+    assert verify_here(golden(name)).rested_on.startswith(words)
+
+
+def test_what_is_not_verified_rests_on_nothing() -> None:
+    verdict = verify_here(damaged("sibson", {"proofs.0.upper": 0.0}))
+    assert not verdict.rested_on
+    assert "rested on" not in verdict._repr_html_()
