@@ -364,10 +364,7 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     channel = rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
-    if mechanism is not None:
-        _same_channel(description, channel, mechanism)
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    _agree(mechanism, description, lambda other: channel.difference(rebuild(other)), lower, upper)
     report.confidence = _nothing_from_below(channel, lower)
     asked = Asked(channel, posed.about, posed.knowledge, posed.reference)
     _witness(content["witness"], asked, lower)
@@ -397,16 +394,12 @@ def _independent_audit(content: dict[str, Any], mechanism: Description | None, r
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
     listed = sequence(field(content, "proofs", "the certificate"), "proofs")
-    channel = INDEPENDENT[content["form"]](description)
+    build = INDEPENDENT[content["form"]]
+    channel = build(description)
     report.problem = channel.text
     asked = _independent(mapping(content["adversary"], "the adversary"), channel, report)
-    if mechanism is not None and mechanism != description:
-        compared: Any = channel
-        difference = compared.difference(INDEPENDENT[content["form"]](dict(mechanism)))
-        if difference is not None:
-            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    compared: Any = channel
+    _agree(mechanism, description, lambda other: compared.difference(build(other)), lower, upper)
     report.confidence = _nothing_from_below(channel, lower) if isinstance(channel, Channel) else None
     about = secret.read(content["secret"], channel.statistic) if "secret" in content else None
     if about is not None and (not isinstance(about, Group) or len(about.records) > 1):
@@ -457,12 +450,7 @@ def _real_audit(content: dict[str, Any], mechanism: Description | None, report: 
     description = mapping(content["problem"], "the problem")
     channel, margins = real_outputs.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
-    if mechanism is not None:
-        told_apart = real_outputs.difference(description, mechanism)
-        if told_apart is not None:
-            refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    _agree(mechanism, description, lambda other: real_outputs.difference(description, other), lower, upper)
     asked = Asked(channel, posed.about, posed.knowledge, posed.reference)
     witness = mapping(content["witness"], "the witness")
     if "quadrature" in witness:  # points of its own
@@ -488,12 +476,8 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     asked, words = real_records.believed(adversary, problem)
     report.knowledge = ZERO if asked.knowledge is None else asked.knowledge
     report.problem += f"; {words}"
-    if mechanism is not None and mechanism != content["problem"]:
-        difference = problem.difference(real_records.rebuild(dict(mechanism)))
-        if difference is not None:
-            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    described = content["problem"]
+    _agree(mechanism, described, lambda other: problem.difference(real_records.rebuild(other)), lower, upper)
 
     # Records have one law and are interchangeable, so that one of them stands for all.
     about = secret.alone(content.get("secret"), problem.n)
@@ -548,12 +532,7 @@ def _large_audit(content: dict[str, Any], mechanism: Description | None, report:
     kind = UNWRITTEN[content["form"]]
     channel = kind.rebuild(description)
     posed = _posed(content, channel.statistic, channel.text, report)
-    if mechanism is not None and mechanism != description:
-        difference = channel.difference(kind.rebuild(mechanism))
-        if difference is not None:
-            refuse(f"the certificate is about another channel than the mechanism given: {difference}")
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    _agree(mechanism, description, lambda other: channel.difference(kind.rebuild(other)), lower, upper)
     asked = kind.ask(channel, posed.about, posed.reference)
     kind.check_witness(content["witness"], asked, posed.knowledge, lower)
 
@@ -645,13 +624,22 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
     return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
 
 
-def _same_channel(description: dict[str, Any], channel: Channel, mechanism: Description) -> None:
-    """Refuse unless the mechanism is the channel that the certificate is about."""
-    if mechanism == description:
-        return
-    difference = channel.difference(rebuild(mechanism))
-    if difference is not None:
-        refuse(f"the certificate is about another channel than the mechanism given: {difference}")
+def _agree(
+    mechanism: Description | None,
+    description: Description,
+    difference: Callable[[Description], str | None],
+    lower: float,
+    upper: float,
+) -> None:
+    """Refuse bounds that cross, and a mechanism that is not the channel of the certificate.
+
+    difference: what tells the channel of a description from that of the certificate; None where they are the same.
+    """
+    told_apart = None if mechanism is None or mechanism == description else difference(dict(mechanism))
+    if told_apart is not None:
+        refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
 
 
 def _witness(value: object, asked: Asked, lower: float) -> None:

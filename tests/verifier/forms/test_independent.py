@@ -55,6 +55,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent", {"proofs.0.kind": "trivial"}, "its kind is none of lines"),
         ("independent", {"proofs.0.kind": "indicators"}, "not for a channel whose rows are written out"),
         ("independent", {"form": "histogram"}, "for a mechanism given by its name"),
+        ("independent-indicators", {"form": "rows"}, "not for a channel whose rows are written out"),
         ("independent", {"form": "one-record"}, "are not audited against independent records"),
         ("independent", {"form": "samples"}, "where the problem has samples"),
         ("independent", {"proofs.0.steps": []}, "of this form takes no steps"),
