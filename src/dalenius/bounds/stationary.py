@@ -46,21 +46,20 @@ def near_reference(cells: Cells, pi: Floats, s: float) -> tuple[Dual, float]:
     return Dual(log_r, np.zeros((cells.n_secrets, cells.n_outputs)), s, 0.0, np.empty(0)), bound
 
 
-def settle(cells: Cells, s: float, deadline: Deadline) -> Floats:
+def settle(cells: Cells, s: float, deadline: Deadline, rounds: int = 500, still: float = 1e-13) -> Floats:
     """The prior of largest I - s D(pi || rho), (C,), for s > 1; extrapolated steps only where they gain."""
-    settings = cells.settings.ascent
     log_v = log_posterior(cells, cells.rho[None])
     value, pi = -np.inf, cells.rho
-    for _ in range(settings.stationary_rounds):
+    for _ in range(rounds):
         first = log_posterior(cells, at_multiplier(cells, log_v, s))
         plain = at_multiplier(cells, first, s)
         second = log_posterior(cells, plain)
-        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, settings.leap), 0.0), s)
+        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, cells.settings.ascent.leap), 0.0), s)
         tried = np.concatenate([plain, leap])
         values = cells.leakage(tried) - s * cells.divergence(tried)
         best = int(np.nanargmax(values))
         pi, gain, value = tried[best], values[best] - value, float(values[best])
         log_v = log_posterior(cells, pi[None])
-        if gain < settings.stationary_still or deadline.expired():
+        if gain < still or deadline.expired():
             break
     return np.asarray(pi)
