@@ -374,7 +374,7 @@ class ClosedForms(_Checked):
     # steps.
     moved_own: int = 8
     moved_others: int = 3
-    moved_steps: int = 400
+    moved_steps: int = 420
     moved_unseen: float = 1e-7
     moved_room: int = 2**17
     moved_terms: int = 2**21
