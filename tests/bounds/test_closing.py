@@ -1,4 +1,4 @@
-"""The closing formula: no prior within the knowledge leaks more than a closed majorant, for every theta, eta, h and s."""
+"""The closing formula: no prior within the knowledge leaks more than a closed majorant, for any theta, eta, h and s."""
 
 import numpy as np
 import pytest

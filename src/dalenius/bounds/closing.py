@@ -1,4 +1,4 @@
-"""The closing formula: from a majorant of I(A;Y) to a bound over all priors of some knowledge (MATH 4, Theorem U).
+"""The closing formula: from a majorant of I(A;Y) to a bound over all priors of some knowledge (MATH 1.1, Theorem U).
 
 A majorant on a set of priors pi(a,t) = p_a w_a(t) is an inequality
 
