@@ -357,12 +357,11 @@ class ClosedForms(_Checked):
     tied_rounding: float = 2e-15
     tied_least_total: float = 1e-11
     # Tables of few people, from above, by a tilt of the own count: multipliers s that are tried, rounds of the tilt at
-    # each, shares of the reference that bound what is far beside revealing it. Outputs up to order up to which no count
-    # is far; else counts rarer than this are, the first that leaves few enough outputs, where count vectors up to order
-    # are not too many. With 1e-4 a table of 16 people and 6 cells loses 0.15 % and takes a quarter of the time.
+    # each. Outputs up to order up to which no count is far; else counts rarer than this are, the first that leaves few
+    # enough outputs, where count vectors up to order are not too many. With 1e-4 a table of 16 people and 6 cells loses
+    # 0.15 % and takes a quarter of the time.
     own_s: tuple[float, ...] = (1.6, 1.3, 1.15, 1.08, 1.04, 1.02, 1.01)
     own_rounds: int = 4
-    own_outside: tuple[float, ...] = (1e-3, 1e-5)
     own_few: int = 2**17
     own_rare: tuple[float, ...] = (1e-5, 1e-4, 1e-3)
     own_outputs: int = 2**20

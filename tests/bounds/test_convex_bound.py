@@ -27,7 +27,7 @@ def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds
 
 
 def best(bounds: Bounds, *, whole: bool) -> tuple[Dual, float]:
-    x = bounds.search(Dual.start(bounds.cells, whole=whole), Deadline(60.0))
+    x = bounds.search(Dual.of_prior(bounds.cells, bounds.cells.rho, LEAST_S, 0.0 if whole else 1.0), Deadline(60.0))
     return x, bounds.value(x)
 
 

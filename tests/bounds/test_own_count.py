@@ -63,7 +63,7 @@ def test_the_bound_is_its_formula_over_all_count_vectors_and_outputs(
         laws[-1] /= laws[-1].sum()
     u = np.array(laws) @ dense.rows
     given, tilted = rho[0] * k, laws[0]
-    psi = np.where(inside, dense.rows @ np.log(u[0] / u.mean(axis=0)) - math.log1p(-found.data["outside"]), 0.0)
+    psi = np.where(inside, dense.rows @ np.log(u[0] / u.mean(axis=0)), 0.0)
     alive = (given > 0) & inside
     psi[alive] -= np.log(tilted[alive] / given[alive])
     total = given[alive] @ np.exp(psi[alive] / (found.s - 1))
@@ -101,7 +101,7 @@ def test_no_prior_leaks_more(mechanism: str, query: str, knowledge: float) -> No
 def test_count_vectors_beyond_the_top_are_revealed(table: tuple[str, str], rare: float, top: int) -> None:
     large, dense = both_histograms(*table)
     n, k, knowledge = large.n, large.k, 0.2
-    settings = ClosedForms(own_few=1, own_rare=(rare,), own_outside=(), own_s=(1.3, 1.1))
+    settings = ClosedForms(own_few=1, own_rare=(rare,), own_s=(1.3, 1.1))
     found = solved(large, knowledge, Deadline(60), settings)
     assert (found.data["outside"], len(found.data["tilt"])) == (0.0, top)
     vectors = np.array([t for t in product(range(n + 1), repeat=k) if sum(t) == n])

@@ -194,8 +194,10 @@ class SecretAudit(Bracket):
             return
         s = self.s if steep else least
         pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
-        tree = BoxTree(stationary.problem(self.cells), self.lower, self.tolerance, s)
-        tree.open_at(stationary.dual_point(self.cells, pi, s))
+        x = Dual.of_prior(cells, pi, s, 1.0)
+        problem = x.problem(cells)
+        tree = BoxTree(problem, self.lower, self.tolerance, s)
+        tree.open_at(x.point(problem))
         self.keep_upper(tree)
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:

@@ -79,11 +79,11 @@ class Dual:
     covariance: Floats
 
     @classmethod
-    def start(cls, cells: Cells, *, whole: bool) -> "Dual":
-        """The laws of the reference; whole=True is for the constrained capacity."""
-        z = np.maximum(cells.joint(cells.rho[None])[0], TINY)
-        log_u = np.log(z / z.sum(axis=1, keepdims=True))
-        return cls(np.log(z.sum(axis=0)), log_u, LEAST_S, 0.0 if whole else 1.0, np.empty(0))
+    def of_prior(cls, cells: Cells, pi: Floats, s: float, theta: float) -> "Dual":
+        """The laws of a prior (C,): a valid point for any, and the best one at a prior that is stationary for s."""
+        z = np.maximum(cells.joint(pi[None])[0], TINY)
+        law = z.sum(axis=0)
+        return cls(np.log(law / law.sum()), np.log(z / z.sum(axis=1, keepdims=True)), s, theta, np.empty(0))
 
     def at(self, s: float) -> "Dual":
         """The same laws for another multiplier, theta as large as it allows."""
@@ -217,8 +217,7 @@ class SharedBounds:
     def capacity(self, cells: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[Dual, float]:
         """The constrained capacity of the whole channel: a dual point and its bound, found for the first secret."""
         if self.whole is None:
-            few = cells.sample(SEARCH.sample, rng)
-            self.whole = self._best(cells, self.bounds(few).search(Dual.start(few, whole=True), deadline), deadline)
+            self.whole = self._best(cells, self._near(cells, 0.0, deadline, rng)[1], deadline)
         x, bound = self.whole
         return replace(x, log_u=np.zeros((cells.n_secrets, cells.n_outputs))), bound
 
@@ -228,10 +227,14 @@ class SharedBounds:
         A sample of the cells shows where to search, and whether the bound promises to be `below`; only then it is
         searched on all cells.
         """
-        few = self.bounds(cells.sample(SEARCH.sample, rng))
-        near = few.search(Dual.start(few.cells, whole=False), deadline)
+        few, near = self._near(cells, 1.0, deadline, rng)
         hopeful = few.value(near) < SEARCH.hope * below
         return self._best(cells, near, deadline) if hopeful else (near, np.inf)
+
+    def _near(self, cells: Cells, theta: float, deadline: Deadline, rng: np.random.Generator) -> tuple[Bounds, Dual]:
+        """The best point of a sample of the cells, from the reference on."""
+        few = self.bounds(cells.sample(SEARCH.sample, rng))
+        return few, few.search(Dual.of_prior(few.cells, few.cells.rho, LEAST_S, theta), deadline)
 
     def _best(self, cells: Cells, near: Dual, deadline: Deadline) -> tuple[Dual, float]:
         bounds = self.bounds(cells)

@@ -10,9 +10,9 @@ up to counts above `top`. Count vectors with such a count are revealed, which ca
 
     Psi(t) = log( k F(t_a) / sum_b F(t_b) ) - h(t) + log Z,       F(t) = t exp( h(t) - g(t) ),
 
-with h = log k and g as at `top` for far counts. Or a share epsilon of the reference bounds them. Beyond all counts the
-law of geometric and Laplace noise falls by the same factor for each of them, so that the outputs above `top` are as
-good as one. All sums are over one value's count and the multiset of the others: count vectors and outputs up to order.
+with h = log k and g as at `top` for far counts. Beyond all counts the law of geometric and Laplace noise falls by the
+same factor for each of them, so that the outputs above `top` are as good as one. All sums are over one value's count
+and the multiset of the others: count vectors and outputs up to order.
 """
 
 import math
@@ -35,7 +35,7 @@ from dalenius.settings import ClosedForms
 
 
 def own_count(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Formula | None:
-    """Choose h by fixed-point rounds, and s and epsilon among a few; None where the table is too large."""
+    """Choose h by fixed-point rounds, and s among a few; None where the table is too large."""
     table = _Table.of(mechanism, settings)
     if table is None or knowledge <= 0:
         return None
@@ -46,12 +46,11 @@ def own_count(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, s
             if deadline.expired():
                 return best
             told = table.divergences(h, g)
-            for outside in (0.0, *settings.own_outside) if table.top < table.n else (0.0,):
-                upper = table.bound(told, (h, g), s, outside, knowledge)
-                if best is None or upper < best.upper:
-                    # h at the counts from 1 to `top`.
-                    data = {"s": s, "outside": outside, "tilt": h[1:].tolist(), "others": g.tolist()}
-                    best = Formula("own-count", upper, data, s, doubt=MANY_TERMS)
+            upper = table.bound(told, h, g, s, knowledge)
+            if best is None or upper < best.upper:
+                # h at the counts from 1 to `top`; no share of the reference for counts beyond.
+                data = {"s": s, "outside": 0.0, "tilt": h[1:].tolist(), "others": g.tolist()}
+                best = Formula("own-count", upper, data, s, doubt=MANY_TERMS)
             h, g = table.next_tilt(h, g, told, s)
     return best
 
@@ -220,22 +219,13 @@ class _Table:
         for j, count in enumerate(span):
             self._descend((*counts, count), columns[:, j], found)
 
-    def bound(self, told: Floats, tilts: tuple[Floats, Floats], s: float, outside: float, knowledge: float) -> float:
+    def bound(self, told: Floats, h: Floats, g: Floats, s: float, knowledge: float) -> float:
         """The bound, far counts included."""
-        total = float(logsumexp(self.classes[1] + (told - math.log1p(-outside)) / (s - 1)))
-        if self.top < self.n and outside == 0:
-            inside, everywhere = self.log_z(*tilts)
-            far = self.far[1] + (self.revealed(*tilts) + everywhere) / (s - 1)
+        total = float(logsumexp(self.classes[1] + told / (s - 1)))
+        if self.top < self.n:
+            inside, everywhere = self.log_z(h, g)
+            far = self.far[1] + (self.revealed(h, g) + everywhere) / (s - 1)
             total = float(logsumexp([total + (everywhere - inside) / (s - 1), logsumexp(far)]))
-        elif self.top < self.n:
-            far = log_binomial(self.n - 1, (1 - 1 / self.k, 1 / self.k))[self.top :]
-            t, power = np.arange(self.top + 1, self.n + 1), 1 / (s - 1)
-            most = max(self.n - self.top - 1, 1)
-            own = logsumexp(far + power * np.log(t * self.k / self.n))
-            other = (
-                math.log(self.k - 1) + logsumexp(np.append(far[1:], -np.inf)) + power * math.log(most * self.k / self.n)
-            )
-            total = float(logsumexp([total, *(x - power * math.log(outside) for x in (own, other))]))
         return float(close(TOGETHER, np.array([(s - 1) * total]), knowledge, s=s, eta=1.0))
 
     def next_tilt(self, h: Floats, g: Floats, told: Floats, s: float, power: float = 0.25) -> tuple[Floats, Floats]:
