@@ -9,8 +9,8 @@ and for every s >= max_a eta_a each of these priors with D(pi || rho) <= K leaks
     s K + (theta + s) log sum_a exp( ( s log rho(a) + G_a ) / (theta + s) ),
     G_a >= (s - eta_a) log sum_t rho(t|a) exp( h(a,t) / (s - eta_a) ),      max_t h(a,t) where s = eta_a.
 
-A bound by formula supplies log rho(a), G_a, theta and eta, and nothing else. Where h is the same for all values of the
-secret, or bounds what the whole dataset tells, the classes t of datasets are the values: rho(t) in place of rho(a).
+A bound by formula supplies log rho(a), G_a, theta and eta, and nothing else. With theta = eta = 0 the two sums are one
+over all cells, so that log rho(t) and h(t) of classes of datasets may stand in place of log rho(a) and G_a.
 """
 
 import math
@@ -30,7 +30,7 @@ from dalenius.reductions.outputs import OriginalOutputs
 S_RANGE = (1e-6, 100.0)
 # What sums over very many terms, or steps of chains, leave h off at most; a verifier found less than 1e-12 so far.
 MANY_TERMS = 8e-11
-# The one value of a secret whose G bounds all of them together.
+# log rho(a) where theta = 0 and one G stands for all values, so that sum_a rho(a) exp(G_a / s) <= exp(G / s).
 TOGETHER = np.zeros(1)
 
 
