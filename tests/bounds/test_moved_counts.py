@@ -177,6 +177,15 @@ def test_other_questions_are_refused(sound: dict) -> None:
     assert not verify_here(data)
 
 
+@pytest.mark.parametrize("knowledge", [0.01, 0.05])
+def test_next_to_s_1_nothing_is_lost_below_the_least_float(knowledge: float) -> None:
+    """Powers of 1/(s-1) are beyond floats there: bounds came out too low by up to 1e-4, and were refused."""
+    large, _ = both_histograms("geometric(epsilon=1)", "histogram(n=4, k=3)")
+    found = best(large, knowledge)
+    assert found.s < 1.01
+    assert checked(large, knowledge, found) == pytest.approx(found.upper, abs=1e-11)
+
+
 def test_too_many_counts_and_too_wide_noise_are_left_to_other_bounds() -> None:
     large = dl.mechanisms.geometric(dl.queries.histogram(n=10**5, k=3), epsilon=1)
     assert solved(large, 0.3, Deadline(60), SETTINGS) is None

@@ -27,6 +27,8 @@ from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
 
 LEAST = 1e-300
+# Floats end at 1e-308; all terms of a sum that are lost below it are less than this together. A share that is nothing.
+LOG_LOSABLE, LOG_NOTHING = math.log(1e-300), math.log(1e-13)
 UNHEARD_OF = 1e6  # nats
 # Counts that are added up, and those below and above the mean whose tilt is free, as multiples of their spread.
 SPREADS, BELOW, ABOVE = 14.0, 7.0, 9.0
@@ -162,20 +164,27 @@ class _Search:
         # Under the prior that the bound fits the own count has the law `law`, and the others together `marginal`.
         # Their tilts are counted from the mean count on, so that powers stay within floats.
         centre = float(np.interp(n / k, self.t, beta))
-        weights = np.exp(self.log_poisson - power * (beta - centre))
+        weights, scale = _within_floats(self.log_poisson - power * (beta - centre))
         few, rest = last_powers(weights, k - 1)
         places = n - self.t - (k - 1) * self.t[0]
         inside = (places >= 0) & (places < rest.size) & (self.t > 0)
         rests = np.where(inside, rest[np.where(inside, places, 0)], 0.0)
         plain = log_poisson(n - self.t, (k - 1) * n / k)
         log_t = np.log(np.maximum(self.t, 1) * k / n)
-        log_terms = self.log_own + power * (log_t - alpha) + np.log(rests) - plain
+        log_factors = self.log_own + power * (log_t - alpha) + (k - 1) * scale[0] + scale[1] * places - plain
+        log_terms = log_factors + np.log(rests)
         total = float(logsumexp(log_terms))
+        # Next to s = 1 floats may be too short for these powers, and what they lose would be missing in the bound: a
+        # weight or product that is not a float, times at most the power of all weights together.
+        lost = LOG_LOSABLE + (k - 2) * math.log(weights.sum()) + float(logsumexp(log_factors[inside]))
+        if not lost < total + LOG_NOTHING:
+            return math.inf, np.zeros_like(x)
         law = np.exp(log_terms - total)
         gain = np.array([(s - 1) * total - (k - 1) * centre + log_norm])
         upper = float(close(TOGETHER, gain, self.knowledge, s=s, eta=1.0))
         spread = np.zeros(rest.size)
-        spread[places[inside]] = law[inside] / rests[inside]
+        held = inside & (rests > 0)
+        spread[places[held]] = law[held] / rests[held]
         marginal = (k - 1) * weights * np.correlate(spread, few, "valid")
         if math.isfinite(upper):
             self._keep(upper, s, x, (own, others), (power * (log_t - alpha), -power * (beta - centre)))
@@ -259,6 +268,19 @@ class _Search:
             }
             own, others = (np.interp(np.arange(self.n + 1), self.t, part) for part in scores)
             self.found = MovedCounts("moved", upper, data, s, doubt=MANY_TERMS, scores=(own, others))
+
+
+def _within_floats(log_weights: Floats) -> tuple[Floats, tuple[float, float]]:
+    """Weights of counts of at most 1, as like each other as a factor for each count can make them.
+
+    scale: (c, d) such that the weight at the place j was exp(c + d j) times as large. Counts add up to one number, so
+    that in their products this is one known factor.
+    """
+    j = np.arange(log_weights.size)
+    slope = float(log_weights[-1] - log_weights[0]) / max(1, log_weights.size - 1)
+    level = log_weights - slope * j
+    top = float(level.max())
+    return np.exp(level - top), (top, slope)
 
 
 def _reach(noise: Noise, unseen: float, most: int) -> int:
