@@ -178,7 +178,7 @@ class _Choice:
         gain = told + sigma * np.log(law)
         upper = float(close(np.log(self.rho), gain, self.knowledge, s=lam, theta=sigma, eta=eta))
         data = {"eta": self.eta, "sigma": sigma, "lambda": lam, "law": law.tolist()}
-        # The margin is that of h alone, which has sufficed so far: lam may be as large as e^20, where it is hardly used.
+        # The margin is that of h alone, which has sufficed so far: lam may be as large as e^20.
         return Formula("product", upper, data)
 
     def best(self, *, alone: bool) -> Formula:
