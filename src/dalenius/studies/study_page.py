@@ -4,8 +4,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dalenius.numerics.rounding import decimals, round_down, round_up
-from dalenius.report.again import shell
 from dalenius.report.audit_page import EACH, MOST_CARRIED, gzip
+from dalenius.report.call import shell
 from dalenius.report.charts import Axis, Series, line_chart, number, text
 from dalenius.report.page import Download, Section, Table
 from dalenius.report.profile_text import BOUNDED, INDEPENDENT
