@@ -217,10 +217,7 @@ def _curve_points(
             "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
         raise InputError(message)
-    if (entropies is None) == (knowledges is None):
-        how = "neither was given" if entropies is None else "both were given"
-        message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
-        raise InputError(message)
+    checks.exactly_one(", the points of the curve", entropies=entropies, knowledges=knowledges)
     for name in ("entropy", "knowledge", "adversary"):
         if name in options:
             message = (

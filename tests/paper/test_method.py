@@ -362,3 +362,19 @@ def test_a_method_has_its_own_numbers() -> None:
     assert {step.start for step in audit.history} == {0, 1}
     with pytest.raises(dl.InputError, match="above its limit of 8 entries for an audit"):
         dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=0.5, method=method)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"starts": 0}, "starts = 0"),
+        ({"search_share": 2.0}, "search_share = 2.0"),
+        ({"repairs": ("escrot",)}, "there is no repair 'escrot'; did you mean 'escort'"),
+        ({"repairs": ("penalty_owner",), "reading": "strict"}, "both choose who sets the penalty"),
+    ],
+)
+def test_a_method_that_cannot_run_is_refused(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(dl.InputError, match=says):
+        dl.paper.Method(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(dl.InputError, match="method = 3"):
+        dl.audit(SMALL, entropy=1.0, method=3)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from dalenius.errors import InputError, printable
+from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
 if TYPE_CHECKING:
@@ -301,11 +302,7 @@ def writing(*names: str, plot: str, save: str | None = None) -> Callable[[Callab
 
 def exactly_one(**given: object) -> None:
     """Refuse unless exactly one of two options was given."""
-    names = [f"--{name}" for name in given]
-    found = sum(value is not None for value in given.values())
-    if found != 1:
-        message = f"give exactly one of {' and '.join(names)}; {'both were given' if found else 'neither was given'}"
-        raise InputError(message)
+    checks.exactly_one(**{f"--{name}": value for name, value in given.items()})
 
 
 def alphabet_sizes(text: str) -> list[int]:

@@ -39,14 +39,14 @@ def leakage(*, source: Source, prior: Path | None, as_json: bool, **asked: Asked
     described = source.described()
     belief = reference_from(prior, described)
 
-    from dalenius.numerics.rounding import round_down, round_up
+    from dalenius.numerics.rounding import outward
     from dalenius.tools.measures import leakage as enclosed
 
     answer = enclosed(described, belief, **asked)
     if as_json:
         print_json(asdict(answer))
         return 0
-    low, high = round_down(answer.lower, 9), round_up(answer.upper, 9)
+    low, high = outward(answer.lower, answer.upper, 9)
     whose = "the secret" if answer.record is None else f"record {answer.record}, which leaks most"
     click.echo(f"Leakage    {low} <= I <= {high} {answer.unit} about {whose}")
     click.echo(f"Prior      {'uniform' if prior is None else prior}")

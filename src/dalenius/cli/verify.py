@@ -67,14 +67,13 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
 
 def _words(verdict: "Verification") -> str:
     """What was checked, the bounds and the verdict; digits rounded outward."""
-    from dalenius.numerics.rounding import decimals, round_down, round_up
+    from dalenius.numerics.rounding import outward
 
     lines = [f"Problem    {_problem(printable(verdict.problem))}"] if verdict.problem else []
     if not verdict.verified or verdict.lower is None or verdict.upper is None:
         return "\n".join([*lines, f"Verdict    NOT VERIFIED: {printable(verdict.reason)}"])
-    digits = decimals(verdict.upper)
-    lower, upper = round_down(verdict.lower, digits), round_up(verdict.upper, digits)
-    bounds = f"{lower} <= {verdict.quantity} <= {upper} {verdict.unit}".rstrip()
+    bounds = f" <= {verdict.quantity} <= ".join(outward(verdict.lower, verdict.upper))
+    bounds = f"{bounds} {verdict.unit}".rstrip()
     bounds += "" if verdict.confidence is None else f" with confidence {verdict.confidence:.12g}"
     return "\n".join(
         [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}"]

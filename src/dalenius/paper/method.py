@@ -5,9 +5,8 @@ or 9 is a mechanism and no more, so it is audited anew, with both bounds, and no
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +63,7 @@ class Method:
     """The method "paper" of audits and designs: how its text is run, and how much it does.
 
     Attributes:
-        repairs: the optional corrections of the text that are made; repairs_from reads them.
+        repairs: the optional corrections of the text that are made, by name.
         reading: how Algorithms 9 and 10 share their penalty.
         starts: random starts of Algorithm 1 in an audit.
         design_starts: random starts of Algorithm 6 or 9 in a design.
@@ -83,13 +82,17 @@ class Method:
     most_audited: int = 2**15
     most_designed: int = 2**10
 
-    def chosen(
-        self, repairs: Iterable[str] | None = None, reading: Literal["proof", "strict"] | None = None
-    ) -> "Method":
-        """Return this method with the options of a call, where they were given; refused where they are unknown."""
-        made_here = self.repairs if repairs is None else repairs_from(repairs)
-        read_as = reading_from(self.reading if reading is None else reading, made_here)
-        return replace(self, repairs=made_here, reading=read_as)
+    def __post_init__(self) -> None:
+        for name in ("starts", "design_starts", "check_starts", "most_audited", "most_designed"):
+            checks.whole(name, getattr(self, name))
+        checks.real("search_share", self.search_share, 0.0, 1.0, open_low=True)
+        # Any list of names will do.
+        object.__setattr__(self, "repairs", repairs_from(self.repairs))
+        reading_from(self.reading, self.repairs)
+
+    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - checked above
+        """Return this method with the options of a call; refused where they are unknown."""
+        return replace(self, **own)
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
         """Refuse what the paper has no words for: samples, and everything but single records and the uniform prior."""

@@ -7,7 +7,7 @@ import numpy as np
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Table
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import outward, short
 from dalenius.report.plots import DARK, FINEST, LIGHT, Axes, Floats, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -190,8 +190,7 @@ def _frame(design: Design) -> tuple[float, float]:
 
 
 def _optimum(design: Design) -> str:
-    digits = decimals(design.upper)
-    low, top = round_down(design.lower, digits), round_up(design.upper, digits)
+    low, top = outward(design.lower, design.upper)
     what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (design.distortion_name, "")
     return f"least {what}: {f'{low} to' if design.proved == 'both' else 'at most'} {top}{unit}"
 

@@ -12,7 +12,7 @@ from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import decimals, outward, round_down, short
 from dalenius.report.sampled_text import sampled_name
 from dalenius.report.text import counted, secret_name, secret_value
 from dalenius.results.audit import Audit, Curve
@@ -211,7 +211,7 @@ def _draw_bracket(audit: Audit, ax: Axes) -> None:
         if name == names[2]:
             words = f"at least {round_down(low, digits)}" if not audit.prior.complete else f"{low:.{digits}f}"
         else:
-            words = f"{round_down(low, digits)}\n{round_up(high, digits)}"
+            words = "\n".join(outward(low, high))
         ax.text(high + 0.02 * widest, place, words, va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=9)
     ax.invert_yaxis()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import decimals, outward, short
 from dalenius.report.plots import DARK, Axes, axes_of, figure_of, plot_curve, tidy
 from dalenius.report.text import Facts, all_checked_words, from_file, problem
 from dalenius.results.profile import Profile
@@ -160,8 +160,7 @@ def _stopped(profile: Profile) -> str:
 
 
 def _bracket(lower: float, upper: float) -> str:
-    digits = min(decimals(lower), decimals(upper))
-    return f"{round_down(lower, digits)} to {round_up(upper, digits)}"
+    return " to ".join(outward(lower, upper, min(decimals(lower), decimals(upper))))
 
 
 def _plain(x: float) -> str:

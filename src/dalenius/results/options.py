@@ -220,10 +220,7 @@ def design_problem(
     task: Distortion, adversary: Adversary, options: Options, *, distortion: float | None, leakage: float | None
 ) -> DesignProblem:
     """Return what `design` is asked, or refuse it."""
-    if (distortion is None) == (leakage is None):
-        how = "neither was given" if distortion is None else "both were given"
-        message = f"give exactly one of distortion and leakage, the budget to keep; {how}"
-        raise InputError(message)
+    checks.exactly_one(", the budget to keep", distortion=distortion, leakage=leakage)
     if options.method is not None:
         options.method.check_design(task)
     gap, settings = options.solver_tolerance, options.settings

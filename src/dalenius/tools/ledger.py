@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from numpy.typing import ArrayLike
 
 from dalenius import __version__, api
+from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, InputError, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -353,11 +354,26 @@ class Ledger:
 
     def _accounted(self, new: Release, audit: Audit) -> Account:
         """The account after a release that was audited together with all before."""
-        before, told = self._account, math.fsum(r.capacity for r in (*self._releases, new))
-        added = max(0.0, audit.lower - before.upper), max(0.0, audit.upper - before.lower)
-        many, lower = len(self._releases) + 1, max(before.lower, audit.lower)
-        left = self._left(told)
-        return Account(many, self.unit, lower, max(lower, audit.upper), "audit", added, left, audit, before.loaded)
+        releases = (*self._releases, new)
+        lower, told = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
+        return self._booked(releases, (lower, audit.upper), "audit", told, audit)
+
+    def _booked(  # noqa: PLR0913 - the entries of an account
+        self,
+        releases: Sequence[Release],
+        bracket: tuple[float, float],
+        bound: Bound,
+        told: float,
+        audit: Audit | None,
+        *,
+        joint: Certificate | None = None,
+    ) -> Account:
+        """The account of these releases, whose last is new; told: what all of them tell about the whole data."""
+        before, lower, upper = self._account, bracket[0], max(bracket)
+        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
+        left = math.nan if self.independent else self._left(told)
+        many = len(releases)
+        return Account(many, self.unit, lower, upper, bound, added, left, audit, before.loaded, joint=joint)
 
     def _limit(self) -> float:
         if self.budget is None:
@@ -493,9 +509,7 @@ class Ledger:
             lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
-        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = self._left(told)
-        return Account(len(releases), self.unit, lower, upper, bound, added, left, whole, before.loaded)
+        return self._booked(releases, (lower, upper), bound, told, whole)
 
     def _by_people(self, releases: Sequence[Release], deadline: Deadline) -> Account:
         """The account by what each release tells of one record beside all others (docs/mathematics.md 10.1).
@@ -522,11 +536,7 @@ class Ledger:
             proof = None
         elif bound == "people" and self.independent and len(releases) == 1:
             audit, bound = audits[0], "audit"
-        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = math.nan if self.independent else self._left(told)
-        return Account(
-            len(releases), self.unit, lower, max(lower, upper), bound, added, left, audit, before.loaded, joint=proof
-        )
+        return self._booked(releases, (lower, upper), bound, told, audit, joint=proof)
 
     def _known(self) -> float:
         """Guarantee: result >= the adversary's knowledge, in nats; the number that was given, where it was given."""

@@ -20,12 +20,14 @@ from dalenius.paper.reproduce.rows import (
     factor,
     finest,
     groups,
+    growth,
     having,
     is_rounded,
     listed,
     missed,
     most_missed,
     percent,
+    reached,
     rising,
     spread,
 )
@@ -102,10 +104,7 @@ def _epsilon(rows: list[Row]) -> Finding:
         "The capacity of Laplace and exponential noise falls as epsilon grows, and for a fixed epsilon is higher than "
         f"that of BSC(0.3). BSC(0.3) has about {number}, and less for larger n and larger b."
     )
-    curves = groups((row for row in rows if row["family"] != "symmetric"), "n", "b", "family").values()
-    steps = [step for curve in curves for step in pairwise(rising(curve, "parameter"))]
-    rises = sum(after["lower"] > before["upper"] for before, after in steps)
-    true = [f"Leakage grows with epsilon: certified in {rises} of {len(steps)} steps of the grid."]
+    true = ["Leakage grows with epsilon: certified in {} of {} steps of the grid.".format(*growth(rows))]
     flat = [row for row in below_knee(rows) if row["family"] == "symmetric"]
     if flat:
         true.append(
@@ -321,7 +320,7 @@ def _global(rows: list[Row]) -> Finding:
         ("random channels on two records of three values", [row for row in rows if row.get("draw") is not None]),
         ("a channel with rational entries", [row for row in rows if row.get("draw") is None]),
     ):
-        shares = [float(value) / row["upper"] for row in ours for value in row["paper_values"].split()]
+        shares = reached(ours)
         if shares:
             behind = sum(share < 1 - Close.short for share in shares)
             done = sum(row["converged"] for row in ours)

@@ -1,7 +1,6 @@
 """The map from the paper to this library: a row for everything it states, with code, command and verdict."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 from dalenius.model import storage
@@ -10,7 +9,7 @@ from dalenius.paper.reproduce.effects import effect
 from dalenius.paper.reproduce.experiments import EXPERIMENTS
 from dalenius.paper.reproduce.recipe import Close, Precision
 from dalenius.paper.reproduce.relation import ALGORITHMS, MARK, grid
-from dalenius.paper.reproduce.rows import Row, below_knee, groups, having, rising, spread
+from dalenius.paper.reproduce.rows import Row, below_knee, groups, growth, having, reached, spread
 from dalenius.paper.reproduce.statements import RIGHT, RUNS, Entry, chapters
 
 Results = dict[str, list[Row]]
@@ -19,7 +18,7 @@ Evidence = Callable[[Results], tuple[int, str]]  # how much speaks against what 
 
 def _short(results: Results) -> tuple[int, str]:
     rows = having(results.get("global", []), "paper_values", "upper")
-    shares = [float(value) / row["upper"] for row in rows for value in row["paper_values"].split()]
+    shares = reached(rows)
     behind = sum(share < 1 - Close.short for share in shares)
     return behind, f"{behind} of {len(shares)} starts at $b = 0$ end more than {Close.short:.0%} short"
 
@@ -56,11 +55,8 @@ def _flat(results: Results) -> tuple[int, str]:
 
 
 def _grows(results: Results) -> tuple[int, str]:
-    rows = [row for row in having(results.get("epsilon", []), "lower") if row["family"] != "symmetric"]
-    curves = groups(rows, "n", "b", "family").values()
-    steps = [step for curve in curves for step in pairwise(rising(curve, "parameter"))]
-    rises = sum(after["lower"] > before["upper"] for before, after in steps)
-    return rises, f"it grows in {rises} of {len(steps)} certified steps"
+    rises, steps = growth(having(results.get("epsilon", []), "lower"))
+    return rises, f"it grows in {rises} of {steps} certified steps"
 
 
 def _leaks(results: Results) -> tuple[int, str]:

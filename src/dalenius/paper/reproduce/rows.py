@@ -3,9 +3,10 @@
 import math
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import outward, short
 from dalenius.paper.reproduce.printed import LN2
 from dalenius.paper.reproduce.recipe import Close
 
@@ -86,8 +87,7 @@ def listed(words: Iterable[str]) -> str:
 
 def bracket(row: Row) -> str:
     """Return [lower, upper], rounded outward."""
-    places = decimals(row["upper"])
-    return f"[{round_down(row['lower'], places)}, {round_up(row['upper'], places)}]"
+    return f"[{', '.join(outward(row['lower'], row['upper']))}]"
 
 
 def factor(row: Row) -> float | None:
@@ -103,6 +103,18 @@ def decimals_of(printed: float) -> int:
 def is_rounded(row: Row) -> bool:
     """Say whether the printed number is the exact one, rounded to the printed digits."""
     return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + Close.rounding
+
+
+def reached(rows: Iterable[Row]) -> list[float]:
+    """Return which share of the certified leakage each start of Algorithm 1 reaches."""
+    return [float(value) / row["upper"] for row in rows for value in row["paper_values"].split()]
+
+
+def growth(rows: Iterable[Row]) -> tuple[int, int]:
+    """Return in how many steps of epsilon the leakage grows for certain, and how many steps there are."""
+    curves = groups((row for row in rows if row["family"] != "symmetric"), "n", "b", "family").values()
+    steps = [step for curve in curves for step in pairwise(rising(curve, "parameter"))]
+    return sum(after["lower"] > before["upper"] for before, after in steps), len(steps)
 
 
 def below_knee(rows: list[Row]) -> list[Row]:

@@ -116,11 +116,13 @@ def table(rows: list[Row]) -> "Figure":
         ax.hlines(range(len(entropies)), 0, 1, color="0.9", linewidth=0.6, transform=ax.get_yaxis_transform())
         middle = (marks.column(ours, "lower") + marks.column(ours, "upper")) / 2
         ax.plot(middle, y, linestyle="none", marker="|", markersize=16, markeredgewidth=2.2, color=DARK)
-        marks.spans_across(ax, np.array(y) - 0.2, ours, "paper")
+        marks.spans(ax, np.array(y) - 0.2, ours, "paper", lying=True)
         other = having(ours, "escort_median")
-        marks.repaired_across(ax, [entropies.index(row["b"]) - 0.2 for row in other], other)
+        marks.repaired(ax, [entropies.index(row["b"]) - 0.2 for row in other], other, lying=True)
         whole = having(ours, "literal_median")
-        marks.spans_across(ax, [entropies.index(row["b"]) for row in whole], whole, "literal", fmt="D", markersize=3.2)
+        marks.spans(
+            ax, [entropies.index(row["b"]) for row in whole], whole, "literal", lying=True, fmt="D", markersize=3.2
+        )
         stars = having(ours, "printed")
         marks.crosses(ax, marks.column(stars, "printed"), [entropies.index(row["b"]) + 0.2 for row in stars])
         most = float(marks.column(ours, "upper").max(initial=0.01))
@@ -154,7 +156,7 @@ def closed_forms(rows: list[Row]) -> "Figure":
     ax.barh(y, 2 * half, 0.6, left=-half, color=LIGHT, edgecolor="0.5", linewidth=0.5)
     ax.axvline(0, color=DARK)
     leakages = [(place, _relative(row)) for place, row in enumerate(rows) if row.get("paper_median") is not None]
-    marks.spans_across(ax, [place for place, _ in leakages], [row for _, row in leakages], "paper")
+    marks.spans(ax, [place for place, _ in leakages], [row for _, row in leakages], "paper", lying=True)
     marks.crosses(ax, share, y)
     most = 2 * float(np.abs([*share, *half]).max(initial=1))
     ax.set_xscale("symlog", linthresh=0.1, linscale=0.8)

@@ -59,31 +59,23 @@ def between(ax: Axes, x: Drawing, rows: list[Row]) -> None:
         ax.fill_between([x[k], x[k + 1]], lower[k + 1], upper[k], color=LIGHT, alpha=0.55, linewidth=0)
 
 
-def repaired(ax: Axes, x: Numbers, rows: list[Row]) -> None:
-    """Draw medians of the paper's method with Algorithm 5 repaired."""
-    ax.plot(x, column(rows, "escort_median"), **REPAIRED_LOOK)
-
-
-def repaired_across(ax: Axes, y: Numbers, rows: list[Row]) -> None:
-    """Draw the same as `repaired`, lying."""
-    ax.plot(column(rows, "escort_median"), y, **REPAIRED_LOOK)
+def repaired(ax: Axes, x: Numbers, rows: list[Row], *, lying: bool = False) -> None:
+    """Draw medians of the paper's method with Algorithm 5 repaired; lying: along the other axis."""
+    medians = column(rows, "escort_median")
+    ax.plot(*((medians, x) if lying else (x, medians)), **REPAIRED_LOOK)
 
 
 REPAIRED_LOOK: dict[str, Any] = {"linestyle": "none", "marker": "s", "markersize": 3.4, "color": "0.35", "zorder": 3.5}
 
 
-def spans(ax: Axes, x: Numbers, rows: list[Row], name: str, **look: Drawing) -> None:
-    """Draw the median of the starts, with a bar from their least to their greatest value."""
+def spans(ax: Axes, x: Numbers, rows: list[Row], name: str, *, lying: bool = False, **look: Drawing) -> None:
+    """Draw the median of the starts, with a bar from the least to the greatest; lying: along the other axis."""
     middle = column(rows, f"{name}_median")
-    below, above = middle - column(rows, f"{name}_min"), column(rows, f"{name}_max") - middle
-    ax.errorbar(x, middle, np.maximum([below, above], 0), **_look(look))
-
-
-def spans_across(ax: Axes, y: Numbers, rows: list[Row], name: str, **look: Drawing) -> None:
-    """Draw the same as `spans`, lying."""
-    middle = column(rows, f"{name}_median")
-    below, above = middle - column(rows, f"{name}_min"), column(rows, f"{name}_max") - middle
-    ax.errorbar(middle, y, xerr=np.maximum([below, above], 0), **_look(look))
+    bar = np.maximum([middle - column(rows, f"{name}_min"), column(rows, f"{name}_max") - middle], 0)
+    if lying:
+        ax.errorbar(middle, x, xerr=bar, **_look(look))
+    else:
+        ax.errorbar(x, middle, bar, **_look(look))
 
 
 def crosses(ax: Axes, x: Numbers, y: Numbers) -> None:
