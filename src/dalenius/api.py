@@ -360,16 +360,12 @@ def design(  # noqa: PLR0913 - the public surface
     adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
     problem = reduced(asked, certified=options.method is None)
-    budget = float(asked.budget if leakage is None else leakage)
-    search_time = checking.searching(options.time_limit, verify)
-    with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
-        answer = _designed(asked, problem, options, budget, deadline)
-    return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+    return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
 
 def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     task: Distortion,
-    first: Written,
+    first: Written | None,
     adversary: Adversary,
     options: Options,
     *,
@@ -377,16 +373,24 @@ def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     spent: float,
     verify: checking.Verify,
 ) -> Design:
-    """Return the mechanism of least distortion that, together with an earlier release, leaks at most the budget.
+    """Return the mechanism of least distortion that, together with an earlier release if any, leaks at most the budget.
 
     budget, spent: what may leak, and what the earlier release leaks at most, in the unit of the options.
     """
     checking.check_option(verify)
     asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
+    if first is None:
+        return _answered(asked, reduced(asked, certified=True), options, budget, verify)
     domain = beside(task, first, adversary.reference)
-    problem = Problem(
-        domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent * options.nats
-    )
+    spent_nats = spent * options.nats
+    problem = Problem(domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent_nats)
+    return _answered(asked, problem, options, budget, verify)
+
+
+def _answered(
+    asked: DesignProblem, problem: Problem, options: Options, budget: float, verify: checking.Verify
+) -> Design:
+    """Design within the time limit, and check the certificate where that is wanted."""
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
         answer = _designed(asked, problem, options, budget, deadline)

@@ -313,41 +313,15 @@ class Ledger:
         options = Options.from_user(
             unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
         )
-        if self._releases:
-            groups = _grouped(self._releases)
-            if not self._fits(groups):
-                message = (
-                    f"the {counted(len(self._releases))} before are too large to be audited together (at most "
-                    f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
-                )
-                raise InputError(message)
-            first = joint(groups).written()
-            found = api.design_beside(
-                task,
-                first,
-                self.adversary,
-                options,
-                budget=budget,
-                spent=self._account.upper,
-                verify=verify,
+        groups = _grouped(self._releases)
+        if groups and not self._fits(groups):
+            message = (
+                f"the {counted(len(self._releases))} before are too large to be audited together (at most "
+                f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
             )
-        else:
-            found = api.design(
-                query,
-                leakage=budget,
-                **self._given,  # type: ignore[arg-type]
-                unit=self.unit,
-                reference=None if self.adversary.reference.uniform else self.adversary.reference,
-                p0=p0,
-                measure=measure,
-                outputs=outputs,
-                tolerance=tolerance,
-                time_limit=time_limit,
-                seed=seed,
-                progress=progress,
-                verify=verify,
-                settings=settings,
-            )
+            raise InputError(message)
+        first, spent = (joint(groups).written() if groups else None), self._account.upper
+        found = api.design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
         new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
         self._remember(new, self._accounted(new, found.leakage))
         return found

@@ -68,7 +68,7 @@ def relation_text(results: dict[str, list[Row]]) -> str:
     text = files("dalenius.paper.reproduce").joinpath("relation.md").read_text(encoding="utf-8")
     for name, words in filled.items():
         text = text.replace(f"<<{name}>>", words)
-    return text
+    return f"{MARK}\n\n{text}"
 
 
 def _algorithms() -> str:
