@@ -94,8 +94,6 @@ class Limits(_Checked):
     design_pairs: int = 2**13
     # Datasets x outputs of a joint release in which a local randomiser is looked for: all of them are compared.
     beside_entries: int = 2**22
-    # `audit_many`: audits that a process takes at a time.
-    many_part: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -833,47 +831,6 @@ class Quantising(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrating(_Checked):
-    """The search for the least noise within a leakage budget, by audits at several levels of noise."""
-
-    # Noise beyond this level is not tried: leakage falls with its exponential, squared.
-    loudest: float = 20.0
-    # The first step to another level; steps double.
-    first_step: float = 0.2
-    # Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
-    glance_gap: float = 1.0
-    coarse_gap: float = 0.1
-    # The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
-    fine_gap: float = 0.25
-    # Shares of the time left for these three audits, and the seconds that each may always take.
-    glance_share: float = 0.03
-    coarse_share: float = 0.1
-    fine_share: float = 0.3
-    least_seconds: float = 0.05
-    # A parameter is never known more coarsely than this, relatively.
-    coarsest_accuracy: float = 0.5
-    # A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
-    margin: float = 0.4
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperMethod(_Checked):
-    """How much an audit or a design by the paper's algorithms does."""
-
-    # Random starts: of Algorithm 1 in an audit, of Algorithm 6 or 9 in a design, and of Algorithm 1 for each mechanism
-    # that a design finds.
-    starts: int = 20
-    design_starts: int = 5
-    check_starts: int = 5
-    # Share of a design's time that is for its starts; the rest is for the audit.
-    search_share: float = 0.7
-    # Datasets x outputs at most, in an audit and in a design, which runs Algorithm 1 in every round. A dense channel of
-    # 2^15 entries takes half a minute a start.
-    most_audited: int = 2**15
-    most_designed: int = 2**10
-
-
-@dataclass(frozen=True, kw_only=True)
 class IndependentRecords(_Checked):
     """Audits against an adversary with independent records."""
 
@@ -940,8 +897,6 @@ class Settings(_Checked):
     monotone: MonotoneRows = field(default_factory=MonotoneRows)
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
-    calibrating: Calibrating = field(default_factory=Calibrating)
-    paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
     continuous: RealRecords = field(default_factory=RealRecords)
 

@@ -10,13 +10,13 @@ from dalenius.bounds import capacity
 from dalenius.bounds.convex_bound import LEAST_S, Bounds, Dual, SharedBounds
 from dalenius.bounds.trees.box_bound import evaluate
 from dalenius.bounds.trees.boxes import plant
+from dalenius.certificates.verifying import verify
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, Settings, without
-from dalenius.verifying import verify
 
 # Without trees on grid rows, which would go on until the time is over.
 FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid"))
