@@ -10,7 +10,7 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
-    "auditing", "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "many",
+    "certificates", "auditing", "designing", "results", "report", "paper", "verifying", "options", "api", "many",
     "tools", "adapters", "sklearn", "studies", "reproduce", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip

@@ -2,19 +2,20 @@
 
 from dataclasses import replace
 
+from dalenius.auditing.evidence import found_of
 from dalenius.designing.cutting_planes import Problem
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.paper.method import Alternated, Searched
-from dalenius.results.answers import Run, audit_of_witness, design_answer, why_stopped
+from dalenius.results.answers import Run, audit_answer, design_answer, why_stopped
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 
 
 def paper_audit_answer(problem: AuditProblem, searched: Searched, run: Run) -> Audit:
     """Return what the paper's search proves: its witness below, the trivial bound above."""
-    answer = audit_of_witness(problem, searched.found, searched.witness, run)
-    stopped = why_stopped((answer.lower, answer.upper), run, finished=searched.finished)
-    return replace(answer, proved="lower", stopped=stopped, history=searched.history, repairs=searched.repairs)
+    found = found_of(problem, searched.found, searched.witness)
+    answer = audit_answer(problem, replace(found, proved="lower", finished=searched.finished), run)
+    return replace(answer, history=searched.history, repairs=searched.repairs)
 
 
 def paper_design_answer(

@@ -65,6 +65,9 @@ def search_leakage(problem: AuditProblem, deadline: Deadline, seed: int, repairs
     Every upper bound is the trivial min(log|A|, log|Y|).
     """
     mechanism, adversary, effort = problem.mechanism, problem.adversary, problem.settings.paper
+    if mechanism.route == "samples":
+        message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
+        raise InputError(message)
     outputs = mechanism.n_outputs
     # Real outputs have no table at all: `written` says so.
     if outputs == math.inf:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.api import audit, design
 from dalenius.auditing.all_records import audit_records
+from dalenius.auditing.evidence import found_of
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
@@ -365,7 +366,7 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     with _Unhurried(Precision.time_limit) as deadline:
         problem = AuditProblem(mechanism, adversary, tolerance=DEFAULT.tolerance_share * tolerance)
         found = audit_records(problem, deadline, seed)
-    answer = audit_answer(problem, found, Run("nats", tolerance, seed, deadline))
+    answer = audit_answer(problem, found_of(problem, found), Run("nats", tolerance, seed, deadline))
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import shown as shown_as
+from dalenius.auditing.found import Group
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.problem import is_closed
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
@@ -31,17 +33,7 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
 
 Floats = NDArray[np.float64]
-Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
-Group = tuple[Members, float, float]
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
-
-
-def is_closed(lower: float, upper: float, tolerance: float, relative: float) -> bool:
-    """Whether a bracket is as narrow as was asked: in absolute terms, or as a share of its upper bound.
-
-    This alone decides `closed`, and whether a search was stopped by its gap.
-    """
-    return upper - lower <= max(tolerance, relative * upper)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.problem import is_closed
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results.audit import (
@@ -23,7 +24,6 @@ from dalenius.results.audit import (
     finite,
     flat,
     frame,
-    is_closed,
     limit_words,
     missing_words,
     origin,

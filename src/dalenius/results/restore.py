@@ -12,28 +12,27 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dalenius.auditing.found import Group
 from dalenius.certificates.certificate import Certificate
+from dalenius.certificates.witnesses import prior_of_witness
 from dalenius.errors import InputError
-from dalenius.gallery.parse import local, parse_mechanism, parse_query
+from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.prior import Prior
+from dalenius.model.problem import is_closed
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Attributes, Bins, Function, Secret, describe, from_user, members
+from dalenius.model.secret import Attributes, Bins, Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
-from dalenius.model.tied import Decoder, TiedPrior
-from dalenius.results.audit import Audit, Extremes, Group, Records, is_closed
+from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
-from dalenius.results.independent_answers import witness_prior
 from dalenius.results.units import up
 from dalenius.verifier import saved
 
@@ -186,7 +185,7 @@ def _real_witness(audit: dict[str, Any]) -> Prior:
         about = _attributes(
             {"names": [str(v) for v in range(max(audit["secret"]["values"]) + 1)]}, audit["secret"], whole.records
         )
-    return _witness(whole, about, audit, _reference(audit, whole.records))
+    return prior_of_witness(whole, about, audit, _reference(audit, whole.records))
 
 
 def _whole_numbers(listed: Sequence[object]) -> bool:
@@ -244,7 +243,7 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
     else:
         adversary = _adversary(content["adversary"], certificate, mechanism.records)
         about = witness["record"] if secret is None else secret
-        prior = _witness(
+        prior = prior_of_witness(
             mechanism.above if isinstance(mechanism, Sampled) else mechanism, about, certificate, adversary.reference
         )
     return Audit(
@@ -348,72 +347,6 @@ def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
     if isinstance(members, range):
         return [(members.start, members.stop)] if len(members) else []
     return [(i, i + 1) for i in members if i is not None]
-
-
-def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
-    witness = certificate["witness"]
-    if "law" in witness:
-        assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
-        return witness_prior(mechanism, secret, witness, reference)
-    if "kind" in witness:
-        return _tied(mechanism, secret, certificate, reference)
-    if "blocks" in witness:
-        part = mechanism.witnessed(witness.get("cell"))
-        return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
-    if "uniform" in witness:
-        return _even(mechanism, secret)
-    if "part" in witness:
-        return _on_some_records(mechanism, secret, witness, reference)
-    return Prior(mechanism, secret, witness["masses"], reference)
-
-
-def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
-    """The prior on a few records of a local randomiser, its masses by the secret and what is looked at of others."""
-    group = members(secret.whole if isinstance(secret, Attributes) else secret)
-    whole, about = local(mechanism), witness["part"]
-    if whole is None or group is None:
-        message = "its witness looks at some records, but its mechanism has no channel for each"
-        raise InputError(message)
-    law = np.exp(reference.log_law_of(0, whole.k))
-    part = whole.look_at(group, checks.whole("others", about["others"], 0), counted=about["counted"], law=law)
-    looked_at, given = part.looked_at, np.asarray(witness["masses"], dtype=float)
-    labels = secret.labels if isinstance(secret, Attributes) else np.arange(looked_at.values)
-    masses = np.zeros((int(labels.max()) + 1, looked_at.values, looked_at.inside))
-    masses[labels, np.arange(looked_at.values)] = given
-    return Prior(part, secret, masses.reshape(len(masses), -1) / given.sum(), reference)
-
-
-def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
-    """The uniform prior of one record through a symmetric channel."""
-    if not isinstance(mechanism, Symmetric) or secret != 0:
-        message = (
-            "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
-        )
-        raise InputError(message)
-    return EvenPrior.of(mechanism, 0)
-
-
-def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:
-    """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
-    if not isinstance(mechanism, NoisyHistogram) or not isinstance(secret, int):
-        message = "its witness ties values to their counts, and it is not about a record of a noisy histogram"
-        raise InputError(message)
-    witness = certificate["witness"]
-    law = np.zeros(mechanism.n + 1)
-    listed = np.asarray(witness["masses"], dtype=float)
-    law[witness["first"] : witness["first"] + listed.size] = listed
-    if not 0 < law.sum() < math.inf or law.min() < 0:
-        message = "the masses of its witness are not those of a prior"
-        raise InputError(message)
-    low, high = witness["window"]
-    decoder = Decoder(
-        tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]
-    )
-    told, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
-    if tilt and len(tilt) != high - low + 1:
-        message = "the tilt of its witness is not one of the counts in its window"
-        raise InputError(message)
-    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
 
 
 def design_of(content: dict[str, Any]) -> Design:
