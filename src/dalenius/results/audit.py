@@ -299,16 +299,16 @@ class Audit:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
-        from dalenius.results.archive import save_audit  # noqa: PLC0415
+        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
 
-        save_audit(self, path)
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Audit":
         """Read what save wrote; see `dalenius.load`."""
-        from dalenius.results.archive import load_audit  # noqa: PLC0415
+        from dalenius.results.archive import load_as  # noqa: PLC0415 - it knows all results
 
-        return load_audit(path, verify=verify)
+        return load_as(cls, path, verify=verify)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
@@ -428,9 +428,9 @@ class Curve:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; `dalenius.load` reads it."""
-        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
+        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
 
-        save_bundle(self, path)
+        save(self, path)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""

@@ -210,16 +210,16 @@ class Design:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
-        from dalenius.results.archive import save_design  # noqa: PLC0415
+        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
 
-        save_design(self, path)
+        save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Design":
         """Read what save wrote; see `dalenius.load`."""
-        from dalenius.results.archive import load_design  # noqa: PLC0415
+        from dalenius.results.archive import load_as  # noqa: PLC0415 - it knows all results
 
-        return load_design(path, verify=verify)
+        return load_as(cls, path, verify=verify)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
@@ -402,9 +402,9 @@ class Frontier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; `dalenius.load` reads it."""
-        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
+        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
 
-        save_bundle(self, path)
+        save(self, path)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""

@@ -134,9 +134,9 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; `dalenius.load` reads it."""
-        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
+        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
 
-        save_bundle(self, path)
+        save(self, path)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""

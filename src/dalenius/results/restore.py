@@ -1,21 +1,21 @@
 """From the content of a file to the audit or the design that it holds; whatever is unsound raises.
 
-Bounds, mechanism, adversary, secret and budget have been compared with the certificate (verifier/saved.py); here
-they are rebuilt, and what the certificate does not carry is checked as far as it can be.
+Bounds, mechanism, adversary, secret and budget have been compared with the certificate (verifier/saved.py); here they
+are rebuilt from it, and what the certificate does not carry is checked as far as it can be.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, cast
 
 import numpy as np
 
 from dalenius.auditing.found import Group
 from dalenius.certificates.certificate import Certificate
 from dalenius.certificates.witnesses import prior_of_witness
-from dalenius.errors import InputError
+from dalenius.errors import InputError, show
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -28,193 +28,17 @@ from dalenius.model.prior import Prior
 from dalenius.model.problem import is_closed
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Attributes, Bins, Function, Secret, describe, from_user
+from dalenius.model.secret import Attributes, Function, Secret, describe, from_user
 from dalenius.model.statistic import Table
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
-from dalenius.results.units import up
-from dalenius.verifier import saved
+from dalenius.results.notes import read_notes
+from dalenius.results.units import NATS_PER_UNIT, up
 
-Plain = dict[str, tuple[type, ...]]  # fields that are stored as they are, and their types
-
-COMMON: Plain = {
-    "unit": (str,),
-    "lower": (float, int),
-    "upper": (float, int),
-    "stopped": (str,),
-    "proved": (str,),
-    "tolerance": (float, int),
-    "seed": (int,),
-    "seconds": (float, int),
-}
-OF_AUDIT: Plain = {**COMMON, "record": (int,), "nodes": (int,), "upper_by": (str,)}
-OF_ADVERSARY: Plain = {
-    "knowledge": (float, int),
-    "entropy": (float, int, type(None)),
-    "given": (str,),
-    "value": (float, int),
-}
-OF_DESIGN: Plain = {
-    **COMMON,
-    "goal": (str,),
-    "budget": (float, int),
-    "distortion": (float, int),
-    "rounds": (int,),
-    "distortion_name": (str,),
-}
-ALLOWED = {
-    "unit": ("nats", "bits"),
-    "stopped": ("gap", "nearly", "time_limit", "nodes", "interrupted", "method"),
-    "proved": ("both", "lower", "upper"),
-    "goal": ("leakage", "distortion"),
-    "given": ("entropy", "knowledge"),
-    "distortion_name": ("absolute error", "squared error", "share of wrong answers", "distortion"),
-    "reading": ("proof", "strict"),
-}
-NOT_NEGATIVE = {"tolerance", "seconds", "seed", "nodes", "rounds", "budget", "distortion"}
 NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
-
-
-def _adversary(
-    content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...], rounding: float = 8 * 2.0**-52
-) -> Adversary:
-    """The adversary of the certificate; refused where the file says another.
-
-    log|X| - b in bits is rounded once more than in nats: by a relative `rounding`.
-    """
-    reference = _reference(certificate, records)
-    if "independent" in certificate["adversary"]:
-        # Compared with the certificate before (verifier/saved.py).
-        return Adversary.independent(records, certificate["adversary"].get("knowledge"), "nats", reference)
-    plain = _plain(content, OF_ADVERSARY)
-    found = Adversary.from_user(records, **{plain["given"]: plain["value"]}, reference=reference)
-    stored = math.nan if plain["entropy"] is None else plain["entropy"]
-    most = checks.log_universe(records) if reference.uniform else -reference.log_least(records)
-    slack = rounding * max(1.0, most)
-    free = content.get("free", stored == 0)  # older files do not say it
-    agree = abs(plain["knowledge"] - found.knowledge) <= slack and math.isnan(stored) == math.isnan(found.entropy)
-    agree = agree and not abs(stored - found.entropy) > slack
-    if not agree or type(free) is not bool or (free != found.free and abs(most - found.knowledge) > slack):
-        message = f"its adversary is not that of the certificate, {plain['given']} {plain['value']!r} nats"
-        raise InputError(message)
-    return replace(found, knowledge=plain["knowledge"], entropy=stored)
-
-
-def _reference(certificate: dict[str, Any], records: tuple[int, ...]) -> Reference:
-    described = certificate["adversary"].get("reference")
-    if described is None:
-        return UNIFORM
-    (listed,) = described.values()
-    reference = Reference.from_user(listed, records)
-    if reference.describe() != described:
-        message = "the reference prior of its certificate is not one of these records"
-        raise InputError(message)
-    return reference
-
-
-def _secret(content: dict[str, Any], certificate: dict[str, Any], records: tuple[int, ...]) -> Secret | None:
-    """What the certificate says of the secret, and what its values were called."""
-    described = certificate.get("secret")
-    if described is None:
-        return None
-    if set(described) == {"records", "values"}:
-        return _attributes(content, described, records)
-    if "records" in described:
-        secret = from_user(described["records"], records)
-        if describe(secret) != described:
-            message = "the secret of its certificate does not list records in ascending order"
-            raise InputError(message)
-        return secret
-    values, names = described["values"], content["names"]
-    many = max(values) + 1
-    if len(values) != checks.universe(records) or set(values) != set(range(many)) or not _whole_numbers(values):
-        message = "the secret of its certificate is not one value for every dataset"
-        raise InputError(message)
-    if type(names) is not list or len(names) != many or any(type(name) is not str for name in names):
-        message = f'"names" must list {many} texts, one for each value of the secret'
-        raise InputError(message)
-    return Function(np.array(values, dtype=np.int64), tuple(names))
-
-
-def _attributes(content: dict[str, Any], described: dict[str, Any], records: tuple[int, ...]) -> Attributes:
-    """A function of some records' values; what its values were called is from the file."""
-    group, labels, names = described["records"], described["values"], content["names"]
-    words = content.get("words", [f"a function of record {i}" for i in group])
-    many = max(labels) + 1
-    whole = _whole_numbers(labels) and set(labels) == set(range(many))
-    sizes = math.prod(records[i] for i in group)
-    if not whole or len(labels) != sizes or describe(from_user(group, records))["records"] != group:
-        message = "the secret of its certificate is not one value for all values of its records"
-        raise InputError(message)
-    listed = [names, words]
-    if any(type(part) is not list or any(type(x) is not str for x in part) for part in listed) or len(names) != many:
-        message = f'"names" must list {many} texts, one for each value of the secret'
-        raise InputError(message)
-    return Attributes(records, tuple(group), labels, tuple(names), tuple(words))
-
-
-def _real_secret(mechanism: Continuous, certificate: dict[str, Any]) -> int | Bins | None:
-    """The record that is the secret, of real-valued ones, or its bin; None for all of them."""
-    n = mechanism.n
-    if "secret" not in certificate:
-        return None
-    if "edges" in certificate["secret"]:
-        return mechanism.secret(certificate["secret"])
-    (record,) = certificate["secret"]["records"]
-    if checks.whole("the record", record, 0) >= n:
-        message = f"its secret is record {record}, of {n}"
-        raise InputError(message)
-    return int(record)
-
-
-def _real_adversary(mechanism: Continuous, certificate: dict[str, Any]) -> Adversary:
-    """The adversary of real-valued records; compared with the file before (verifier/saved.py)."""
-    given = certificate["adversary"]
-    described = given.get("reference")
-    rho = mechanism.density(None if described is None else (described["edges"], described["masses"]))
-    kind: Literal["bounded", "independent"] = "independent" if "independent" in given else "bounded"
-    return Adversary.of_reals(given.get("knowledge"), "nats", rho, kind)
-
-
-def _real_witness(audit: dict[str, Any]) -> Prior:
-    """The prior on cells, or grid points, of the certificate about whole numbers inside."""
-    whole = parse_mechanism(audit["problem"]["mechanism"], parse_query(audit["problem"]["query"]))
-    about: Secret = audit["witness"].get("record", 0)
-    if "secret" in audit:
-        about = _attributes(
-            {"names": [str(v) for v in range(max(audit["secret"]["values"]) + 1)]}, audit["secret"], whole.records
-        )
-    return prior_of_witness(whole, about, audit, _reference(audit, whole.records))
-
-
-def _whole_numbers(listed: Sequence[object]) -> bool:
-    return all(type(value) is int for value in listed)
-
-
-def _history(content: dict[str, Any]) -> tuple[Step, ...]:
-    return tuple(_step(*line) for line in content.get("history", ()))
-
-
-def _repairs(content: dict[str, Any]) -> tuple[str, ...]:
-    """Names of repairs of the paper's text; older files do not have them."""
-    listed = content.get("repairs", [])
-    if type(listed) is not list or any(type(name) is not str or not name.isidentifier() for name in listed):
-        message = '"repairs" must list names of repairs'
-        raise InputError(message)
-    return tuple(listed)
-
-
-def _step(start: object, iteration: object, *numbers: object) -> Step:
-    """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
-    if len(numbers) not in {4, 6}:
-        message = f"an iteration has {len(numbers) + 2} numbers in place of 8"
-        raise InputError(message)
-    return Step(checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0), *map(_measured, numbers))
-
-
-def _measured(x: object) -> float:
-    return math.inf if x is None else checks.real("a number of the history", x, -math.inf, math.inf)
+LONGEST = 40  # characters of the name of a bound
+DISTORTIONS = ("absolute error", "squared error", "share of wrong answers", "distortion")
 
 
 def audit_of(content: dict[str, Any]) -> Audit:
@@ -223,57 +47,155 @@ def audit_of(content: dict[str, Any]) -> Audit:
 
 
 def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
-    _check_described(mechanism, certificate)
-    secret = (
-        _real_secret(mechanism, certificate)
-        if isinstance(mechanism, Continuous)
-        else _secret(content, certificate, mechanism.records)
-    )
-    one = secret is None or isinstance(secret, int)
-    if "bounds" in content:
-        content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
-    plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
-    sampled = isinstance(mechanism, Sampled)
-    if (plain["proved"] == "upper") != sampled or _short(plain["upper_by"]) != plain["upper_by"]:
-        message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
-        raise InputError(message)
-    witness = certificate["witness"]
-    if isinstance(mechanism, Continuous):
-        adversary, prior = _real_adversary(mechanism, certificate), _real_witness(witness["audit"])
-    else:
-        adversary = _adversary(content["adversary"], certificate, mechanism.records)
-        about = witness["record"] if secret is None else secret
-        prior = prior_of_witness(
-            mechanism.above if isinstance(mechanism, Sampled) else mechanism, about, certificate, adversary.reference
-        )
-    return Audit(
-        mechanism=mechanism,
-        adversary=adversary,
-        records=_records(content, certificate, None if secret is None else plain["record"], mechanism.n),
-        secret=secret,
-        prior=prior,
-        certificate=Certificate.of(certificate),
-        extremes=_extremes(content["extremes"]),
-        history=_history(content),
-        repairs=_repairs(content),
-        loaded=True,
-        **_ended(plain, content),
-    )
-
-
-def _ended(plain: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
-    """Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance, and knew no share."""
-    relative = checks.real('"relative"', content.get("relative", 0.0), 0.0, 1.0)
-    closed = is_closed(plain["lower"], plain["upper"], plain["tolerance"], relative)
-    nearly = plain["stopped"] == "gap" and not closed
-    return {**plain, "relative": relative, "stopped": "nearly" if nearly else plain["stopped"]}
-
-
-def _check_described(mechanism: Mechanism, certificate: dict[str, Any]) -> None:
-    """Refuse a mechanism that does not describe itself as the certificate does, whatever was stored of it."""
     if mechanism.describe() != {key: x for key, x in certificate["problem"].items() if key != "quadrature"}:
         message = "its mechanism is not the one that its certificate is about"
         raise InputError(message)
+    # "bounds" is the name of `upper_by` in version 0.1.
+    found = read_notes(Audit, {"upper_by": content["bounds"], **content} if "bounds" in content else content)
+    sampled = mechanism.route == "samples"
+    if (found["proved"] == "upper") != sampled or len(found["upper_by"]) > LONGEST:
+        message = f"it is proved {found['proved']!r}, the upper bound by {show(found['upper_by'])}"
+        raise InputError(message)
+    secret = _secret(content, certificate, mechanism)
+    adversary = _adversary(content["adversary"], certificate, mechanism)
+    return Audit(
+        mechanism=mechanism,
+        adversary=adversary,
+        records=_records(content, certificate, None if secret is None else found["record"], mechanism.n),
+        secret=secret,
+        prior=_prior(mechanism, secret, certificate, adversary.reference),
+        certificate=Certificate.of(certificate),
+        extremes=_extremes(content["extremes"]),
+        **_ended(found, content),
+    )
+
+
+def _ended(found: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    """How it ended. Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
+    closed = is_closed(found["lower"], found["upper"], found["tolerance"], found.get("relative", 0.0))
+    if not all(name.isidentifier() for name in found.get("repairs", ())):
+        message = '"repairs" must list names of repairs'
+        raise InputError(message)
+    stopped = "nearly" if found["stopped"] == "gap" and not closed else found["stopped"]
+    history = tuple(_step(*line) for line in content.get("history", ()))
+    return {**found, "stopped": stopped, "history": history, "loaded": True}
+
+
+def _step(start: object, iteration: object, *numbers: object) -> Step:
+    """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
+    if len(numbers) not in {4, 6}:
+        message = f"an iteration has {len(numbers) + 2} numbers in place of 8"
+        raise InputError(message)
+    measured = (checks.real("a number of the history", x, -math.inf, math.inf) if x is not None else x for x in numbers)
+    whole = checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0)
+    return Step(*whole, *(math.inf if x is None else x for x in measured))
+
+
+def _adversary(
+    stored: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism, rounding: float = 16 * 2.0**-52
+) -> Adversary:
+    """The adversary of the certificate; refused where the file has other amounts than follow from it.
+
+    Amounts in bits are rounded once more than in nats: by a relative `rounding`.
+    """
+    given = certificate["adversary"]
+    amount: dict[str, Any] = {key: given[key] for key in ("entropy", "knowledge") if key in given}
+    reference, known = _reference(given.get("reference"), mechanism), amount.get("knowledge")
+    if mechanism.route == "cells":
+        found = Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
+    elif "independent" in given:
+        found = Adversary.independent(mechanism.records, known, "nats", reference)
+    else:
+        found = Adversary.from_user(mechanism.records, **amount, reference=reference)
+    amounts = {key: math.nan if stored[key] is None else stored[key] for key in ("knowledge", "entropy")}
+    slack = rounding * max(1.0, *(x for x in (found.knowledge, found.entropy) if not math.isnan(x)), 1.0)
+    agree = all(_near(x, getattr(found, key), slack) for key, x in amounts.items())
+    # Files of version 0.1 do not say whether every prior is allowed.
+    if not agree or stored.get("free", found.free) is not found.free:
+        message = f"its adversary is not that of the certificate, {found.given} {found.value!r} nats"
+        raise InputError(message)
+    return replace(found, **amounts)
+
+
+def _near(x: object, y: float, slack: float) -> bool:
+    if not isinstance(x, float | int) or isinstance(x, bool):
+        return False
+    return math.isnan(x) == math.isnan(y) and not abs(x - y) > slack
+
+
+def _reference(described: dict[str, Any] | None, mechanism: Mechanism) -> Reference:
+    if mechanism.route == "cells":
+        real = cast("Continuous", mechanism)
+        return real.density(None if described is None else (described["edges"], described["masses"]))
+    if described is None:
+        return UNIFORM
+    (listed,) = described.values()
+    reference = Reference.from_user(listed, mechanism.records)
+    if reference.describe() != described:
+        message = "the reference prior of its certificate is not one of these records"
+        raise InputError(message)
+    return reference
+
+
+def _secret(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Secret | None:
+    """The secret of the certificate; what its values are called is from the file."""
+    described, records = certificate.get("secret"), mechanism.records
+    if described is None:
+        return None
+    if mechanism.route == "cells":
+        return cast("Continuous", mechanism).secret(described if "edges" in described else described["records"])
+    group, values = described.get("records"), described.get("values")
+    whole = None if group is None else from_user(group, records)
+    if whole is not None and describe(whole)["records"] != group:
+        message = "the secret of its certificate does not list records in ascending order"
+        raise InputError(message)
+    if values is None:
+        return whole
+    many = max(values) + 1
+    expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
+    if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
+        message = "the secret of its certificate is not one value for every dataset, or for all values of its records"
+        raise InputError(message)
+    names = _texts(content["names"], "names")
+    if len(names) != many:
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    if group is None:
+        return Function(np.array(values, dtype=np.int64), names)
+    words = _texts(content["words"], "words") if "words" in content else _words(group)
+    return Attributes(records, tuple(group), values, names, words)
+
+
+def _texts(listed: object, name: str) -> tuple[str, ...]:
+    """Texts of a file, which reports escape."""
+    if not isinstance(listed, list) or any(type(x) is not str for x in listed):
+        message = f'"{name}" must list texts'
+        raise InputError(message)
+    return tuple(listed)
+
+
+def _words(group: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"a function of record {i}" for i in group)
+
+
+def _whole_numbers(listed: Sequence[object]) -> bool:
+    return all(type(value) is int for value in listed)
+
+
+def _prior(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:
+    """The witness; of real-valued records it is about cells or grid points, of samples about the channel above."""
+    if mechanism.route == "cells":
+        certificate = certificate["witness"]["audit"]
+        problem = certificate["problem"]
+        mechanism = parse_mechanism(problem["mechanism"], parse_query(problem["query"]))
+        secret, reference = None, _reference(certificate["adversary"].get("reference"), mechanism)
+        if "secret" in certificate:
+            names = [str(v) for v in range(max(certificate["secret"]["values"]) + 1)]
+            secret = _secret({"names": names}, certificate, mechanism)
+    elif mechanism.route == "samples":
+        mechanism = cast("Sampled", mechanism).above
+    about = certificate["witness"].get("record", 0) if secret is None else secret
+    return prior_of_witness(mechanism, about, certificate, reference)
 
 
 def _extremes(listed: Any) -> Extremes | None:  # noqa: ANN401 - JSON
@@ -292,95 +214,70 @@ def _records(content: dict[str, Any], certificate: dict[str, Any], record: int |
     It tells the lower bound of the worst record and, but for real outputs, every upper bound.
     """
     groups = [_orbit(orbit) for orbit in content["orbits"]]
-    about = "the secret" if "secret" in certificate else f"the {n} records"
-    if not ([group[0] for group in groups] == [(record,)] if "secret" in certificate else _cover(groups, n)):
-        message = f"its brackets are not of {about}"
+    one = "secret" in certificate
+    if not ([group[0] for group in groups] == [(record,)] if one else _cover(groups, n)):
+        message = f"its brackets are not of {'the secret' if one else f'the {n} records'}"
         raise InputError(message)
-    records = Records(tuple(groups))
+    records, nats = Records(tuple(groups)), NATS_PER_UNIT[content["unit"]]
     worst = max(content["lower"], *(upper for _, _, upper in groups))
-    near = abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
-    if not (near and _proved(records, content, certificate, record)):
+    told = records.orbit_of(record if one else certificate["witness"]["record"])[1] == content["lower"]
+    proofs = [] if "quadrature" in certificate["problem"] else certificate["proofs"]
+    stated = [(record if one else proof["record"], up(proof["upper"], nats)) for proof in proofs]
+    proved = all(records.orbit_of(of)[2] == upper for of, upper in stated)
+    whole = not proofs or len(proofs) == len(groups)
+    if not (abs(worst - content["upper"]) <= NEAR * max(1.0, worst) and told and proved and whole):
         message = "the brackets of its records are not those of the certificate"
         raise InputError(message)
     return records
 
 
-def _proved(records: Records, content: dict[str, Any], certificate: dict[str, Any], record: int | None) -> bool:
-    """Whether the brackets of records are those of the certificate, in the unit of the file."""
-    one, proofs = "secret" in certificate, certificate["proofs"]
-    if records.orbit_of(record if one else certificate["witness"]["record"])[1] != content["lower"]:
-        return False
-    if "quadrature" in certificate["problem"]:
-        return True
-    stated = [up(proof["upper"], saved.NATS[content["unit"]]) for proof in proofs]
-    found = [records.orbit_of(record if one else proof["record"])[2] for proof in proofs]
-    return found == stated and len(proofs) == len(records.orbits)
-
-
-def _cover(groups: list[Group], n: int) -> bool:
-    """Whether the orbits hold each of the records 0..n-1 once."""
-    spans = sorted(span for members, _, _ in groups for span in _spans(members))
-    ends = [(0, 0), *spans, (n, n)]
-    return len(spans) > 0 and all(before[1] == after[0] for before, after in pairwise(ends))
-
-
-def _short(value: object, longest: int = 40) -> str:
-    """The first characters of a text that can be printed."""
-    text = str(value)[:longest]
-    return text if text.isprintable() else ""
-
-
 def _orbit(orbit: dict[str, Any]) -> Group:
-    listed, spread = orbit["records"], orbit["range"]
+    listed = orbit["records"]
     lower, upper = (checks.real("a bound of a record", orbit[key], 0.0, math.inf) for key in ("lower", "upper"))
     if type(listed) is not list or not listed or (listed != [None] and not _whole_numbers(listed)) or lower > upper:
-        message = f"it has no sound bracket of the records {_short(listed)}"
+        message = f"it has no sound bracket of the records {show(listed)}"
         raise InputError(message)
-    if spread is True:
+    if orbit["range"] is True:
         first, last = listed
         return range(first, last), lower, upper
     return tuple(listed), lower, upper
 
 
-def _spans(members: range | tuple[int | None, ...]) -> list[tuple[int, int]]:
-    """Intervals of indices, each from its first to behind its last."""
-    if isinstance(members, range):
-        return [(members.start, members.stop)] if len(members) else []
-    return [(i, i + 1) for i in members if i is not None]
+def _cover(groups: list[Group], n: int) -> bool:
+    """Whether the orbits hold each of the records 0..n-1 once."""
+    spans = []
+    for members, _, _ in groups:
+        ranges = [members] if isinstance(members, range) else [range(i, i + 1) for i in members if i is not None]
+        spans += [(span.start, span.stop) for span in ranges if span]
+    ends = [(0, 0), *sorted(spans), (n, n)]
+    return len(spans) > 0 and all(before[1] == after[0] for before, after in pairwise(ends))
 
 
 def design_of(content: dict[str, Any]) -> Design:
     """Rebuild a saved design."""
-    plain = _plain(content, OF_DESIGN)
-    query = query_of(content["query"])
-    mechanism = storage.mechanism_from(content["mechanism"]).written()
-    if query.records != mechanism.records or plain["proved"] == "lower":
-        message = f"its query is not about the records of its mechanism, or it is proved {plain['proved']!r}"
-        raise InputError(message)
-    if mechanism.query is None:  # a function of the user's: files keep its answers beside the mechanism
-        classes = mechanism.statistic.class_table()
-        own = not query.named and np.array_equal(classes, query.statistic.class_table())
-        statistic = query.statistic if own else mechanism.statistic
-        mechanism = Written(statistic, mechanism.given, mechanism.labels, query)
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
-    together = mechanism
+    found, query = read_notes(Design, content), query_of(content["query"])
+    together = storage.mechanism_from(content["mechanism"]).written()
+    if query.records != together.records:
+        message = "its query is not about the records of its mechanism"
+        raise InputError(message)
+    if together.query is None:  # a function of the user's: files keep its answers beside the mechanism
+        same = np.array_equal(together.statistic.class_table(), query.statistic.class_table())
+        statistic = query.statistic if same and not query.named else together.statistic
+        together = Written(statistic, together.given, together.labels, query)
+    mechanism = together
     if "beside" in certificate.data:
         released = storage.mechanism_from(content["released"]).written()
         mechanism = Written(together.statistic, released.given, released.labels, together.query)
-    _check_words(plain["distortion_name"], query, mechanism, certificate.data)
+    _check_words(found["distortion_name"], query, mechanism, certificate.data)
     design = Design(
         query=query,
-        adversary=_adversary(content["adversary"], inside, mechanism.records),
+        adversary=_adversary(content["adversary"], inside, mechanism),
         mechanism=mechanism,
         leakage=_audit(content["leakage"], inside, together),
         certificate=certificate,
-        history=_history(content),
-        repairs=_repairs(content),
-        loaded=True,
-        **(_plain(content, {"reading": (str,)}) if "reading" in content else {}),
-        **(_plain(content, {"reported": (float, int)}) if "reported" in content else {}),
-        **_ended(plain, content),
+        **_ended(found, content),
     )
     checks.real("the slope of its certificate", design.slope if design.kept else 0.0, 0.0, math.inf)
     return design
@@ -388,34 +285,17 @@ def design_of(content: dict[str, Any]) -> Design:
 
 def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:
     """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them."""
+    checks.choice('"distortion_name"', name, DISTORTIONS)
     problem = certificate["problem"]
     if "query" not in problem or "distortion" not in problem:
         return
-    measure = problem["distortion"]
+    measure, listed = problem["distortion"], problem.get("outputs")
     if name != measure_name(measure if measure in MEASURES else "table", query):
         message = f'"distortion_name" cannot be {name!r} where the certificate has another distortion'
         raise InputError(message)
-    listed = problem.get("outputs")
-    outputs = query.outputs if listed is None else tuple(map(_hashable, listed))
-    if mechanism.labels != output_labels(query, outputs):
+    if mechanism.labels != output_labels(query, query.outputs if listed is None else tuple(map(_hashable, listed))):
         message = "the labels of its mechanism are not the outputs of the certificate"
         raise InputError(message)
-
-
-def _plain(content: dict[str, Any], fields: Plain) -> dict[str, Any]:
-    """Fields as they are stored: of the right type, finite, and not negative where that would mean nothing."""
-    found = {}
-    for key, types in fields.items():
-        value = content[key]
-        if type(value) not in types or (key in ALLOWED and value not in ALLOWED[key]):
-            message = f'"{key}" cannot be {value!r}'
-            raise InputError(message)
-        if float in types and value is not None:
-            value = checks.real(f'"{key}"', value, 0.0 if key in NOT_NEGATIVE else -math.inf, math.inf)
-        elif int in types and value is not None:
-            checks.whole(f'"{key}"', value, 0)
-        found[key] = value
-    return found
 
 
 def query_of(content: str | dict[str, Any]) -> Query:
@@ -423,7 +303,6 @@ def query_of(content: str | dict[str, Any]) -> Query:
     if isinstance(content, str):
         return parse_query(content)
     records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
-    whole = _whole_numbers(answers)
     if not _whole_numbers(classes):
         message = '"classes" of the query must be whole numbers'
         raise InputError(message)
@@ -431,7 +310,7 @@ def query_of(content: str | dict[str, Any]) -> Query:
         name="function",
         arguments=(("records", records),),
         statistic=Table(records, np.array(classes)),
-        answers=np.array(answers, dtype=np.int64) if whole else tuple(map(_hashable, answers)),
+        answers=np.array(answers, dtype=np.int64) if _whole_numbers(answers) else tuple(map(_hashable, answers)),
         outputs=tuple(map(_hashable, content["outputs"])),
         sensitivity=checks.real("sensitivity", content["sensitivity"], 0.0, math.inf),
         named=False,
