@@ -2,31 +2,16 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from dalenius.certificates.audits import certificate_data
 from dalenius.model import secret as secrets
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
+from dalenius.reductions.way_back import WayBack
 
 Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
 Group = tuple[Members, float, float]
-
-
-class WayBack(Protocol):
-    """From an easier question to the question itself; `reductions/` has the steps that return one."""
-
-    def lower(self, leaked: float) -> float:
-        """Guarantee: some prior leaks at least the result, where one leaks `leaked` in the easier question."""
-
-    def upper(self, bound: float) -> float:
-        """Guarantee: no prior leaks more than the result, where none leaks more than `bound` in the easier question."""
-
-    def prior(self, witness: Prior) -> Prior:
-        """Return the witness as a prior of the question itself."""
-
-    def to_certificate(self) -> dict[str, Any]:
-        """Return what the certificate says of the channel, beside its description."""
 
 
 @dataclass(frozen=True, eq=False)

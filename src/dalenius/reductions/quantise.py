@@ -21,13 +21,14 @@ import numpy as np
 from dalenius.model.channels.real import Real
 from dalenius.model.channels.written import Written
 from dalenius.model.prior import Prior
+from dalenius.reductions.way_back import WayBack
 
 # More than the sums of a row can lose by rounding.
 ROUNDED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Quantised:
+class Quantised(WayBack):
     """A finite channel in place of a real one, and the way back: how far the two can differ."""
 
     mechanism: Real

@@ -30,7 +30,8 @@ from dalenius.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.reproduce.recipe import Close, Precision
 from dalenius.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
-from dalenius.results.audit import Audit, finite
+from dalenius.results.audit import Audit
+from dalenius.results.result import finite
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT

@@ -12,8 +12,9 @@ from dalenius.designing.designer import Designed
 from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem, is_closed
 from dalenius.model.statistic import Table
-from dalenius.results.audit import Audit, Extremes, Records, Stopped
+from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
+from dalenius.results.result import Stopped
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 

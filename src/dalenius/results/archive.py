@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from dalenius import __version__
 from dalenius.errors import InputError, show
 from dalenius.gallery.families import family_of
@@ -24,15 +22,15 @@ from dalenius.gallery.parse import parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.query import Query
 from dalenius.model.secret import Attributes, Function
-from dalenius.results.audit import Audit, Curve, finite
+from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.history import Step
 from dalenius.results.notes import notes, read_notes
 from dalenius.results.profile import Bracket, Profile
-from dalenius.results.restore import audit_of, design_of, query_of
+from dalenius.results.restore import audit_of, design_of
+from dalenius.results.result import finite
 from dalenius.verifier import saved
 from dalenius.verifier.process import one_child
 from dalenius.verifier.reading import Refused
@@ -154,7 +152,9 @@ def _of_adversary(adversary: Adversary) -> dict[str, Any]:
 
 def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
     """The iterations of the paper's method, if it was that; null where a number is infinite."""
-    return {"history": [list(map(finite, astuple(step))) for step in history]} if history else {}
+    return (
+        {"history": [[x if math.isfinite(x) else None for x in astuple(step)] for step in history]} if history else {}
+    )
 
 
 def _of_design(design: Design) -> dict[str, Any]:
@@ -166,34 +166,13 @@ def _of_design(design: Design) -> dict[str, Any]:
     return {
         **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
         **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
-        "query": query_content(design.query),
+        "query": storage.query_content(design.query),
         "adversary": _of_adversary(design.adversary),
         **notes(design),
         **_of_history(design.history),
         "leakage": _of_leakage(design.leakage),
         "certificate": design.certificate.data,
     }
-
-
-def query_content(query: Query) -> str | dict[str, Any]:
-    """A named query by its call string, a function by its answers."""
-    if query.named:
-        return str(query)
-    return {
-        "records": list(query.records),
-        "classes": query.statistic.class_table().tolist(),
-        "answers": list(map(_json, query.answers)),
-        "outputs": list(map(_json, query.outputs)),
-        "sensitivity": query.sensitivity,
-    }
-
-
-def _json(answer: object) -> object:
-    """A number, a text, or a list of them; anything else by its words."""
-    plain = answer.item() if isinstance(answer, np.generic) else answer
-    if isinstance(plain, tuple):
-        return list(map(_json, plain))
-    return plain if isinstance(plain, (int, float, str)) else str(plain)
 
 
 def _expected(kind: type[Answer], part: object) -> Answer:
@@ -268,7 +247,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
 def _of_calibration(calibration: Calibration) -> dict[str, Any]:
     # Certificates do not name the mechanism of a query that is a function of the user's.
     of = None if calibration.leakage.mechanism.by_formula else calibration.mechanism.query
-    query = {} if of is None else {"query": query_content(of)}
+    query = {} if of is None else {"query": storage.query_content(of)}
     return {**notes(calibration), **query, "leakage": content_of(calibration.leakage)}
 
 
@@ -297,7 +276,7 @@ def _check_noise(found: Calibration, listed: str | dict[str, Any] | None) -> Non
         message = f"the parameter of {found.family} is {parameter.name}, not {found.parameter!r}"
         raise InputError(message)
     leakage, mechanism = found.leakage, found.mechanism
-    query = mechanism.query if mechanism.by_formula else None if listed is None else query_of(listed)
+    query = mechanism.query if mechanism.by_formula else None if listed is None else storage.query_from(listed)
     described = query and family.with_parameter(query, found.value).describe()
     try:
         stated: dict[str, object] = {"mechanism": described, "secret": None}

@@ -36,7 +36,7 @@ def _is_plain(hint: Any) -> bool:  # noqa: ANN401 - a type
 
 def notes(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
     """Return the fields that are plain data, but for those that have their default; null stands for infinity."""
-    held = {name: (getattr(result, name), default) for name, (_, default) in _plain_fields(type(result)).items()}
+    held = {name: (getattr(result, name), default) for name, (_, default) in _plain_fields(result.__class__).items()}
     return {name: _json(x) for name, (x, default) in held.items() if default is MISSING or x != default}
 
 
@@ -47,22 +47,25 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_notes(kind: type, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a result that are plain data, each of its type; KeyError where one is missing."""
+    """Return the fields of a result that are plain data, each of its type; KeyError where one is missing.
+
+    A field that has a default is left out in place of null.
+    """
     return {
-        name: _typed(hint, content[name], name)
+        name: _typed(hint, content[name], name, null=default is MISSING)
         for name, (hint, default) in _plain_fields(kind).items()
         if default is MISSING or name in content
     }
 
 
-def _typed(hint: Any, value: Any, name: str) -> Any:  # noqa: ANN401, PLR0911 - JSON; one for each type
+def _typed(hint: Any, value: Any, name: str, *, null: bool = False) -> Any:  # noqa: ANN401, PLR0911 - JSON; by type
     inside = get_args(hint)
     if get_origin(hint) is Literal:
         return checks.choice(f'"{name}"', value, inside)
     if get_origin(hint) is tuple:
         return _listed(inside, value, name)
     if NoneType in inside:
-        return None if value is None else _typed(inside[inside[0] is NoneType], value, name)
+        return None if value is None and null else _typed(inside[inside[0] is NoneType], value, name)
     if hint is float:
         return checks.real(f'"{name}"', value, -math.inf if name in SIGNED else 0.0, MOST.get(name, math.inf))
     if hint is int:

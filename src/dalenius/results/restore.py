@@ -29,7 +29,6 @@ from dalenius.model.problem import is_closed
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user
-from dalenius.model.statistic import Table
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -257,7 +256,7 @@ def design_of(content: dict[str, Any]) -> Design:
     """Rebuild a saved design."""
     certificate = Certificate.of(content["certificate"])
     inside = certificate.data.get("audit", certificate.data)  # of its mechanism; all of it where no budget is kept
-    found, query = read_notes(Design, content), query_of(content["query"])
+    found, query = read_notes(Design, content), storage.query_from(content["query"])
     together = storage.mechanism_from(content["mechanism"]).written()
     if query.records != together.records:
         message = "its query is not about the records of its mechanism"
@@ -293,34 +292,8 @@ def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[
     if name != measure_name(measure if measure in MEASURES else "table", query):
         message = f'"distortion_name" cannot be {name!r} where the certificate has another distortion'
         raise InputError(message)
-    if mechanism.labels != output_labels(query, query.outputs if listed is None else tuple(map(_hashable, listed))):
+    if mechanism.labels != output_labels(
+        query, query.outputs if listed is None else tuple(map(storage.answer_from, listed))
+    ):
         message = "the labels of its mechanism are not the outputs of the certificate"
         raise InputError(message)
-
-
-def query_of(content: str | dict[str, Any]) -> Query:
-    """Rebuild a query: by its call, or a function by its answers."""
-    if isinstance(content, str):
-        return parse_query(content)
-    records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
-    if not _whole_numbers(classes):
-        message = '"classes" of the query must be whole numbers'
-        raise InputError(message)
-    return Query(
-        name="function",
-        arguments=(("records", records),),
-        statistic=Table(records, np.array(classes)),
-        answers=np.array(answers, dtype=np.int64) if _whole_numbers(answers) else tuple(map(_hashable, answers)),
-        outputs=tuple(map(_hashable, content["outputs"])),
-        sensitivity=checks.real("sensitivity", content["sensitivity"], 0.0, math.inf),
-        named=False,
-    )
-
-
-def _hashable(answer: object) -> object:
-    if isinstance(answer, list):
-        return tuple(map(_hashable, answer))
-    if not isinstance(answer, (int, float, str)) or (isinstance(answer, float) and not math.isfinite(answer)):
-        message = "answers and outputs are texts, finite numbers and lists of them"
-        raise InputError(message)
-    return answer

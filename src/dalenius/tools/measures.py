@@ -25,7 +25,7 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.numerics.types import Floats
-from dalenius.results.audit import frame
+from dalenius.results.result import frame
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 from dalenius.verifier import reference as references
