@@ -46,7 +46,7 @@ from dalenius.paper.method import search_leakage, search_mechanism
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import audit_answer, design_answer
-from dalenius.results.archive import Result, result_of
+from dalenius.results.archive import Saved, result_of
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.search.crew import Crew
@@ -557,7 +557,7 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Result | Ledger | Study":
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Saved | Ledger | Study":
     """Read what `save` wrote: an audit, a design, a curve, a frontier, a calibration, a profile, a ledger or a study.
 
     What the certificate does not carry (extremes, brackets of other records, labels, history, seconds) comes from the
@@ -591,5 +591,5 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Result | Led
         from dalenius.tools.ledger import Ledger  # noqa: PLC0415
 
         return Ledger.load(target, verify=verify)
-    found: Result = result_of(path, content, verify=verify)
+    found: Saved = result_of(path, content, verify=verify)
     return found

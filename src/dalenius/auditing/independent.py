@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.bounds.capacity import bracket
-from dalenius.certificates.witnesses import one_by_one
+from dalenius.certificates.asked import one_by_one
 from dalenius.errors import InputError
 from dalenius.gallery.parse import unwritten, unwritten_counts
 from dalenius.model.channels.additive import Additive

@@ -20,8 +20,8 @@ from dalenius.auditing.independent import (
     tilted,
     within,
 )
+from dalenius.certificates.asked import independent_prior, law_of, one_by_one
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
-from dalenius.certificates.witnesses import independent_prior, law_of, one_by_one
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.local import Local

@@ -30,13 +30,13 @@ from dalenius.results.history import Step
 from dalenius.results.notes import notes, read_notes
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.restore import audit_of, design_of
-from dalenius.results.result import finite
+from dalenius.results.result import Result, finite
 from dalenius.verifier import saved
 from dalenius.verifier.process import one_child
 from dalenius.verifier.reading import Refused
 
 VERSION = 1
-Result = Audit | Design | Curve | Frontier | Calibration | Profile
+Saved = Audit | Design | Curve | Frontier | Calibration | Profile
 Part = Callable[[object], Any]
 Answer = TypeVar("Answer")
 
@@ -68,13 +68,13 @@ def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -
     return found
 
 
-def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:  # noqa: ANN401 - JSON, a Result
+def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:  # noqa: ANN401 - JSON, one of Saved
     """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
     with one_child():
         return _rebuilt(path, content, verify=checks.flag("verify", verify))
 
 
-def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Result:  # noqa: ANN401 - JSON
+def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:  # noqa: ANN401 - JSON
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
         message = f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}'
@@ -326,7 +326,7 @@ class Kind(NamedTuple):
 
     holds: type
     write: Callable[[Any], dict[str, Any]]
-    read: Callable[[dict[str, Any], Part], Result]
+    read: Callable[[dict[str, Any], Part], Saved]
 
 
 KINDS = {

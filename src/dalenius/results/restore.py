@@ -6,29 +6,21 @@ are rebuilt from it, and what the certificate does not carry is checked as far a
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from dalenius.auditing.found import Group
+from dalenius.certificates.asked import adversary_of, secret_of, witness_of
 from dalenius.certificates.certificate import Certificate
-from dalenius.certificates.witnesses import prior_of_witness
 from dalenius.errors import InputError, show
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks, storage
-from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.sampled import Sampled
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
-from dalenius.model.prior import Prior
 from dalenius.model.problem import is_closed
 from dalenius.model.query import Query
-from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.secret import Attributes, Function, Secret, describe, from_user
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -55,14 +47,14 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
     if (found["proved"] == "upper") != sampled or len(found["upper_by"]) > LONGEST:
         message = f"it is proved {found['proved']!r}, the upper bound by {show(found['upper_by'])}"
         raise InputError(message)
-    secret = _secret(content, certificate, mechanism)
-    adversary = _adversary(content["adversary"], certificate, mechanism)
+    secret = secret_of(content, certificate, mechanism)
+    adversary = adversary_of(content["adversary"], certificate, mechanism)
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
         records=_records(content, certificate, None if secret is None else found["record"], mechanism.n),
         secret=secret,
-        prior=_prior(mechanism, secret, certificate, adversary.reference),
+        prior=witness_of(mechanism, secret, certificate, adversary.reference),
         certificate=Certificate.of(certificate),
         extremes=_extremes(content["extremes"]),
         **_ended(found, content),
@@ -90,111 +82,8 @@ def _step(start: object, iteration: object, *numbers: object) -> Step:
     return Step(*whole, *(math.inf if x is None else x for x in measured))
 
 
-def _adversary(
-    stored: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism, rounding: float = 16 * 2.0**-52
-) -> Adversary:
-    """The adversary of the certificate; refused where the file has other amounts than follow from it.
-
-    Amounts in bits are rounded once more than in nats: by a relative `rounding`.
-    """
-    given = certificate["adversary"]
-    amount: dict[str, Any] = {key: given[key] for key in ("entropy", "knowledge") if key in given}
-    reference, known = _reference(given.get("reference"), mechanism), amount.get("knowledge")
-    if mechanism.route == "cells":
-        found = Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
-    elif "independent" in given:
-        found = Adversary.independent(mechanism.records, known, "nats", reference)
-    else:
-        found = Adversary.from_user(mechanism.records, **amount, reference=reference)
-    amounts = {key: math.nan if stored[key] is None else stored[key] for key in ("knowledge", "entropy")}
-    slack = rounding * max(1.0, *(x for x in (found.knowledge, found.entropy) if not math.isnan(x)), 1.0)
-    agree = all(_near(x, getattr(found, key), slack) for key, x in amounts.items())
-    # Files of version 0.1 do not say whether every prior is allowed.
-    if not agree or stored.get("free", found.free) is not found.free:
-        message = f"its adversary is not that of the certificate, {found.given} {found.value!r} nats"
-        raise InputError(message)
-    return replace(found, **amounts)
-
-
-def _near(x: object, y: float, slack: float) -> bool:
-    if not isinstance(x, float | int) or isinstance(x, bool):
-        return False
-    return math.isnan(x) == math.isnan(y) and not abs(x - y) > slack
-
-
-def _reference(described: dict[str, Any] | None, mechanism: Mechanism) -> Reference:
-    if mechanism.route == "cells":
-        real = cast("Continuous", mechanism)
-        return real.density(None if described is None else (described["edges"], described["masses"]))
-    if described is None:
-        return UNIFORM
-    (listed,) = described.values()
-    reference = Reference.from_user(listed, mechanism.records)
-    if reference.describe() != described:
-        message = "the reference prior of its certificate is not one of these records"
-        raise InputError(message)
-    return reference
-
-
-def _secret(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Secret | None:
-    """The secret of the certificate; what its values are called is from the file."""
-    described, records = certificate.get("secret"), mechanism.records
-    if described is None:
-        return None
-    if mechanism.route == "cells":
-        return cast("Continuous", mechanism).secret(described if "edges" in described else described["records"])
-    group, values = described.get("records"), described.get("values")
-    whole = None if group is None else from_user(group, records)
-    if whole is not None and describe(whole)["records"] != group:
-        message = "the secret of its certificate does not list records in ascending order"
-        raise InputError(message)
-    if values is None:
-        return whole
-    many = max(values) + 1
-    expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
-    if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
-        message = "the secret of its certificate is not one value for every dataset, or for all values of its records"
-        raise InputError(message)
-    names = _texts(content["names"], "names")
-    if len(names) != many:
-        message = f'"names" must list {many} texts, one for each value of the secret'
-        raise InputError(message)
-    if group is None:
-        return Function(np.array(values, dtype=np.int64), names)
-    words = _texts(content["words"], "words") if "words" in content else _words(group)
-    return Attributes(records, tuple(group), values, names, words)
-
-
-def _texts(listed: object, name: str) -> tuple[str, ...]:
-    """Texts of a file, which reports escape."""
-    if not isinstance(listed, list) or any(type(x) is not str for x in listed):
-        message = f'"{name}" must list texts'
-        raise InputError(message)
-    return tuple(listed)
-
-
-def _words(group: Sequence[int]) -> tuple[str, ...]:
-    return tuple(f"a function of record {i}" for i in group)
-
-
 def _whole_numbers(listed: Sequence[object]) -> bool:
     return all(type(value) is int for value in listed)
-
-
-def _prior(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:
-    """The witness; of real-valued records it is about cells or grid points, of samples about the channel above."""
-    if mechanism.route == "cells":
-        certificate = certificate["witness"]["audit"]
-        problem = certificate["problem"]
-        mechanism = parse_mechanism(problem["mechanism"], parse_query(problem["query"]))
-        secret, reference = None, _reference(certificate["adversary"].get("reference"), mechanism)
-        if "secret" in certificate:
-            names = [str(v) for v in range(max(certificate["secret"]["values"]) + 1)]
-            secret = _secret({"names": names}, certificate, mechanism)
-    elif mechanism.route == "samples":
-        mechanism = cast("Sampled", mechanism).above
-    about = certificate["witness"].get("record", 0) if secret is None else secret
-    return prior_of_witness(mechanism, about, certificate, reference)
 
 
 def _extremes(listed: Any) -> Extremes | None:  # noqa: ANN401 - JSON
@@ -272,7 +161,7 @@ def design_of(content: dict[str, Any]) -> Design:
     _check_words(found["distortion_name"], query, mechanism, certificate.data)
     design = Design(
         query=query,
-        adversary=_adversary(content["adversary"], inside, mechanism),
+        adversary=adversary_of(content["adversary"], inside, mechanism),
         mechanism=mechanism,
         leakage=_audit(content["leakage"], inside, together),
         certificate=certificate,

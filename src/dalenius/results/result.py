@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 import numpy as np
 
@@ -123,7 +123,7 @@ class Certified(Drawn):
         """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
         from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
 
-        return check(self, time_limit, memory)
+        return check(cast("Any", self), time_limit, memory)
 
     def _checked(self) -> dict[str, Any]:
         return {"verified": self.verified, "refused": self.refused or None}

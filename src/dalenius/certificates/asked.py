@@ -1,23 +1,138 @@
-"""Priors from the witnesses of certificates: how each kind is read."""
+"""From a certificate back to what was asked: adversary, reference, secret; and to the prior of its witness.
+
+Each kind of witness is read in its own way. Whatever is unsound raises.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import local
+from dalenius.gallery.parse import local, parse_mechanism, parse_query
 from dalenius.model import checks
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.sampled import Sampled
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.prior import Prior
-from dalenius.model.reference import Reference
-from dalenius.model.secret import Attributes, Secret, members
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.model.tied import Decoder, TiedPrior
+
+
+def adversary_of(
+    stored: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism, rounding: float = 16 * 2.0**-52
+) -> Adversary:
+    """Return the adversary of a certificate; refused where a file has other amounts than follow from it.
+
+    Amounts in bits are rounded once more than in nats: by a relative `rounding`.
+    """
+    given = certificate["adversary"]
+    amount: dict[str, Any] = {key: given[key] for key in ("entropy", "knowledge") if key in given}
+    reference, known = reference_of(given.get("reference"), mechanism), amount.get("knowledge")
+    if mechanism.route == "cells":
+        found = Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
+    elif "independent" in given:
+        found = Adversary.independent(mechanism.records, known, "nats", reference)
+    else:
+        found = Adversary.from_user(mechanism.records, **amount, reference=reference)
+    amounts = {key: math.nan if stored[key] is None else stored[key] for key in ("knowledge", "entropy")}
+    slack = rounding * max(1.0, *(x for x in (found.knowledge, found.entropy) if not math.isnan(x)), 1.0)
+    agree = all(_near(x, getattr(found, key), slack) for key, x in amounts.items())
+    # Files of version 0.1 do not say whether every prior is allowed.
+    if not agree or stored.get("free", found.free) is not found.free:
+        message = f"its adversary is not that of the certificate, {found.given} {found.value!r} nats"
+        raise InputError(message)
+    return replace(found, knowledge=amounts["knowledge"], entropy=amounts["entropy"])
+
+
+def _near(x: object, y: float, slack: float) -> bool:
+    if not isinstance(x, float | int) or isinstance(x, bool):
+        return False
+    return math.isnan(x) == math.isnan(y) and not abs(x - y) > slack
+
+
+def reference_of(described: dict[str, Any] | None, mechanism: Mechanism) -> Reference:
+    """Return the reference prior that a certificate describes."""
+    if mechanism.route == "cells":
+        real = cast("Continuous", mechanism)
+        return real.density(None if described is None else (described["edges"], described["masses"]))
+    if described is None:
+        return UNIFORM
+    (listed,) = described.values()
+    reference = Reference.from_user(listed, mechanism.records)
+    if reference.describe() != described:
+        message = "the reference prior of its certificate is not one of these records"
+        raise InputError(message)
+    return reference
+
+
+def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Secret | None:
+    """Return the secret of a certificate; what its values are called is from the file, which is `content`."""
+    described, records = certificate.get("secret"), mechanism.records
+    if described is None:
+        return None
+    if mechanism.route == "cells":
+        return cast("Continuous", mechanism).secret(described if "edges" in described else described["records"])
+    group, values = described.get("records"), described.get("values")
+    whole = None if group is None else from_user(group, records)
+    if whole is not None and describe(whole)["records"] != group:
+        message = "the secret of its certificate does not list records in ascending order"
+        raise InputError(message)
+    if values is None:
+        return whole
+    many = max(values) + 1
+    expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
+    if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
+        message = "the secret of its certificate is not one value for every dataset, or for all values of its records"
+        raise InputError(message)
+    names = _texts(content["names"], "names")
+    if len(names) != many:
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    if group is None:
+        return Function(np.array(values, dtype=np.int64), names)
+    words = _texts(content["words"], "words") if "words" in content else _words(group)
+    return Attributes(records, tuple(group), values, names, words)
+
+
+def _texts(listed: object, name: str) -> tuple[str, ...]:
+    """Texts of a file, which reports escape."""
+    if not isinstance(listed, list) or any(type(x) is not str for x in listed):
+        message = f'"{name}" must list texts'
+        raise InputError(message)
+    return tuple(listed)
+
+
+def _words(group: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"a function of record {i}" for i in group)
+
+
+def _whole_numbers(listed: Sequence[object]) -> bool:
+    return all(type(value) is int for value in listed)
+
+
+def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:
+    """Return the witness: of real-valued records on cells or grid points, of samples for the channel above."""
+    if mechanism.route == "cells":
+        certificate = certificate["witness"]["audit"]
+        problem = certificate["problem"]
+        mechanism = parse_mechanism(problem["mechanism"], parse_query(problem["query"]))
+        secret, reference = None, reference_of(certificate["adversary"].get("reference"), mechanism)
+        if "secret" in certificate:
+            names = [str(v) for v in range(max(certificate["secret"]["values"]) + 1)]
+            secret = secret_of({"names": names}, certificate, mechanism)
+    elif mechanism.route == "samples":
+        mechanism = cast("Sampled", mechanism).above
+    about = certificate["witness"].get("record", 0) if secret is None else secret
+    return prior_of_witness(mechanism, about, certificate, reference)
 
 
 def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
