@@ -15,6 +15,7 @@ from dalenius.report.audit_page import (
 )
 from dalenius.report.calibration_text import calibration_facts
 from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
+from dalenius.report.design_text import query_words
 from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
@@ -73,7 +74,7 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     first, last = designs[0], designs[-1]
     most, least = (most_words(one.upper, frontier.unit) for one in (first, last))
     verdict = (
-        f"The mechanisms found for {text(frontier.query)} leak at most {most} about any one record at an expected "
+        f"The mechanisms found for {text(query_words(first))} leak at most {most} about any one record at an expected "
         f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. The table below shows "
         f"what no mechanism can do better than. {_checked([*designs, *(point.leakage for point in frontier.named)])}"
     )

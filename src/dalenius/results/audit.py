@@ -122,7 +122,8 @@ class Audit(Certified):
             mechanism known by samples, where `upper` holds with `confidence`, `lower` is 0, and the prior is the worst
             of the channel that stands above the mechanism.
         verified: True once the verifier has accepted the certificate, None before; `verify` checks it. `refused` has
-            the reason if it did not accept it, which is a defect of ours. A changed copy of the audit has neither.
+            the reason if it did not accept it, which is a defect of ours. It is None again of a copy of the audit, of
+            one that was unpickled, and where the certificate was changed.
         record: the record that attains `lower`; None for a group or a function.
         records: every record's bracket, worst first.
         prior: the witness.

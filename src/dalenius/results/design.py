@@ -46,6 +46,7 @@ class Design(Certified):
     """
 
     query: Query
+    proved: Literal["both", "upper"]
     goal: Literal["leakage", "distortion"]
     budget: float
     mechanism: Written

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 import numpy as np
 
+from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
@@ -84,8 +85,12 @@ class Certified(Drawn):
     repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
     relative: float = 0.0  # the share of upper at which a gap was to end the search as well
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
-    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
-    refused: str = field(default="", init=False, compare=False)  # the same
+    refused: str = field(default="", init=False, compare=False)  # set by checking.py alone
+
+    @property
+    def verified(self) -> Literal[True] | None:
+        """True once the verifier has accepted the certificate in this process; None before, and if it was changed."""
+        return made.accepted(self)
 
     @property
     def method(self) -> Literal["certified", "paper"]:
