@@ -53,7 +53,8 @@ class Found:
         lower, upper, extremes = back.lower(self.lower), max(high for _, _, high in brackets), self.extremes
         if extremes is not None:
             low, high, uniform = extremes
-            extremes = max(lower, back.lower(low)), max(upper, back.upper(high)), uniform
+            most = max(_most(problem, members) for members, _, _ in brackets)
+            extremes = max(lower, back.lower(low)), max(upper, min(back.upper(high), most)), uniform
         return replace(
             self,
             lower=lower,
