@@ -8,7 +8,7 @@ import numpy as np
 from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.auditing.found import Found
 from dalenius.auditing.one_secret import WarmStart
-from dalenius.bounds.closed_forms import Trivial
+from dalenius.bounds.closing import Formula
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
 from dalenius.model import reference as rho
@@ -87,7 +87,7 @@ def with_rounding_margin(
     The log reference masses are good to about ROUNDING (10 + log(1/rho_min)), and enter multiplied by s. Where
     that reaches above the trivial bound, the trivial bound is stated.
     """
-    proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
+    proof, trivial = item.audit.proof, Formula("trivial", math.nextafter(item.audit.trivial, math.inf))
     upper = proof.claim(Rounding(MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))))
     upper += mechanism.lost * math.log(secrets.size(item.secret, mechanism.records))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
