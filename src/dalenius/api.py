@@ -5,35 +5,35 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius.auditing.evidence import by_records
+from dalenius.auditing.one_record import one_record, tiny
 from dalenius.auditing.one_secret import WarmStart
+from dalenius.auditing.roads import find
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
+from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError, show
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
-from dalenius.results.answers import certified_answer, design_answer
+from dalenius.results.answers import audit_answer, design_answer
+from dalenius.results.archive import Saved, result_of
 from dalenius.results.audit import Audit, Curve
-from dalenius.results.bundles import Bundle, result_of
-from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
-from dalenius.results.independent_answers import independent_answer
 from dalenius.results.options import (
     Method,
     MethodName,
@@ -47,11 +47,6 @@ from dalenius.results.options import (
     entropies_of,
     method_of,
 )
-from dalenius.results.rate_answers import rate_answer
-from dalenius.results.real_answers import real_answer
-from dalenius.results.sampled_answers import sampled_answer
-from dalenius.results.short_answers import short_answer, tiny
-from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
@@ -173,39 +168,19 @@ def solve(
     known: what was found against other adversaries of the same mechanism, secret and reference. interrupted: whether
     Ctrl-C came before the audit, which then has its first look.
     """
-    if isinstance(problem.mechanism, Sampled):
-        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, interrupted)
-        return sampled_answer(problem.mechanism, above)
     if options.method is None and tiny(problem):
         # What takes no time needs no care for Ctrl-C, reports or other processes.
-        short = short_answer(problem, options.run(Deadline(options.time_limit)))
-        if short is not None:
-            return short
-    return _solved(problem, options, known, interrupted)
-
-
-def _solved(
-    problem: AuditProblem,
-    options: Options,
-    known: dict[int, WarmStart] | None,
-    interrupted: bool,  # noqa: FBT001 - as `solve`
-) -> Audit:
-    """Answer an audit of a channel that is known."""
+        deadline = Deadline(options.time_limit)
+        quick = one_record(problem, deadline)
+        if quick is not None:
+            return audit_answer(problem, quick, options.run(deadline))
     crew = Crew(options.jobs)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
         if options.method is not None:
             return options.method.audit(problem, run)
-        if problem.mechanism.route == "cells":
-            return continuous_answer(problem, run)
-        if problem.adversary.kind == "independent":
-            return independent_answer(problem, deadline, run)
-        if problem.mechanism.route == "points":
-            return real_answer(problem, run)
-        if problem.mechanism.route == "symmetric":
-            return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
-        return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
+        return audit_answer(problem, find(problem, deadline, options.seed, known), run)
 
 
 def _curve_points(
@@ -402,11 +377,9 @@ def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: 
     run = options.run(deadline)
     if options.method is not None:
         return options.method.design(asked, problem, budget, run)
-    short = rate_answer(asked, problem, budget, run)
-    if short is not None:
-        return short
-    designed, _ = Designer(problem, asked, deadline, options.seed).solve()
-    return design_answer(asked, problem, designed, budget=budget, run=run)
+    quick = least_leakage(asked, problem, deadline)
+    designed, leaks = quick or (Designer(problem, asked, deadline, options.seed).solve()[0], None)
+    return design_answer(asked, problem, designed, leaks, budget=budget, run=run)
 
 
 def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:
@@ -564,7 +537,8 @@ def _named_points(
         if deadline.expired():
             break
         part = Deadline(deadline.left / (len(families) - k), parent=deadline)
-        answer = certified_answer(asked.audit(mechanism, fine), part, options.run(part))
+        here = asked.audit(mechanism, fine)
+        answer = audit_answer(here, by_records(here, part, options.seed), options.run(part))
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         each(points[-1])
@@ -572,7 +546,7 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Design | Bundle | Ledger | Study":
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Saved | Ledger | Study":
     """Read what `save` wrote: an audit, a design, a curve, a frontier, a calibration, a profile, a ledger or a study.
 
     What the certificate does not carry (extremes, brackets of other records, labels, history, seconds) comes from the
@@ -606,4 +580,5 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Desi
         from dalenius.tools.ledger import Ledger  # noqa: PLC0415
 
         return Ledger.load(target, verify=verify)
-    return result_of(path, content, verify=verify)
+    found: Saved = result_of(path, content, verify=verify)
+    return found

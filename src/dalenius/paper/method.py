@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.auditing.all_records import Audited
+from dalenius.auditing.evidence import found_of
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, Designer
@@ -30,7 +31,7 @@ from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.universe import SLACK, Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
-from dalenius.results.answers import Run, audit_of_witness, design_answer, why_stopped
+from dalenius.results.answers import Run, audit_answer, design_answer, why_stopped
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.results.history import Step
@@ -114,10 +115,9 @@ class Method:
     def audit(self, problem: AuditProblem, run: Run) -> Audit:
         """Return what Algorithm 1 proves: its witness below, the trivial bound above."""
         searched = search_leakage(problem, run.deadline, run.seed, self)
-        answer = audit_of_witness(problem, searched.found, searched.witness, run)
-        stopped = why_stopped((answer.lower, answer.upper), run, finished=searched.finished)
-        repairs = made(self.repairs)
-        return replace(answer, proved="lower", stopped=stopped, history=searched.history, repairs=repairs)
+        found = found_of(problem, searched.found, searched.witness)
+        answer = audit_answer(problem, replace(found, proved="lower", finished=searched.finished), run)
+        return replace(answer, history=searched.history, repairs=made(self.repairs))
 
     def design(self, asked: DesignProblem, problem: Problem, budget: float, run: Run) -> Design:
         """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.

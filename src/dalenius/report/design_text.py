@@ -15,8 +15,8 @@ from dalenius.report.text import (
     starts,
     why,
 )
-from dalenius.results.audit import missing_words
 from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.result import missing_words
 
 
 def design_facts(design: Design) -> Facts:

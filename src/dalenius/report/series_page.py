@@ -13,6 +13,7 @@ from dalenius.report.audit_page import (
     most_words,
     plain_facts,
 )
+from dalenius.report.calibration_text import calibration_facts
 from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
 from dalenius.report.design_text import query_words
 from dalenius.report.page import Section, Table
@@ -130,7 +131,7 @@ def calibration_sections(calibration: Calibration) -> list[Section]:
         )
     again = Section("How to reproduce it", commands=calibration_again(calibration))
     rest = [again if one.heading == again.heading else one for one in audit_sections(audit)[2:]]
-    numbers = Section("Numbers", facts=plain_facts(calibration._facts()))  # noqa: SLF001
+    numbers = Section("Numbers", facts=plain_facts(calibration_facts(calibration)))
     return [Section("Verdict", verdict=verdict, paragraphs=assumed(audit)), numbers, *rest]
 
 

@@ -22,8 +22,9 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
-from dalenius.results.audit import Audit, Curve, Loaded, Stopped, missing_words
+from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
+from dalenius.results.result import Loaded, Stopped, missing_words
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:

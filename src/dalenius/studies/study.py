@@ -185,7 +185,7 @@ class Study:
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Return a pandas DataFrame with one row per point."""
-        from dalenius.results.audit import frame
+        from dalenius.results.result import frame
 
         return frame(self._labelled())
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from dalenius.certificates.certificate import Certificate
 from dalenius.numerics.rounding import outward, round_down
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, stacked
-from dalenius.results.audit import Audit, finite, flat, frame
+from dalenius.results.audit import Audit
+from dalenius.results.result import finite, flat, frame
 
 Bound = Literal["audit", "chain rule", "people", "trivial"]
 

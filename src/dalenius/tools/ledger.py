@@ -23,10 +23,11 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
 from dalenius.results import checking
-from dalenius.results.audit import Audit, frame
+from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
 from dalenius.results.options import Options, check_named, distortion_of, names_of
+from dalenius.results.result import frame
 from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings

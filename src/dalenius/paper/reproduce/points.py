@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.api import audit, design
 from dalenius.auditing.all_records import audit_records
+from dalenius.auditing.evidence import found_of
 from dalenius.certificates.verifying import verify
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
@@ -30,7 +31,8 @@ from dalenius.paper.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.paper.reproduce.recipe import Close, Precision
 from dalenius.paper.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
-from dalenius.results.audit import Audit, finite
+from dalenius.results.audit import Audit
+from dalenius.results.result import finite
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
@@ -365,7 +367,7 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     with _Unhurried(Precision.time_limit) as deadline:
         problem = AuditProblem(mechanism, adversary, tolerance=DEFAULT.tolerance_share * tolerance)
         found = audit_records(problem, deadline, seed)
-    answer = audit_answer(problem, found, Run("nats", tolerance, seed, deadline))
+    answer = audit_answer(problem, found_of(problem, found), Run("nats", tolerance, seed, deadline))
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 

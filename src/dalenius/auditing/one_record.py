@@ -1,27 +1,26 @@
-"""Audits that one Newton run answers: one record of which all may be known, or nothing. No search, no lumping.
+"""Audits of one record that need no search: a closed form, or one Newton run.
 
 Every value of the record has one row. Without a limit L is then the capacity of these rows (MATH 4.1), and where
 nothing is known it is I(X;Y) at the uniform prior. An entropy of log|X| in floats leaves some 1e-16 nats of knowledge,
 for which there is a closed form. Certificates are those of the general way: `choices` with one leaf, `reference`, or
-`boxes` with one leaf.
+`boxes` with one leaf. A symmetric channel of very many values has a closed form whatever is known, `symmetric`.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dalenius.auditing.found import Found
 from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, certificate_data
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
+from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import even_information, phi, safe_log
 from dalenius.numerics.types import Floats
-from dalenius.results.answers import Run, audit_result
-from dalenius.results.audit import Audit, Extremes
-from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
 
 
@@ -32,25 +31,23 @@ def tiny(problem: AuditProblem) -> bool:
     return alone and mechanism.records[0] * mechanism.n_outputs <= most
 
 
-def short_answer(problem: AuditProblem, run: Run) -> Audit | None:
-    """Return the answer, or None where the question is another one, or an output never occurs."""
+def one_record(problem: AuditProblem, deadline: Deadline) -> Found | None:
+    """Return what is found of one record, or None where the question is another one, or an output never occurs."""
     if not _possible(problem):
         return None
     rows = _rows(problem.mechanism)
-    most = _capacity(problem, rows, run.deadline)
+    most = _capacity(problem, rows, deadline)
     unconstrained = max(0.0, most.lower - MARGIN_DOWN), most.upper + MARGIN_UP
     if not problem.adversary.free:
-        return answer_at_reference(problem, run, rows, unconstrained)
+        return at_reference(problem, rows, unconstrained)
     if not np.minimum.reduce(most.law) > 0:
         return None
-    found = _Found(unconstrained, most.prior, "choices", _one_leaf(most.law))
-    return _answer(problem, run, rows, found, even_information(rows), unconstrained)
+    extremes = *unconstrained, even_information(rows)
+    return _found(problem, rows, unconstrained, most.prior, ("choices", _one_leaf(most.law)), extremes)
 
 
-def answer_at_reference(
-    problem: AuditProblem, run: Run, rows: Floats, unconstrained: tuple[float, float] | None = None
-) -> Audit | None:
-    """Return the answer where nothing is known of one record, but for rounding; None where that leaves a gap.
+def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float, float] | None = None) -> Found | None:
+    """Return what is found where nothing is known of one record, but for rounding; None where that leaves a gap.
 
     unconstrained: what is known of L(0), if anything.
     """
@@ -68,39 +65,64 @@ def answer_at_reference(
     if knowledge > 0 and bracket[1] - bracket[0] > problem.tolerance:
         return None
     low, high = unconstrained or (0.0, math.log(many))
-    found = _Found(bracket, np.full(many, 1 / many), kind, proof)
-    return _answer(problem, run, rows, found, told, (max(low, bracket[0]), max(high, bracket[0])))
+    extremes = max(low, bracket[0]), max(high, bracket[0]), told
+    return _found(problem, rows, bracket, np.full(many, 1 / many), (kind, proof), extremes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A bracket in nats, the law of the record that attains it, and the proof of its upper end."""
-
-    bracket: tuple[float, float]
-    prior: Floats
-    kind: str
-    proof: dict[str, Any]
-
-
-def _answer(  # noqa: PLR0913, PLR0917 - what was found
-    problem: AuditProblem, run: Run, rows: Floats, found: _Found, uniform: float, unconstrained: tuple[float, float]
-) -> Audit:
-    """What was found, as users hold it; uniform: I(X;Y) at the uniform prior."""
+def _found(  # noqa: PLR0913, PLR0917 - what was found
+    problem: AuditProblem,
+    rows: Floats,
+    bracket: tuple[float, float],
+    law: Floats,
+    proof: tuple[str, dict[str, Any]],
+    extremes: tuple[float, float, float],
+) -> Found:
+    """law: of the record, which attains the lower bound."""
     mechanism, values = problem.mechanism, len(rows)
-    (lower, upper), kind, proof = found.bracket, found.kind, found.proof
+    (lower, upper), (kind, data) = bracket, proof
     if upper >= (trivial := math.nextafter(math.log(min(rows.shape)), math.inf)):
-        upper, kind, proof = trivial, "trivial", {}
+        upper, kind, data = trivial, "trivial", {}
     masses = np.zeros((values, mechanism.statistic.size))
-    masses[np.arange(values), mechanism.statistic.class_table()] = found.prior
+    masses[np.arange(values), mechanism.statistic.class_table()] = law
     prior = Prior.certain(mechanism, 0, masses)
-    about = {"record": 0} if problem.secret is None else {}
-    data: dict[str, Any] = {
-        **certificate_data(problem.adversary, prior, (lower, upper), [], problem.secret),
-        "proofs": [{**about, "upper": upper, "kind": kind, **proof}],
-    }
-    low, high = unconstrained[0], min(upper, unconstrained[1]) if problem.adversary.free else unconstrained[1]
-    extremes = Extremes((down(low, run.nats), up(high, run.nats)), uniform / run.nats)
-    return audit_result(problem, run, (lower, upper), [((0,), lower, upper)], prior, data, extremes, kind)
+    low, high, uniform = extremes
+    extremes = low, min(upper, high) if problem.adversary.free else high, uniform
+    return _alone(prior, (lower, upper), {"masses": listed(masses)}, {"kind": kind, **data}, extremes)
+
+
+def _alone(
+    prior: Prior,
+    bracket: tuple[float, float],
+    witness: dict[str, Any],
+    proof: dict[str, Any],
+    extremes: tuple[float, float, float],
+) -> Found:
+    """Return the bracket of the one record there is."""
+    proofs = ((0, {"upper": bracket[1], **proof}),)
+    return Found(*bracket, prior, 0, witness, proofs, (((0,), *bracket),), proof["kind"], extremes)
+
+
+def symmetric(problem: AuditProblem, mechanism: Symmetric) -> Found:
+    """Return the capacity, which the uniform prior attains, whatever the adversary knows (docs/mathematics.md 4.12)."""
+    _check_symmetric(problem, mechanism)
+    value, most = mechanism.capacity(), math.nextafter(math.log(mechanism.k), math.inf)
+    lower, upper = max(0.0, value - MARGIN_DOWN), min(value + MARGIN_UP, most)
+    kind = "symmetric" if upper < most else "trivial"
+    prior = EvenPrior.of(mechanism, 0)
+    return _alone(prior, (lower, upper), {"uniform": True}, {"kind": kind}, (lower, upper, value))
+
+
+def _check_symmetric(problem: AuditProblem, mechanism: Symmetric) -> None:
+    """Refuse other secrets than the record and other references than the uniform one: they need the rows."""
+    uniform = problem.reference.uniform
+    if uniform and problem.secret in (None, 0):
+        return
+    what = "a secret other than the record" if uniform else "a reference other than the uniform one"
+    message = (
+        f"{what} needs the table of the channel, and that of {mechanism.name} of {mechanism.query} is not written out "
+        f"for {mechanism.k} values; leave it out, or use fewer values"
+    )
+    raise InputError(message)
 
 
 def _rows(mechanism: Mechanism) -> Floats:

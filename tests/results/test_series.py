@@ -13,7 +13,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.results.archive import audit_content, design_content
+from dalenius.results.archive import content_of
 
 QUERY = dl.queries.count(n=2)
 MECHANISM = dl.mechanisms.geometric(QUERY, epsilon=1)
@@ -105,7 +105,7 @@ def others() -> dict[str, Any]:
     found = {}
     for name, asked in unlike.items():
         audit = dl.audit(**{"mechanism": MECHANISM, "verify": False, **asked})
-        found[name] = audit_content(audit)
+        found[name] = content_of(audit)
     return found
 
 
@@ -140,7 +140,7 @@ FORGED = [
         for value in (-1.0, "0", True)
     ),
     ("profile", {"dp_delta": 1.5}, "dp_delta"),
-    ("profile", {"stopped": "well"}, "not a reason"),
+    ("profile", {"stopped": "well"}, "\"stopped\" = 'well' is unknown"),
     ("curve", {"audits": []}, "one point or more"),
     ("calibration", {"value": 5.0}, r"epsilon = 5\.0: the calibrated mechanism is geometric\(epsilon=5"),
     ("calibration", {"leakage": "mechanism"}, "the calibrated mechanism is"),
@@ -182,7 +182,7 @@ def test_a_frontier_is_about_one_adversary(tmp_path: Path) -> None:
     """A design against a weaker adversary leaks less: it is no point of this frontier."""
     data = json.loads(content("frontier"))
     weaker = dl.frontier(QUERY, entropy=1.3, points=2, tolerance=1e-2, named=False).designs[0]
-    data["designs"][0] = design_content(weaker)
+    data["designs"][0] = content_of(weaker)
     (tmp_path / "r.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=r"point 2 of the frontier: the first point's limit is entropy 1\.3"):
         dl.load(tmp_path / "r.json", verify=True)

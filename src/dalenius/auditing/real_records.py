@@ -6,22 +6,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from dalenius.certificates.audits import asked_data
-from dalenius.certificates.certificate import Certificate
+from dalenius.auditing.evidence import by_records
+from dalenius.auditing.found import Found
+from dalenius.auditing.independent_records import independent_records
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density, decimal
-from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
 from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
-from dalenius.results.answers import Run, certified_answer, why_stopped
-from dalenius.results.audit import Audit, Records
-from dalenius.results.independent_answers import independent_answer
-from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
 from dalenius.settings import only
 
@@ -33,10 +30,10 @@ ONE_LEAF = ("boxes", "choices")
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What is asked of real-valued records: n of them that matter, and the settings of audits on grids."""
+    """The question about real-valued records; n is the number of them that matter."""
 
     problem: AuditProblem
-    run: Run
+    seed: int
     mechanism: Continuous
     density: Density
     n: int
@@ -149,7 +146,9 @@ class _Asked:
             return one
         return one if one.margin + together < apart.margin else apart
 
-    def audit(self, whole: Whole, deadline: Deadline, *, from_above: bool, about: Attributes | None = None) -> Audit:
+    def audit(
+        self, whole: Whole, deadline: Deadline, *, from_above: bool, about: Attributes | None = None
+    ) -> "_OnGrid":
         """Audit whole numbers; from below without a search for upper bounds."""
         settings = self.problem.settings
         tolerance = max(0.25 * self.problem.tolerance, 0.1 * whole.margin)
@@ -160,10 +159,21 @@ class _Asked:
             settings = replace(settings, portfolio=only(*ONE_POINT), monotone=rows)
         adversary = self.adversary(whole, from_above=from_above)
         problem = AuditProblem(whole.mechanism, adversary, about, tolerance, settings)
-        run = Run("nats", tolerance, self.run.seed, deadline)
         if adversary.kind == "independent":
-            return independent_answer(problem, deadline, run)
-        return certified_answer(problem, deadline, run)
+            return _OnGrid(problem, independent_records(problem, deadline))
+        return _OnGrid(problem, by_records(problem, deadline, self.seed))
+
+
+@dataclass(frozen=True, eq=False)
+class _OnGrid:
+    """What was found of whole numbers."""
+
+    problem: AuditProblem
+    found: Found
+
+    def certificate(self) -> dict[str, Any]:
+        """Return the certificate about them."""
+        return self.found.certificate(self.problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +182,11 @@ class _Bound:
 
     value: float
     data: dict[str, Any]
-    audit: Audit | None = None
+    # Of a lower bound that a grid gave.
+    prior: Prior | None = None
 
 
-def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
+def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     """Return the bracket of the real-valued record.
 
     Grids are refined until what they hide is within the tolerance, or they are as fine as the settings allow; the best
@@ -184,7 +195,7 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
     mechanism = cast("Continuous", problem.mechanism)
     density = cast("Density", problem.reference)
     known = not problem.adversary.unlimited or not density.uniform
-    asked = _Asked(problem, run, mechanism, density, mechanism.n if known else 1)
+    asked = _Asked(problem, seed, mechanism, density, mechanism.n if known else 1)
     if asked.bins is not None and problem.adversary.kind == "independent":
         message = f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record'
         raise InputError(message)
@@ -195,17 +206,17 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
         upper = min(upper, _Bound(values, {"kind": "trivial", "upper": values}), key=lambda bound: bound.value)
     grids = _grids(asked)
     for k, m in enumerate(grids):
-        part = run.deadline.part(run.deadline.left / (len(grids) - k))
+        part = deadline.part(deadline.left / (len(grids) - k))
         if k == 0 or asked.bins is not None:
             c = _cells_below(asked, m if asked.bins is not None else grids[-1])
-            lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.audit is not None))
+            lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.prior is not None))
         snaps = asked.bins is not None and mechanism.steps is None
-        found = [_from_above(asked, m, part), *([_snapped(asked, m, part)] if snaps else [])]
-        upper = min(upper, *found, key=lambda bound: bound.value)
-        run.deadline.nodes += part.nodes
-        if run.closed(lower.value / run.nats, upper.value / run.nats) or run.deadline.expired():
+        tried = [_from_above(asked, m, part), *([_snapped(asked, m, part)] if snaps else [])]
+        upper = min(upper, *tried, key=lambda bound: bound.value)
+        deadline.nodes += part.nodes
+        if problem.closed(lower.value, upper.value) or deadline.expired():
             break
-    return _answer(asked, lower, upper)
+    return _found(asked, lower, upper)
 
 
 def _grids(asked: _Asked) -> list[int]:
@@ -272,8 +283,8 @@ def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
         audit = asked.audit(whole, deadline, from_above=False, about=asked.about(whole))
     except InputError:
         return _Bound(0.0, {})
-    value = whole.lower(audit.certificate.lower, asked.n, exact=asked.exact)
-    return _Bound(value, {"cells": m, "audit": audit.certificate.data}, audit)
+    value = whole.lower(audit.found.lower, asked.n, exact=asked.exact)
+    return _Bound(value, {"cells": m, "audit": audit.certificate()}, audit.found.prior)
 
 
 def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
@@ -285,15 +296,14 @@ def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
         audit = asked.audit(whole, deadline, from_above=True, about=about)
     except InputError:
         return nothing
-    data = audit.certificate.data
-    if not (asked.markov or about is not None or all(map(_one_point, data["proofs"]))):
+    if not (asked.markov or about is not None or all(_one_point(proof) for _, proof in audit.found.proofs)):
         return nothing
-    value = whole.upper(audit.certificate.upper, asked.n, exact=asked.exact)
+    value = whole.upper(audit.found.upper, asked.n, exact=asked.exact)
     how = {} if whole.spread is None else {"spread": whole.spread}
     if whole.together is not None:
         how["together"] = True
     kind = "rounded" if asked.mechanism.steps is None else "stepped"
-    return _Bound(value, {"kind": kind, "upper": value, "cells": m, **how, "audit": data}, audit)
+    return _Bound(value, {"kind": kind, "upper": value, "cells": m, **how, "audit": audit.certificate()})
 
 
 def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
@@ -303,10 +313,9 @@ def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
         audit = asked.audit(whole, deadline, from_above=True, about=asked.about(whole))
     except InputError:
         return _Bound(math.inf, {})
-    value = whole.upper(audit.certificate.upper, asked.n, exact=asked.exact) + moved
+    value = whole.upper(audit.found.upper, asked.n, exact=asked.exact) + moved
     spread = {} if whole.spread is None else {"spread": whole.spread}
-    data = audit.certificate.data
-    return _Bound(value, {"kind": "snapped", "upper": value, "cells": m, **spread, "audit": data}, audit)
+    return _Bound(value, {"kind": "snapped", "upper": value, "cells": m, **spread, "audit": audit.certificate()})
 
 
 def _one_point(proof: dict[str, Any]) -> bool:
@@ -316,9 +325,9 @@ def _one_point(proof: dict[str, Any]) -> bool:
     return (proof["kind"] in KINDS and not repaired) or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
 
 
-def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
-    problem, run, mechanism = asked.problem, asked.run, asked.mechanism
-    if lower.audit is None:
+def _found(asked: _Asked, lower: _Bound, upper: _Bound) -> Found:
+    problem, mechanism = asked.problem, asked.mechanism
+    if lower.prior is None:
         message = (
             f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
             "finest one; use more noise or fewer records"
@@ -327,38 +336,9 @@ def _answer(asked: _Asked, lower: _Bound, upper: _Bound) -> Audit:
             "larger step or fewer records"
         )
         raise InputError(message)
-    bins = asked.bins
-    record = problem.secret if isinstance(problem.secret, int) else None if bins is not None else 0
-    named = {} if problem.secret is not None else {"record": record}
-    data: dict[str, Any] = {
-        "format": "dalenius/audit-certificate",
-        "version": 1,
-        **asked_data(problem),
-        "lower": min(lower.value, upper.value),
-        "upper": upper.value,
-        "witness": {**named, **lower.data},
-        "proofs": [{**named, **upper.data}],
-    }
-    low, high = down(data["lower"], run.nats), up(upper.value, run.nats)
-    members: Any = range(mechanism.n) if problem.secret is None else (record,)
-    return Audit(
-        mechanism=cast("Mechanism", mechanism),
-        adversary=problem.adversary,
-        unit=run.unit,
-        lower=low,
-        upper=high,
-        stopped=why_stopped((low, high), run, nearly=problem.settings.portfolio.nearly / run.nats),
-        proved="both",
-        record=record,
-        records=Records(((members, low, high),)),
-        prior=lower.audit.prior,
-        certificate=Certificate.written(data),
-        extremes=None,
-        tolerance=run.tolerance,
-        relative=run.relative,
-        seed=run.seed,
-        seconds=run.deadline.seconds,
-        nodes=run.deadline.nodes,
-        upper_by=upper.data["kind"],
-        secret=problem.secret,
+    record = problem.secret if isinstance(problem.secret, int) else None if asked.bins is not None else 0
+    low, high = min(lower.value, upper.value), upper.value
+    members = range(mechanism.n) if problem.secret is None else (record,)
+    return Found(
+        low, high, lower.prior, record, lower.data, ((0, upper.data),), ((members, low, high),), upper.data["kind"]
     )

@@ -1,12 +1,13 @@
-"""Audits against an adversary with independent records: from brackets of capacities to `Audit` and its certificate."""
+"""Audits against an adversary with independent records: which way serves which release, and what is found."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dalenius.auditing.evidence import by_records
+from dalenius.auditing.found import Found
 from dalenius.auditing.independent import (
     IndependentRecord,
     as_counts,
@@ -16,29 +17,23 @@ from dalenius.auditing.independent import (
     by_lines,
     by_own_channel,
     by_shift,
-    one_by_one,
     tilted,
     within,
 )
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, asked_data
-from dalenius.certificates.certificate import Certificate
+from dalenius.certificates.asked import independent_prior, law_of, one_by_one
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.types import Ints
-from dalenius.results.answers import Run, certified_answer, why_stopped
-from dalenius.results.audit import Audit, Records
-from dalenius.results.units import down, up
 from dalenius.search.deadline import Deadline
 
 
-def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> Audit:
+def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
     """Bracket what a prior with independent records leaks, of every record or of one."""
     secret, mechanism = problem.secret, problem.mechanism
     if secret is not None and not isinstance(secret, int):
@@ -66,7 +61,7 @@ def independent_answer(problem: AuditProblem, deadline: Deadline, run: Run) -> A
         part = deadline.part(deadline.left / (len(orbits) - k))
         found.append(_bracket(problem, members, part))
         deadline.nodes += part.nodes
-    return _answer(problem, found, run)
+    return _found(problem, found)
 
 
 def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
@@ -147,10 +142,9 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
 def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:  # noqa: ANN401
     """A proof about all priors within the knowledge; None where it is about blocks of classes, not about rows."""
     bounded = replace(problem, adversary=replace(problem.adversary, kind="bounded"), secret=members[0])
-    found = certified_answer(bounded, deadline, Run("nats", problem.tolerance, 0, deadline)).certificate.data
-    coarse = problem.mechanism.route == "rows" and "blocks" in found["witness"]
-    proof: dict[str, Any] = found["proofs"][0]
-    return None if coarse else proof
+    found = by_records(bounded, deadline, 0)
+    coarse = problem.mechanism.route == "rows" and "blocks" in found.witness
+    return None if coarse else found.proofs[0][1]
 
 
 def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
@@ -173,13 +167,13 @@ def _from_below(
     if mechanism.route == "counts":
         return _seen_at_a_count(problem, alone, members, deadline)
     if isinstance(mechanism, Local):
-        own = np.array(_law(reference, record, mechanism.k))
+        own = np.array(law_of(reference, record, mechanism.k))
         law, lower = within(mechanism.rows, alone.law, own, adversary.knowledge)
         return replace(alone, lower=lower, law=law, others=None)
     _check_averaged(mechanism, reference)
     values = _values(problem, record)
     with_law, rows = averaged(mechanism, members, reference, values, problem.tolerance, deadline)
-    own = np.array(_law(reference, record, mechanism.records[record]))
+    own = np.array(law_of(reference, record, mechanism.records[record]))
     law, lower = within(rows, with_law.law, own, adversary.knowledge)
     found = replace(with_law, lower=lower, law=law)
     if mechanism.route == "rows":
@@ -205,7 +199,7 @@ def _seen_at_a_count(
             "has too many to write out; give one law for all records, or use fewer records"
         )
         raise InputError(message)
-    own, values = np.array(_law(reference, record, mechanism.k)), _values(problem, record)
+    own, values = np.array(law_of(reference, record, mechanism.k)), _values(problem, record)
     found = []
     for cell in sorted({int(np.abs(own - 0.5).argmin()), int(own.argmin())}):
         with_law, rows = averaged(mechanism.cell(cell), members, reference, values, problem.tolerance, deadline)
@@ -215,101 +209,23 @@ def _seen_at_a_count(
     return max(found, key=lambda item: item.lower)
 
 
-def _answer(problem: AuditProblem, found: list[IndependentRecord], run: Run, tie: float = 1e-9) -> Audit:
-    """Return the bracket of the worst record with its certificate; ties go to the lowest index."""
-    mechanism, adversary, nats = problem.mechanism, problem.adversary, run.nats
-    best = max(item.lower for item in found)
-    worst = min((item for item in found if item.lower >= best - tie), key=lambda item: item.record)
+def _found(problem: AuditProblem, records: list[IndependentRecord], tie: float = 1e-9) -> Found:
+    """Return the bracket of the worst record; ties go to the lowest index."""
+    best = max(item.lower for item in records)
+    worst = min((item for item in records if item.lower >= best - tie), key=lambda item: item.record)
     lower = max(0.0, worst.lower - MARGIN_DOWN)
-    uppers = {item.record: item.upper + MARGIN_UP for item in found}
-    upper = max(*uppers.values(), lower)
-    named = problem.secret is None
-    data: dict[str, Any] = {
-        "format": "dalenius/audit-certificate",
-        "version": 1,
-        **asked_data(problem),
-        "lower": lower,
-        "upper": upper,
-        "witness": {
-            **({"record": worst.record} if named else {}),
-            "law": worst.law.tolist(),
-            **({} if worst.others is None else {"others": list(worst.others)}),
-            **({} if worst.reach is None else {"reach": worst.reach}),
-            **({} if worst.unwritten is None else {"unwritten": worst.unwritten}),
-            **({} if worst.beside is None else {"beside": list(worst.beside)}),
-            **({} if worst.cell is None else {"cell": worst.cell}),
-        },
-        "proofs": [
-            {**item.proof, "upper": uppers[item.record]} | ({"record": item.record} if named else {})
-            for item in sorted(found, key=lambda item: item.record)
-        ],
-    }
-    orbits = tuple(
-        (item.members, down(max(0.0, item.lower - MARGIN_DOWN), nats), up(uppers[item.record], nats)) for item in found
+    named = {"reach": worst.reach, "unwritten": worst.unwritten, "beside": worst.beside, "cell": worst.cell}
+    stated = {"law": worst.law.tolist(), "others": worst.others, **named}
+    witness = {key: list(x) if isinstance(x, tuple) else x for key, x in stated.items() if x is not None}
+    in_order = sorted(records, key=lambda item: item.record)
+    highest = max(records, key=lambda item: item.upper)
+    return Found(
+        lower,
+        max(lower, highest.upper + MARGIN_UP),
+        independent_prior(problem.mechanism, worst.record, witness, problem.reference),
+        worst.record,
+        witness,
+        tuple((item.record, {**item.proof, "upper": item.upper + MARGIN_UP}) for item in in_order),
+        tuple((item.members, max(0.0, item.lower - MARGIN_DOWN), item.upper + MARGIN_UP) for item in records),
+        str(highest.proof["kind"]),
     )
-    low, high = down(lower, nats), up(upper, nats)
-    return Audit(
-        mechanism=mechanism,
-        adversary=adversary,
-        unit=run.unit,
-        lower=low,
-        upper=high,
-        stopped=why_stopped((low, high), run),
-        proved="both",
-        record=worst.record,
-        records=Records(orbits),
-        prior=witness_prior(mechanism, worst.record, data["witness"], adversary.reference),
-        certificate=Certificate.written(data),
-        extremes=None,
-        tolerance=run.tolerance,
-        relative=run.relative,
-        seed=run.seed,
-        seconds=run.deadline.seconds,
-        nodes=run.deadline.nodes,
-        upper_by=str(max(found, key=lambda item: item.upper).proof["kind"]),
-        secret=problem.secret,
-    )
-
-
-def witness_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
-    """Return the prior of a witness: a law for every record, those of the others certain where they are known.
-
-    others: how many of the other records have each value, or what they are where records differ. Without them the
-    others follow `beside`, a law of their own, or the reference; of local randomisers they are left out, as they do not
-    matter.
-    """
-    records, others, beside = mechanism.records, witness.get("others"), witness.get("beside")
-    given = reference if beside is None else Reference((tuple(beside),))
-    if others is None:
-        laws = [_law(given, i, size) for i, size in enumerate(records)]
-    else:
-        counted = isinstance(mechanism.statistic, (Sum, Histogram)) and len(reference.laws) <= 1
-        known = list(enumerate(one_by_one(others, record) if counted else others))
-        certain = {(v, records[i]): _certain(v, records[i]) for i, v in known}
-        laws = [certain[v, records[i]] for i, v in known]
-    laws[record] = tuple(float(p) for p in witness["law"])
-    held = Reference(tuple(laws))
-    # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.
-    told: Mechanism = mechanism
-    if isinstance(mechanism, NoisyHistogram):
-        told = mechanism.cell(witness.get("cell", 0))
-    if isinstance(mechanism, Local):
-        told = mechanism.look_at((record,), 0)
-    if others is None and isinstance(told.statistic, Histogram) and len(given.laws) <= 1:
-        # Laws that differ would need a list of datasets.
-        log_joint = given.log_joint(told.statistic, record)
-        own = np.exp(np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
-        masses = np.exp(log_joint) / np.where(own > 0, own, 1.0) * np.array(laws[record])[:, None]
-        return Prior(told, record, masses / masses.sum(), given)
-    masses = np.exp(held.log_joint(told.statistic, record))
-    return Prior(told, record, masses / masses.sum(), held)
-
-
-def _law(reference: Reference, record: int, size: int) -> tuple[float, ...]:
-    if not reference.laws:
-        return (1 / size,) * size
-    return reference.laws[0] if len(reference.laws) == 1 else reference.laws[record]
-
-
-def _certain(value: int, size: int) -> tuple[float, ...]:
-    return tuple(float(v == value) for v in range(size))
