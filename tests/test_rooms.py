@@ -10,8 +10,8 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
-    "auditing", "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "many",
-    "tools", "adapters", "sklearn", "studies", "reproduce", "demo", "explore", "cli",
+    "certificates", "auditing", "designing", "results", "report", "api", "tools", "adapters", "sklearn", "studies",
+    "paper", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
@@ -24,25 +24,14 @@ FORWARD = {
     ("model/channels/local.py", "sample", "tools"),
     ("model/channels/symmetric.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
+    ("model/storage.py", "query_from", "gallery"),
     ("api.py", "load", "studies"),
     ("api.py", "load", "tools"),
     ("report/audit_page.py", "_other", "api"),
-    ("results/audit.py", "report", "report"),
-    ("results/design.py", "report", "report"),
-    ("results/calibration.py", "report", "report"),
-    ("results/profile.py", "report", "report"),
-    ("results/audit.py", "summary", "report"),
-    ("results/audit.py", "plot", "report"),
-    ("results/audit.py", "_repr_html_", "report"),
-    ("results/design.py", "summary", "report"),
-    ("results/design.py", "plot", "report"),
-    ("results/design.py", "_repr_html_", "report"),
-    ("results/calibration.py", "_facts", "report"),
-    ("results/calibration.py", "summary", "report"),
-    ("results/profile.py", "summary", "report"),
-    ("results/profile.py", "plot", "report"),
-    ("results/profile.py", "_repr_html_", "report"),
-    ("results/calibration.py", "_repr_html_", "report"),
+    ("results/result.py", "summary", "report"),
+    ("results/result.py", "report", "report"),
+    ("results/result.py", "_repr_html_", "report"),
+    ("results/result.py", "plot", "report"),
 }
 
 

@@ -5,30 +5,38 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dalenius.auditing.evidence import by_records
+from dalenius.auditing.one_record import one_record, tiny
 from dalenius.auditing.one_secret import WarmStart
+from dalenius.auditing.roads import find
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
+from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.errors import InputError, show
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.options import (
-    Approach,
+from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
+from dalenius.results import checking
+from dalenius.results.answers import audit_answer, design_answer
+from dalenius.results.archive import Saved, result_of
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.options import (
     Method,
+    MethodName,
     Options,
     adversary_of,
     audit_problem,
@@ -37,23 +45,8 @@ from dalenius.options import (
     design_problem,
     distortion_of,
     entropies_of,
+    method_of,
 )
-from dalenius.paper.answers import paper_audit_answer, paper_design_answer
-from dalenius.paper.choices import Reading
-from dalenius.paper.method import search_leakage, search_mechanism
-from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
-from dalenius.results import checking
-from dalenius.results.answers import certified_answer, design_answer
-from dalenius.results.audit import Audit, Curve
-from dalenius.results.bundles import Bundle, result_of
-from dalenius.results.continuous_answers import continuous_answer
-from dalenius.results.design import Design, Frontier, NamedPoint
-from dalenius.results.independent_answers import independent_answer
-from dalenius.results.rate_answers import rate_answer
-from dalenius.results.real_answers import real_answer
-from dalenius.results.sampled_answers import sampled_answer
-from dalenius.results.short_answers import short_answer, tiny
-from dalenius.results.symmetric_answers import symmetric_answer
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
@@ -72,9 +65,9 @@ def audit(  # noqa: PLR0913 - the public surface
     unit: str = "nats",
     secret: object = None,
     reference: object = None,
-    method: Method = "certified",
+    method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
-    reading: Reading | None = None,
+    reading: Literal["proof", "strict"] | None = None,
     tolerance: float = 1e-6,
     relative: float = 0.0,
     nodes: int | None = None,
@@ -106,7 +99,8 @@ def audit(  # noqa: PLR0913 - the public surface
         reference: what everybody knows, a prior instead of the uniform one: one law for all (independent) records, one
             law per record, one weight per dataset, or pandas data. Give `knowledge` with it.
         method: "certified", or "paper" for the paper's Algorithm 1 from 20 random starts on all datasets: a local
-            search, so that only `lower` is proved and `upper` is the trivial bound.
+            search, so that only `lower` is proved and `upper` is the trivial bound. Or dl.paper.Method(starts=3), that
+            method with other numbers.
         repairs: with method="paper", which optional corrections of the paper's text are made. None: those of wrong
             formulas, "gradient" and "entropy_share"; (): none; or names out of these and "escort", "hinge",
             "penalty_owner".
@@ -138,9 +132,8 @@ def audit(  # noqa: PLR0913 - the public surface
         >>> dl.audit(mechanism, adversary="independent")
         <Audit 0.110944 <= L <= 0.110945 nats at independent records: record 0, proved both, stopped by gap>
     """
-    approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach,
+        method_of(method, repairs=repairs, reading=reading),
         unit=unit,
         tolerance=tolerance,
         relative=relative,
@@ -175,44 +168,19 @@ def solve(
     known: what was found against other adversaries of the same mechanism, secret and reference. interrupted: whether
     Ctrl-C came before the audit, which then has its first look.
     """
-    if isinstance(problem.mechanism, Sampled):
-        if options.paper:
-            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
-            raise InputError(message)
-        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, interrupted)
-        return sampled_answer(problem.mechanism, above)
-    if not options.paper and tiny(problem):
+    if options.method is None and tiny(problem):
         # What takes no time needs no care for Ctrl-C, reports or other processes.
-        short = short_answer(problem, options.run(Deadline(options.time_limit)))
-        if short is not None:
-            return short
-    return _solved(problem, options, known, interrupted)
-
-
-def _solved(
-    problem: AuditProblem,
-    options: Options,
-    known: dict[int, WarmStart] | None,
-    interrupted: bool,  # noqa: FBT001 - as `solve`
-) -> Audit:
-    """Answer an audit of a channel that is known."""
+        deadline = Deadline(options.time_limit)
+        quick = one_record(problem, deadline)
+        if quick is not None:
+            return audit_answer(problem, quick, options.run(deadline))
     crew = Crew(options.jobs)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
-        if options.paper:
-            repairs = options.approach.repairs
-            found = search_leakage(problem, deadline, options.seed, repairs)
-            return paper_audit_answer(problem, found, run)
-        if problem.mechanism.route == "cells":
-            return continuous_answer(problem, run)
-        if problem.adversary.kind == "independent":
-            return independent_answer(problem, deadline, run)
-        if problem.mechanism.route == "points":
-            return real_answer(problem, run)
-        if problem.mechanism.route == "symmetric":
-            return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
-        return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
+        if options.method is not None:
+            return options.method.audit(problem, run)
+        return audit_answer(problem, find(problem, deadline, options.seed, known), run)
 
 
 def _curve_points(
@@ -224,10 +192,7 @@ def _curve_points(
             "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
         raise InputError(message)
-    if (entropies is None) == (knowledges is None):
-        how = "neither was given" if entropies is None else "both were given"
-        message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
-        raise InputError(message)
+    checks.exactly_one(", the points of the curve", entropies=entropies, knowledges=knowledges)
     for name in ("entropy", "knowledge", "adversary"):
         if name in options:
             message = (
@@ -270,8 +235,8 @@ def curve(
     given = {**(audit.__kwdefaults__ or {}), **options}
     names = ("reference", "secret", "verify", "entropy", "knowledge", "adversary")
     reference, secret, *_ = (given.pop(name) for name in names)
-    approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
-    wanted = Options.from_user(approach, **given)
+    method = method_of(**{name: given.pop(name) for name in ("method", "repairs", "reading")})
+    wanted = Options.from_user(method, **given)
     checked_mechanism(mechanism)
     limits = [(b, None) if what == "entropy" else (None, b) for b in points]
     adversaries = [adversary_of(mechanism, wanted, entropy=b, knowledge=k, reference=reference) for b, k in limits]
@@ -304,9 +269,9 @@ def design(  # noqa: PLR0913 - the public surface
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
-    method: Method = "certified",
+    method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
-    reading: Reading | None = None,
+    reading: Literal["proof", "strict"] | None = None,
     tolerance: float = 1e-4,
     relative: float = 0.0,
     time_limit: float = 300.0,
@@ -355,9 +320,8 @@ def design(  # noqa: PLR0913 - the public surface
         >>> dl.design(dl.queries.count(n=2), distortion=0.3, knowledge=0.5, tolerance=0.01).mechanism.n_outputs
         3
     """
-    approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach,
+        method_of(method, repairs=repairs, reading=reading),
         unit=unit,
         tolerance=tolerance,
         relative=relative,
@@ -370,17 +334,13 @@ def design(  # noqa: PLR0913 - the public surface
     task = distortion_of(query, measure, outputs, p0)
     adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
-    problem = reduced(asked, options.approach.method)
-    budget = float(asked.budget if leakage is None else leakage)
-    search_time = checking.searching(options.time_limit, verify)
-    with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
-        answer = _designed(asked, problem, options, budget, deadline)
-    return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+    problem = reduced(asked, certified=options.method is None)
+    return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
 
 def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     task: Distortion,
-    first: Written,
+    first: Written | None,
     adversary: Adversary,
     options: Options,
     *,
@@ -388,16 +348,24 @@ def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     spent: float,
     verify: checking.Verify,
 ) -> Design:
-    """Return the mechanism of least distortion that, together with an earlier release, leaks at most the budget.
+    """Return the mechanism of least distortion that, together with an earlier release if any, leaks at most the budget.
 
     budget, spent: what may leak, and what the earlier release leaks at most, in the unit of the options.
     """
     checking.check_option(verify)
     asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
+    if first is None:
+        return _answered(asked, reduced(asked, certified=True), options, budget, verify)
     domain = beside(task, first, adversary.reference)
-    problem = Problem(
-        domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent * options.nats
-    )
+    spent_nats = spent * options.nats
+    problem = Problem(domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent_nats)
+    return _answered(asked, problem, options, budget, verify)
+
+
+def _answered(
+    asked: DesignProblem, problem: Problem, options: Options, budget: float, verify: checking.Verify
+) -> Design:
+    """Design within the time limit, and check the certificate where that is wanted."""
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
         answer = _designed(asked, problem, options, budget, deadline)
@@ -406,35 +374,25 @@ def design_beside(  # noqa: PLR0913 - the question, and how it is answered
 
 def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
     """Answer a design whose options are checked; its budget is as the user gave it."""
-    run, approach = options.run(deadline), options.approach
-    if not options.paper:
-        short = rate_answer(asked, problem, budget, run)
-        if short is not None:
-            return short
-        designed, _ = Designer(problem, asked, deadline, options.seed).solve()
-        return design_answer(asked, problem, designed, budget=budget, run=run)
-    found = search_mechanism(
-        problem,
-        asked,
-        deadline=deadline,
-        seed=options.seed,
-        repairs=approach.repairs,
-        reading=approach.reading,
-    )
-    return paper_design_answer(asked, problem, found, budget=budget, run=run)
+    run = options.run(deadline)
+    if options.method is not None:
+        return options.method.design(asked, problem, budget, run)
+    quick = least_leakage(asked, problem, deadline)
+    designed, leaks = quick or (Designer(problem, asked, deadline, options.seed).solve()[0], None)
+    return design_answer(asked, problem, designed, leaks, budget=budget, run=run)
 
 
-def reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -> Problem:
+def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:
     """Return the design as solvers hold it; refused where it is too large, or no mechanism keeps its budget.
 
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
     """
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
-    alone = method == "certified" and rate_distortion.possible(asked.query.n, knowledge)
+    alone = certified and rate_distortion.possible(asked.query.n, knowledge)
     if alone:
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.designing.rate_pairs)
     else:
-        domain = symmetrise(task, reference, symmetric=method == "certified")
+        domain = symmetrise(task, reference, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         message = (
@@ -579,7 +537,8 @@ def _named_points(
         if deadline.expired():
             break
         part = Deadline(deadline.left / (len(families) - k), parent=deadline)
-        answer = certified_answer(asked.audit(mechanism, fine), part, options.run(part))
+        here = asked.audit(mechanism, fine)
+        answer = audit_answer(here, by_records(here, part, options.seed), options.run(part))
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         each(points[-1])
@@ -587,7 +546,7 @@ def _named_points(
     return tuple(points)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Design | Bundle | Ledger | Study":
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Saved | Ledger | Study":
     """Read what `save` wrote: an audit, a design, a curve, a frontier, a calibration, a profile, a ledger or a study.
 
     What the certificate does not carry (extremes, brackets of other records, labels, history, seconds) comes from the
@@ -621,4 +580,5 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> "Audit | Desi
         from dalenius.tools.ledger import Ledger  # noqa: PLC0415
 
         return Ledger.load(target, verify=verify)
-    return result_of(path, content, verify=verify)
+    found: Saved = result_of(path, content, verify=verify)
+    return found

@@ -19,7 +19,7 @@ import numpy as np
 
 import dalenius as dl
 from dalenius.certificates.audits import adversary_data
-from dalenius.results.archive import audit_content, design_content
+from dalenius.results.archive import content_of
 from dalenius.studies import running
 from dalenius.studies.store import Store, packed
 from dalenius.studies.study import Study
@@ -64,14 +64,14 @@ def audits() -> list[str]:
         {"entropy": 1.0}, {"entropy": 1.2}, {"knowledge": 0.3}, {"adversary": "independent"},
         {"knowledge": 0.3, "reference": [0.7, 0.3]}, {"entropy": 1.0, "secret": 0}, {"entropy": 1.2, "unit": "bits"},
     ]  # fmt: skip
-    return [json.dumps(audit_content(dl.audit(m, **limit, **QUICK))) for m in (LOUD, QUIET) for limit in limits]
+    return [json.dumps(content_of(dl.audit(m, **limit, **QUICK))) for m in (LOUD, QUIET) for limit in limits]
 
 
 @cache
 def designs() -> list[str]:
     """Saved designs against two adversaries, with two budgets, of two measures."""
     return [
-        json.dumps(design_content(dl.design(QUERY, distortion=d, entropy=b, measure=measure, **QUICK)))
+        json.dumps(content_of(dl.design(QUERY, distortion=d, entropy=b, measure=measure, **QUICK)))
         for d in (0.1, 0.3)
         for b in (0.8, 1.2)
         for measure in ("absolute", "zero-one")

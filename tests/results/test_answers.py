@@ -4,6 +4,7 @@ import pytest
 from cases import named, posed
 
 from dalenius.auditing.all_records import Audited, audit_records
+from dalenius.auditing.evidence import found_of
 from dalenius.model.adversary import Adversary
 from dalenius.model.problem import AuditProblem
 from dalenius.results.answers import Run, audit_answer
@@ -35,7 +36,7 @@ def test_the_gap_is_the_reason_only_where_it_is_within_the_tolerance(  # noqa: P
     found: list[Audited], unit: str, tolerance: float, limit: float, stopped: str, *, interrupted: bool
 ) -> None:
     deadline = Deadline(limit, interrupted=interrupted)
-    audit = audit_answer(PROBLEM, found, Run(unit, tolerance, 0, deadline))
+    audit = audit_answer(PROBLEM, found_of(PROBLEM, found), Run(unit, tolerance, 0, deadline))
     assert audit.stopped == stopped
     assert audit.closed == (stopped == "gap")
     assert 0 < audit.gap < 1e-5
@@ -44,7 +45,7 @@ def test_the_gap_is_the_reason_only_where_it_is_within_the_tolerance(  # noqa: P
 def test_a_wide_gap_is_not_nearly_closed() -> None:
     problem = posed(named("count(n=6)", "geometric(epsilon=1)"), 1.0, 1e-9)
     open_gap = audit_records(problem, Deadline(0.0), 0)
-    audit = audit_answer(problem, open_gap, Run("nats", 1e-6, 0, Deadline(60.0)))
+    audit = audit_answer(problem, found_of(problem, open_gap), Run("nats", 1e-6, 0, Deadline(60.0)))
     assert audit.gap > 1e-3
     assert (audit.stopped, audit.upper_by) == ("method", audit.bounds)
     assert audit.to_dict()["upper_by"] == audit.to_dict()["bounds"] == audit.upper_by

@@ -11,13 +11,13 @@ known: `reference` is then that one, else the uniform one, which leaves nothing 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dalenius.bounds.capacity import bracket
+from dalenius.certificates.asked import one_by_one
 from dalenius.errors import InputError
 from dalenius.gallery.parse import unwritten, unwritten_counts
 from dalenius.model.channels.additive import Additive
@@ -305,12 +305,6 @@ def _others(mechanism: Mechanism, record: int, line: int, reference: Reference) 
 def _sizes(mechanism: Mechanism, record: int) -> tuple[int, ...]:
     """How many values every record has, but for one that is looked at by itself."""
     return (*mechanism.records[:record], 1, *mechanism.records[record + 1 :])
-
-
-def one_by_one(counts: Sequence[int], record: int) -> tuple[int, ...]:
-    """Return a dataset whose records but one have these numbers by value; that one is 0."""
-    values = [v for v, many in enumerate(counts) for _ in range(many)]
-    return (*values[:record], 0, *values[record:])
 
 
 def _sums_of_others(statistic: Sum) -> Ints:

@@ -1,63 +1,19 @@
-"""From brackets to certificates: the proof of each record in plain data, over the original outputs."""
+"""The certificate of an audit as plain data: what was asked, both bounds, the witness and the proofs."""
 
-import math
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
 
-from dalenius.auditing.all_records import Audited
-from dalenius.bounds.closed_forms import Trivial
-from dalenius.bounds.proof import Proof, Rounding
-from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.local import LocalPart
-from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.channels.parts import Part
-from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
-from dalenius.model.secret import Secret
-from dalenius.model.tied import TiedPrior
 from dalenius.numerics.types import Floats
-from dalenius.reductions.coarse import Grid
-from dalenius.reductions.outputs import OriginalOutputs
 
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
-# Digits of a witness on blocks, the fewest first; and how far within its knowledge it is to be, as a share.
-DIGITS = (5, 6, 7, 8)
-FEASIBLE = 1e-9
-MARGIN_COARSE = 1e-10  # more, where a verifier leaves out the far tails of the noise
-ROUNDING = 2e-15
 VERSION = 2  # of the format of certificates
 # The form of a release that is not written out, by the kind of its witness.
-FORMS = {"blocks": "sum", "tied": "histogram", "part": "per-record", "uniform": "one-record"}
-
-
-def with_rounding_margin(
-    mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM
-) -> tuple[Proof, float]:
-    """Return the proof, and its bound raised by how far rounding in its float evaluation may reach.
-
-    The log reference masses are good to about ROUNDING (10 + log(1/rho_min)), and enter multiplied by s. Where
-    that reaches above the trivial bound, the trivial bound is stated.
-    """
-    proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
-    upper = proof.claim(Rounding(MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))))
-    upper += mechanism.lost * math.log(secrets.size(item.secret, mechanism.records))
-    return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)
-
-
-def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> Prior:
-    """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
-    if item.tied is not None:
-        assert isinstance(mechanism, NoisyHistogram) and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
-        law, decoder, told, tilt = item.tied.law, item.tied.decoder, item.tied.lower, item.tied.tilt
-        return TiedPrior.of_counts(
-            mechanism, item.secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference
-        )
-    masses = item.lift.masses(item.audit.pi)
-    return Prior(item.count or mechanism, item.secret, masses / masses.sum(), reference)
+FORMS = {"blocks": "sum", "tied": "histogram", "part": "per-record", "uniform": "one-record", "cells": "real-records"}
 
 
 def adversary_data(adversary: Adversary) -> dict[str, Any]:
@@ -77,33 +33,45 @@ def asked_data(problem: AuditProblem) -> dict[str, Any]:
 
 
 def certificate_data(
-    adversary: Adversary,
-    witness: Prior,
+    problem: AuditProblem,
     bracket: tuple[float, float],
-    found: list[Audited],
-    secret: Secret | None = None,
+    witness: tuple[int | None, dict[str, Any]],
+    proofs: Iterable[tuple[int, dict[str, Any]]],
+    channel: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the certificate: problem, form, witness, and one proof for each orbit of records, or for the secret.
 
-    A witness on coarse classes is given by them, with the cuts between the groups of outputs that tell as much as is
-    claimed; of a noisy histogram with the value whose count is meant.
+    Witness and proofs name the record that they are about where every record is a secret. channel: what is said of the
+    channel beside its description.
     """
-    prior = _witness(witness, found)
+    asked = asked_data(problem)
+    every = problem.secret is None
+    described = {**asked["problem"], **channel}
     return {
         "format": "dalenius/audit-certificate",
         "version": VERSION,
-        "form": "histogram" if "cell" in prior else FORMS.get(prior["kind"], "rows"),
-        "problem": witness.mechanism.describe(),
-        "adversary": adversary_data(adversary),
-        **({} if secret is None else {"secret": secrets.describe(secret)}),
+        "form": _form(described, witness[1]),
+        **asked,
+        "problem": described,
         "lower": bracket[0],
         "upper": bracket[1],
-        "witness": {**({"record": witness.record} if secret is None else {}), **prior},
-        "proofs": [
-            {**({"record": item.record} if secret is None else {}), **_proof(witness, item)}
-            for item in sorted(found, key=lambda f: f.record)
-        ],
+        "witness": {
+            **({"record": witness[0]} if every else {}),
+            **{key: x for key, x in witness[1].items() if key != "form"},
+        },
+        "proofs": [{**({"record": record} if every else {}), **proof} for record, proof in proofs],
     }
+
+
+def _form(described: dict[str, Any], witness: dict[str, Any]) -> str:
+    """How the release is held; a witness against independent records says it, as its kind does not."""
+    if "samples" in described:
+        return "samples"
+    if "quadrature" in described:
+        return "real-outputs"
+    if "form" in witness:
+        return str(witness["form"])
+    return "histogram" if "cell" in witness else FORMS.get(witness["kind"], "rows")
 
 
 def listed(masses: Floats, sparse: float = 0.1) -> list[list[float]]:
@@ -118,77 +86,3 @@ def listed(masses: Floats, sparse: float = 0.1) -> list[list[float]]:
     for a, t, mass in zip(*(axis.tolist() for axis in places), masses[places].tolist(), strict=True):
         rows[a][t] = mass
     return rows
-
-
-def _witness(witness: Prior, found: list[Audited]) -> dict[str, Any]:
-    if witness.even:
-        return {"kind": "uniform"}
-    if isinstance(witness.mechanism, LocalPart):
-        return _some_records(witness, witness.mechanism.looked_at)
-    item = next((item for item in found if item.secret == witness.secret), None)
-    if item is None or (grid := item.grid) is None:
-        return {"kind": "masses", "masses": listed(witness.masses)}
-    if isinstance(witness, TiedPrior):
-        return _tied(witness)
-    masses = _in_few_digits(np.add.reduceat(witness.masses, grid.starts, axis=1), item, grid)
-    part = witness.mechanism.part
-    cell = {} if part is None else {"cell": part}
-    blocks = {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
-    return {"kind": "blocks", **cell, **blocks}
-
-
-def _in_few_digits(masses: Floats, item: Audited, grid: Grid) -> Floats:
-    """Masses by value and block with the fewest digits that leave the prior feasible, and what it leaks as claimed.
-
-    Only where a share was asked for there is room for that.
-    """
-    cells = item.audit.cells
-    cell = np.maximum.reduceat(item.lift.cell_of, grid.starts, axis=1)
-    held = cell >= 0
-    for digits in DIGITS if item.audit.relative > 0 else ():
-        short = np.array([float(f"{x:.{digits - 1}e}") for x in masses.ravel()]).reshape(masses.shape)
-        pi = np.zeros((1, cells.size))
-        pi[0, cell[held]] = short[held]
-        pi /= pi.sum()
-        inside = cells.divergence(pi)[0] <= (1 - FEASIBLE) * cells.knowledge
-        if inside and cells.leakage(pi)[0] >= item.audit.lower:
-            return short
-    return masses
-
-
-def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
-    """The first few others, counted or not, and masses by the values of the records and what is looked at of others.
-
-    A class is both; of the secret's values it has one.
-    """
-    masses = witness.masses.sum(axis=0).reshape(part.values, part.inside)
-    looked_at = {"others": len(part.others), "counted": part.counted}
-    return {"kind": "part", "part": looked_at, "masses": masses.tolist()}
-
-
-def _tied(witness: TiedPrior) -> dict[str, Any]:
-    """The law of the own count from its first to its last mass, and the guess."""
-    law, decoder = witness.masses[0], witness.decoder
-    held = np.flatnonzero(law)
-    return {
-        "kind": "tied",
-        "first": int(held[0]),
-        "masses": law[held[0] : held[-1] + 1].tolist(),
-        "cuts": list(decoder.cuts),
-        "weights": list(decoder.weights),
-        "window": list(decoder.window),
-        **({"tilt": list(witness.tilt)} if witness.tilt else {}),
-        "nodes": list(decoder.nodes),
-        "step": decoder.step,
-    }
-
-
-def _proof(witness: Prior, item: Audited) -> dict[str, Any]:
-    mechanism = witness.mechanism
-    proof, upper = with_rounding_margin(mechanism, item, witness.reference)
-    outputs = (
-        None
-        if item.grid is not None or item.count is not None
-        else OriginalOutputs(mechanism.written().rows, item.lift)
-    )
-    return {"upper": upper, "kind": proof.kind, **proof.to_certificate(outputs)}

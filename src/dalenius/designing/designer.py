@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.certificates.audits import prior_of, with_rounding_margin
+from dalenius.auditing.evidence import prior_of, with_rounding_margin
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem
 from dalenius.designing.fewer_outputs import Fewer
@@ -33,7 +33,7 @@ class Designed:
     mechanism: Written
     distortion: float  # never below the truth
     leakage: float  # never below the truth
-    found: list[Audited]
+    found: list[Audited]  # none where a formula gives the leakage
     lower: LowerBound
     rounds: int
     # What was audited: the mechanism, or the joint release of it and all before.

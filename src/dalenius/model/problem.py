@@ -18,6 +18,14 @@ from dalenius.settings import DEFAULT, Settings
 Goal = Literal["leakage", "distortion"]
 
 
+def is_closed(lower: float, upper: float, tolerance: float, relative: float) -> bool:
+    """Whether a bracket is as narrow as was asked: in absolute terms, or as a share of its upper bound.
+
+    This alone decides `closed`, and whether a search was stopped by its gap.
+    """
+    return upper - lower <= max(tolerance, relative * upper)
+
+
 @dataclass(frozen=True, eq=False)
 class AuditProblem:
     """Bracket max { I(secret; Y) : D(p || reference) <= knowledge } of one mechanism, in nats.
@@ -42,6 +50,15 @@ class AuditProblem:
     def reference(self) -> Reference:
         """The prior from which knowledge counts."""
         return self.adversary.reference
+
+    @property
+    def wanted(self) -> float:
+        """The gap that the user asked for: a search ends at a share of it, and leaves the rest to rounding."""
+        return self.tolerance / self.settings.tolerance_share
+
+    def closed(self, lower: float, upper: float) -> bool:
+        """Whether a bracket in nats is as narrow as the user asked."""
+        return is_closed(lower, upper, self.wanted, self.relative / self.settings.tolerance_share)
 
 
 @dataclass(frozen=True, eq=False)

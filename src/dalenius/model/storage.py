@@ -156,9 +156,66 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     return Written(statistic, rows, labels, own)
 
 
+def query_content(query: "Query") -> str | dict[str, Any]:
+    """A named query by its call string, a function by its answers."""
+    if query.named:
+        return str(query)
+    return {
+        "records": list(query.records),
+        "classes": query.statistic.class_table().tolist(),
+        "answers": list(map(_json, query.answers)),
+        "outputs": list(map(_json, query.outputs)),
+        "sensitivity": query.sensitivity,
+    }
+
+
+def _json(answer: object) -> object:
+    """A number, a text, or a list of them; anything else by its words."""
+    plain = answer.item() if isinstance(answer, np.generic) else answer
+    if isinstance(plain, tuple):
+        return list(map(_json, plain))
+    return plain if isinstance(plain, (int, float, str)) else str(plain)
+
+
+def query_from(content: str | dict[str, Any]) -> "Query":
+    """Rebuild a query: by its call, or a function by its answers."""
+    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - as for mechanisms
+    from dalenius.model.query import Query  # noqa: PLC0415 - it knows files
+
+    if isinstance(content, str):
+        return parse_query(content)
+    records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
+    if not _whole(classes):
+        message = '"classes" of the query must be whole numbers'
+        raise InputError(message)
+    return Query(
+        name="function",
+        arguments=(("records", records),),
+        statistic=Table(records, np.array(classes)),
+        answers=np.array(answers, dtype=np.int64) if _whole(answers) else tuple(map(answer_from, answers)),
+        outputs=tuple(map(answer_from, content["outputs"])),
+        sensitivity=checks.real("sensitivity", content["sensitivity"], 0.0, math.inf),
+        named=False,
+    )
+
+
+def answer_from(answer: object) -> object:
+    """Return an answer or an output: a text, a finite number, or a tuple of them."""
+    if isinstance(answer, list):
+        return tuple(map(answer_from, answer))
+    if not isinstance(answer, (int, float, str)) or (isinstance(answer, float) and not math.isfinite(answer)):
+        message = "answers and outputs are texts, finite numbers and lists of them"
+        raise InputError(message)
+    return answer
+
+
+def _whole(listed: Sequence[object]) -> bool:
+    return all(type(value) is int for value in listed)
+
+
 def _table(content: dict[str, Any]) -> Table:
     classes = content.get("classes")
-    if not isinstance(classes, list) or not all(type(c) is int for c in classes):
+    if not isinstance(classes, list) or not _whole(classes):
         message = '"classes" must be null or a list of whole numbers'
         raise InputError(message)
     return Table(_field(content, "records", list), np.array(classes))

@@ -13,21 +13,25 @@ as the term of the rest in I(A;J) lies between 0 and rest x log K.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dalenius.model.channels.real import Real
 from dalenius.model.channels.written import Written
+from dalenius.model.prior import Prior
+from dalenius.reductions.way_back import WayBack
 
 # More than the sums of a row can lose by rounding.
 ROUNDED = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Quantised:
-    """A finite channel in place of a real one, and how far the two can differ."""
+class Quantised(WayBack):
+    """A finite channel in place of a real one, and the way back: how far the two can differ."""
 
+    mechanism: Real
     channel: Written
     # A description of the rule.
     description: dict[str, object]
@@ -46,7 +50,15 @@ class Quantised:
     def upper(self, bound: float) -> float:
         """Guarantee: I(A;Y) <= result for every prior whose I(A;J) is at most `bound`."""
         hidden = self.error + self.skipped * math.log(self.answers)
-        return bound / (1 - self.slack) + hidden + ROUNDED
+        return min(bound / (1 - self.slack) + hidden + ROUNDED, math.nextafter(math.log(self.answers), math.inf))
+
+    def prior(self, witness: Prior) -> Prior:
+        """Return the witness as a prior of the real channel: classes are the same."""
+        return replace(witness, mechanism=self.mechanism)
+
+    def to_certificate(self) -> dict[str, Any]:
+        """Return the rule, which certificates state beside the mechanism."""
+        return {"quadrature": self.description}
 
 
 def quantise(mechanism: Real, error: float) -> Quantised:
@@ -57,6 +69,7 @@ def quantise(mechanism: Real, error: float) -> Quantised:
     rest = np.maximum(1 - inner.sum(axis=1), 0.0)
     rows = np.column_stack([inner, rest])
     return Quantised(
+        mechanism=mechanism,
         channel=Written(mechanism.statistic, rows, tuple(range(rows.shape[1])), mechanism.query, mechanism.name),
         description=rule.description,
         answers=int(np.unique(mechanism.answers).size),

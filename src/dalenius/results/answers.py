@@ -1,32 +1,20 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.auditing.one_secret import WarmStart
-from dalenius.certificates.audits import (
-    MARGIN_COARSE,
-    MARGIN_DOWN,
-    VERSION,
-    adversary_data,
-    certificate_data,
-    listed,
-    prior_of,
-    with_rounding_margin,
-)
+from dalenius.auditing.evidence import found_of
+from dalenius.auditing.found import Found
+from dalenius.certificates.audits import VERSION, adversary_data, listed
 from dalenius.certificates.certificate import Certificate
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed
-from dalenius.designing.weak_duality import LowerBound
-from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, Distortion
-from dalenius.model.prior import Prior
-from dalenius.model.problem import AuditProblem, DesignProblem
+from dalenius.model.problem import AuditProblem, DesignProblem, is_closed
 from dalenius.model.statistic import Table
-from dalenius.results.audit import Audit, Extremes, Group, Records, Stopped, is_closed
+from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
+from dalenius.results.result import Stopped
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 
@@ -51,120 +39,55 @@ class Run:
         return is_closed(lower, upper, self.tolerance, self.relative)
 
 
-def certified_answer(
-    problem: AuditProblem, deadline: Deadline, run: Run, known: dict[int, WarmStart] | None = None
-) -> Audit:
-    """Search within a deadline, and return what was found with its certificate."""
-    return audit_answer(problem, audit_records(problem, deadline, run.seed, known=known), run)
-
-
-def audit_answer(problem: AuditProblem, found: list[Audited], run: Run, tie: float = 1e-9) -> Audit:
-    """Return the bracket of the worst record, or of the one secret that was asked for, with its certificate.
-
-    Records within `tie` of the worst are tied, and the lowest index is named.
-    """
-    best = max(item.audit.lower for item in found)
-    worst = min((item for item in found if item.audit.lower >= best - tie), key=lambda item: item.record)
-    return audit_of_witness(problem, found, worst, run)
-
-
-def audit_of_witness(problem: AuditProblem, found: list[Audited], worst: Audited, run: Run) -> Audit:
-    """Return the audit whose witness is that of `worst`."""
-    mechanism, adversary, secret = problem.mechanism, problem.adversary, problem.secret
-    prior = prior_of(mechanism, worst, adversary.reference)
-    leaked = prior.leakage() if worst.grid is None else worst.audit.lower - MARGIN_COARSE
-    lower = max(0.0, leaked - MARGIN_DOWN)
-    proofs = {item.record: with_rounding_margin(mechanism, item, adversary.reference) for item in found}
-    uppers = {record: bound for record, (_, bound) in proofs.items()}
-    highest = max(proofs.values(), key=lambda proof: proof[1])
-    upper = max(highest[1], lower)
-    data = certificate_data(adversary, prior, (lower, upper), found, secret)
-    lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in found} | {worst.record: lower}
-    brackets = [(item.members or (None,), lowers[item.record], uppers[item.record]) for item in found]
-    extremes = _extremes(found, (lower, upper), run.nats, free=adversary.free)
-    return audit_result(problem, run, (lower, upper), brackets, prior, data, extremes, highest[0].name)
-
-
-def audit_result(  # noqa: PLR0913, PLR0917 - what was found
-    problem: AuditProblem,
-    run: Run,
-    bracket: tuple[float, float],
-    brackets: Sequence[Group],
-    prior: Prior,
-    data: dict[str, Any],
-    extremes: Extremes,
-    upper_by: str,
-) -> Audit:
-    """Return what was found as users hold it. Brackets are in nats: of the whole, and of every orbit of records."""
+def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
+    """Return what was found as users hold it, in their unit, with its certificate."""
     nats = run.nats
-    in_user_units = down(bracket[0], nats), up(bracket[1], nats)
+    lower, upper = down(found.lower, nats), up(found.upper, nats)
+    extremes = None
+    if found.extremes is not None:
+        low, high, uniform = found.extremes
+        extremes = Extremes((down(low, nats), up(high, nats)), uniform / nats)
+    # What holds from one side alone is never nearly closed.
+    nearly = problem.settings.portfolio.nearly / nats if found.proved == "both" else 0.0
     return Audit(
         mechanism=problem.mechanism,
         adversary=problem.adversary,
         unit=run.unit,
-        lower=in_user_units[0],
-        upper=in_user_units[1],
-        stopped=why_stopped(in_user_units, run, nearly=problem.settings.portfolio.nearly / nats),
-        proved="both",
-        record=prior.record,
-        records=Records(tuple((members, down(low, nats), up(high, nats)) for members, low, high in brackets)),
-        prior=prior,
-        certificate=Certificate.written(data),
+        lower=lower,
+        upper=upper,
+        stopped=why_stopped((lower, upper), run, nearly=nearly, finished=found.finished),
+        proved=found.proved,
+        record=found.record,
+        records=Records(tuple((members, down(low, nats), up(high, nats)) for members, low, high in found.brackets)),
+        prior=found.prior,
+        certificate=Certificate.written(found.certificate(problem)),
         extremes=extremes,
         tolerance=run.tolerance,
         relative=run.relative,
         seed=run.seed,
         seconds=run.deadline.seconds,
         nodes=run.deadline.nodes,
-        upper_by=upper_by,
+        upper_by=found.upper_by,
         secret=problem.secret,
     )
 
 
-def _extremes(found: list[Audited], bracket: tuple[float, float], nats: float, *, free: bool) -> Extremes:
-    """What is known of the extreme adversaries, in the user's unit; the bracket is that of this one, in nats.
-
-    L(0) is never below L(b), and is L(b) where there is no limit.
-    """
-    low, high = (max(item.audit.unconstrained[k] for item in found) for k in (0, 1))
-    low, high = max(0.0, low - MARGIN_DOWN, bracket[0]), high + MARGIN_DOWN
-    if free:
-        high = min(high, bracket[1])
-    uniform = max(item.audit.cells.reference_leakage for item in found)
-    return Extremes((down(low, nats), up(max(low, high), nats)), uniform / nats)
-
-
-def design_answer(asked: DesignProblem, problem: Problem, designed: Designed, *, budget: float, run: Run) -> Design:
-    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
-    leakage = audit_answer(asked.audit(designed.together), designed.found, run)
-    return design_result(asked, problem, designed, leakage, budget=budget, run=run)
-
-
-class Proposal(Protocol):
-    """What a design found: the mechanism, its distortion, and the proof that little better exists."""
-
-    @property
-    def mechanism(self) -> Written:
-        """What is released."""
-
-    @property
-    def distortion(self) -> float:
-        """Never below the truth."""
-
-    @property
-    def lower(self) -> LowerBound:
-        """What no mechanism goes below."""
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of cutting planes."""
-
-
-def design_result(  # noqa: PLR0913 - what was found
-    asked: DesignProblem, problem: Problem, designed: Proposal, leakage: Audit, *, budget: float, run: Run
+def design_answer(  # noqa: PLR0913 - what was found
+    asked: DesignProblem,
+    problem: Problem,
+    designed: Designed,
+    leaks: Found | None = None,
+    *,
+    budget: float,
+    run: Run,
 ) -> Design:
-    """Return what was found as users hold it."""
+    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it.
+
+    leaks: what was found of its leakage, where that is not in the audits of the design.
+    """
     distortion, adversary = asked.distortion, asked.adversary
+    audited = asked.audit(designed.together)
+    leakage = audit_answer(audited, leaks or found_of(audited, designed.found), run)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)

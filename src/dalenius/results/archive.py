@@ -1,36 +1,44 @@
-"""Audits and designs as files: JSON that holds the mechanism, the numbers and the certificate.
+"""Results as files: JSON that holds certificates, and beside each what it does not carry.
 
-A file is read with suspicion. Bounds, mechanism, adversary, secret and budget must be those of the certificate inside
-(verifier/saved.py). What the certificate does not carry is checked as far as it can be, and results say that it is
-from the file: extremes, brackets of other records, labels, names, history, and how the search ended.
+A file is read with suspicion. Bounds, mechanism, adversary, secret and budget of an audit or a design must be those of
+the certificate inside (verifier/saved.py). Curves, frontiers, calibrations and profiles are made of audits and designs,
+which are read in the same way, and which must be about one question: the same mechanism, adversary, reference, secret
+and unit, but for what varies along them; a calibration about the mechanism with the parameter that it names. What no
+certificate carries is checked as far as it can be, and results say that it is from the file: extremes, brackets of
+other records, labels, names, history, how the search ended, capacity, epsilon, distortion of named mechanisms.
 """
 
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any, NamedTuple, TypeVar
 
 from dalenius import __version__
-from dalenius.errors import InputError
-from dalenius.model import storage
+from dalenius.errors import InputError, show
+from dalenius.gallery.families import family_of
+from dalenius.gallery.parse import parse_query
+from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.query import Query
 from dalenius.model.secret import Attributes, Function
-from dalenius.results.audit import Audit, Extremes, finite
-from dalenius.results.design import Design
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.calibration import Calibration
+from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.history import Step
-from dalenius.results.restore import OF_ADVERSARY, OF_AUDIT, OF_DESIGN, audit_of, design_of
+from dalenius.results.notes import notes, read_notes
+from dalenius.results.profile import Bracket, Profile
+from dalenius.results.restore import audit_of, design_of
+from dalenius.results.result import Result, finite
 from dalenius.verifier import saved
 from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.process import one_child
 
-AUDIT, DESIGN = "dalenius/audit", "dalenius/design"
 VERSION = 1
-Answer = TypeVar("Answer", Audit, Design)
+Saved = Audit | Design | Curve | Frontier | Calibration | Profile
+Part = Callable[[object], Any]
+Answer = TypeVar("Answer")
 
 DAMAGED = (  # what reading a damaged file may raise; StopIteration and RuntimeError come out of iterators
     TypeError, ValueError, LookupError, AttributeError, ArithmeticError, StopIteration, RuntimeError, MemoryError,
@@ -38,124 +46,87 @@ DAMAGED = (  # what reading a damaged file may raise; StopIteration and RuntimeE
 )  # fmt: skip
 
 
-def save_audit(audit: Audit, path: str | os.PathLike[str]) -> None:
-    """Write an audit; the file appears whole or not at all."""
-    write_content(path, audit_content(audit))
-
-
-def audit_content(audit: Audit) -> dict[str, Any]:
-    """Return what is saved of an audit."""
-    content = {**_of_mechanism(audit.mechanism), **_of_audit(audit), "certificate": audit.certificate.data}
-    return {"format": AUDIT, "version": VERSION, **content}
-
-
-def load_audit(path: str | os.PathLike[str], *, verify: bool = False) -> Audit:
-    """Rebuild an audit; anything malformed is an InputError that names the file."""
-    content = storage.read_format(storage.path_of(path), "a saved audit", AUDIT, VERSION)
-    return _rebuilt(path, content, audit_of, verify=verify)
-
-
-def save_design(design: Design, path: str | os.PathLike[str]) -> None:
-    """Write a design; the file appears whole or not at all."""
-    write_content(path, design_content(design))
-
-
-def design_content(design: Design) -> dict[str, Any]:
-    """Return what is saved of a design.
-
-    Of a design beside earlier releases the mechanism is the joint release, and "released" the one to run.
-    Its audit is kept as a saved audit without the mechanism, which is the design's, and without the
-    certificate, which is the "audit" of the design's, or all of it where the budget is not kept.
-    """
-    content = {
-        **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
-        **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
-        "query": query_content(design.query),
-        "adversary": _of_adversary(design.adversary),
-        **{key: getattr(design, key) for key in OF_DESIGN},
-        **({"relative": design.relative} if design.relative else {}),
-        **_of_history(design.history, design.repairs),
-        **({} if design.reading is None else {"reading": design.reading}),
-        **({} if design.reported is None else {"reported": design.reported}),
-        "leakage": _of_audit(design.leakage),
-        "certificate": design.certificate.data,
-    }
-    return {"format": DESIGN, "version": VERSION, **content}
-
-
-def load_design(path: str | os.PathLike[str], *, verify: bool = False) -> Design:
-    """Rebuild a design; anything malformed is an InputError that names the file."""
-    content = storage.read_format(storage.path_of(path), "a saved design", DESIGN, VERSION)
-    return _rebuilt(path, content, design_of, verify=verify)
-
-
-def part_of(path: str | os.PathLike[str], content: object, *, verify: bool) -> Audit | Design:
-    """Rebuild an audit or a design that stands in this file, alone or inside another result."""
-    kind = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or kind not in (AUDIT, DESIGN):
-        message = f'{path} is neither a saved audit nor a saved design: it has no "format": "{AUDIT}" or "{DESIGN}"'
-        raise InputError(message)
-    if kind == AUDIT:
-        return _rebuilt(path, content, audit_of, verify=verify)
-    return _rebuilt(path, content, design_of, verify=verify)
-
-
-def write_content(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a result as compact JSON; the file appears whole or not at all."""
     # The version of the program beside that of the format: results of two versions are not shown on one page.
-    named = {**content, "dalenius": __version__}
-    text = json.dumps(named, allow_nan=False, separators=(",", ":"))
+    text = json.dumps({**content_of(result), "dalenius": __version__}, allow_nan=False, separators=(",", ":"))
     storage.write(storage.path_of(path), f"{text}\n".encode())
 
 
-def check_version(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-    """Refuse a file whose version of dalenius is no text; files of 0.1 state none."""
-    if not isinstance(content.get("dalenius", ""), str):
-        message = f'{path} is not a sound result: its "dalenius" is {content["dalenius"]!r}, and no version'
-        raise InputError(message)
+def content_of(result: Result) -> dict[str, Any]:
+    """Return what is saved of a result."""
+    name, kind = next((name, kind) for name, kind in KINDS.items() if isinstance(result, kind.holds))
+    return {"format": name, "version": VERSION, **kind.write(result)}
 
 
-def _rebuilt(
-    path: str | os.PathLike[str], content: dict[str, Any], build: Callable[[dict[str, Any]], Answer], *, verify: bool
-) -> Answer:
-    """Return the result of a file whose certificate states the same, and verifies if that is asked for."""
-    check_version(path, content)
-    if not isinstance(verify, bool):
-        message = f"verify = {verify!r} must be True or False"
+def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -> Answer:
+    """Rebuild a result of this kind."""
+    found = result_of(path, storage.read_json(storage.path_of(path)), verify=verify)
+    if not isinstance(found, kind):
+        message = f"{path} is not a saved {kind.__name__.lower()}, but a saved {type(found).__name__.lower()}"
         raise InputError(message)
-    what = saved.FORMATS[content["format"]]
+    return found
+
+
+def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:  # noqa: ANN401 - JSON, one of Saved
+    """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
+    with one_child():
+        return _rebuilt(path, content, verify=checks.flag("verify", verify))
+
+
+def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:  # noqa: ANN401 - JSON
+    name = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(name, str) or name not in KINDS:
+        message = f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}'
+        raise InputError(message)
+    if content.get("version") != VERSION or isinstance(content["version"], bool):
+        message = f"{path} has version {show(content.get('version'))}; this dalenius reads version {VERSION}"
+        raise InputError(message)
+    what = name.removeprefix("dalenius/")
     try:
-        saved.certificate_of(content)
-        answer = build(content)
+        if not isinstance(content.get("dalenius", ""), str):
+            message = f'its "dalenius" is {content["dalenius"]!r}, and no version'
+            raise InputError(message)
+        answer = KINDS[name].read(content, lambda part: _rebuilt(path, part, verify=verify))
         repr(answer)
     except KeyError as error:
         message = f"{path} is not a whole {what}: {error} is missing"
         raise InputError(message) from error
     except DAMAGED as error:
+        if isinstance(error, InputError) and str(path) in str(error):
+            raise
         message = f"{path} is not a sound {what}: {str(error) or type(error).__name__}"
         raise InputError(message) from error
-    return _verified(path, answer) if verify else answer
-
-
-def _verified(path: str | os.PathLike[str], answer: Answer) -> Answer:
-    verdict = answer.verify()
-    if not verdict:
+    if verify and isinstance(answer, Audit | Design) and not (verdict := answer.verify()):
         message = f"{path}: its certificate does not verify: {verdict.reason}"
         raise InputError(message)
     return answer
+
+
+def _audit(content: dict[str, Any], _: Part) -> Audit:
+    saved.certificate_of(content)
+    return audit_of(content)
+
+
+def _design(content: dict[str, Any], _: Part) -> Design:
+    saved.certificate_of(content)
+    return design_of(content)
+
+
+def _of_audit(audit: Audit) -> dict[str, Any]:
+    return {**_of_mechanism(audit.mechanism), **_of_leakage(audit), "certificate": audit.certificate.data}
 
 
 def _of_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     return {"mechanism": json.loads(storage.mechanism_text(mechanism))}
 
 
-def _of_audit(audit: Audit) -> dict[str, Any]:
+def _of_leakage(audit: Audit) -> dict[str, Any]:
     """An audit without its mechanism and its certificate."""
-    extremes: Extremes | None = audit.extremes
+    extremes = audit.extremes
     return {
         "adversary": _of_adversary(audit.adversary),
-        **{key: getattr(audit, key) for key in OF_AUDIT},
-        **({"relative": audit.relative} if audit.relative else {}),
+        **notes(audit),
         "orbits": [
             {
                 "records": [members.start, members.stop] if isinstance(members, range) else list(members),
@@ -165,49 +136,204 @@ def _of_audit(audit: Audit) -> dict[str, Any]:
             }
             for members, lower, upper in audit.records.orbits
         ],
-        "extremes": [*map(finite, extremes.unconstrained), finite(extremes.uniform)] if extremes is not None else None,
+        "extremes": None if extremes is None else [*map(finite, extremes.unconstrained), finite(extremes.uniform)],
         **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
         **({"words": list(audit.secret.words)} if isinstance(audit.secret, Attributes) else {}),
-        **_of_history(audit.history, audit.repairs),
+        **_of_history(audit.history),
     }
 
 
 def _of_adversary(adversary: Adversary) -> dict[str, Any]:
     """Its numbers; its reference is in the certificate."""
-    if adversary.kind == "independent":
-        numbers = {key: finite(getattr(adversary, key)) for key in ("knowledge", "entropy", "value")}
-        return {**numbers, "kind": adversary.kind, "given": adversary.given, "free": adversary.free}
-    numbers = {key: getattr(adversary, key) for key in OF_ADVERSARY}
-    return {**numbers, "entropy": finite(adversary.entropy), "free": adversary.free}
+    numbers = {key: finite(getattr(adversary, key)) for key in ("knowledge", "entropy", "value")}
+    kind = {"kind": adversary.kind} if adversary.kind == "independent" else {}
+    return {**numbers, **kind, "given": adversary.given, "free": adversary.free}
 
 
-def _of_history(history: tuple[Step, ...], repairs: tuple[str, ...]) -> dict[str, Any]:
-    """The iterations of the paper's method and the repairs of its text, if it was that; null where one is infinite."""
-    if not history:
-        return {}
-    return {"history": [list(map(_finite, astuple(step))) for step in history], "repairs": list(repairs)}
+def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
+    """The iterations of the paper's method, if it was that; null where a number is infinite."""
+    return (
+        {"history": [[x if math.isfinite(x) else None for x in astuple(step)] for step in history]} if history else {}
+    )
 
 
-def _finite(x: float) -> float | None:
-    return x if math.isfinite(x) else None
+def _of_design(design: Design) -> dict[str, Any]:
+    """Of a design beside earlier releases the mechanism is the joint release, and "released" the one to run.
 
-
-def query_content(query: Query) -> str | dict[str, Any]:
-    """A named query by its call string, a function by its answers."""
-    if query.named:
-        return str(query)
+    Its audit is kept as a saved audit without the mechanism, which is the design's, and without the certificate, which
+    is the "audit" of the design's, or all of it where the budget is not kept.
+    """
     return {
-        "records": list(query.records),
-        "classes": query.statistic.class_table().tolist(),
-        "answers": list(map(_json, query.answers)),
-        "outputs": list(map(_json, query.outputs)),
-        "sensitivity": query.sensitivity,
+        **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
+        **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
+        "query": storage.query_content(design.query),
+        "adversary": _of_adversary(design.adversary),
+        **notes(design),
+        **_of_history(design.history),
+        "leakage": _of_leakage(design.leakage),
+        "certificate": design.certificate.data,
     }
 
 
-def _json(answer: object) -> object:
-    """A number, a text, or a list of them; anything else by its words."""
-    plain = answer.item() if isinstance(answer, np.generic) else answer
-    if isinstance(plain, tuple):
-        return list(map(_json, plain))
-    return plain if isinstance(plain, (int, float, str)) else str(plain)
+def _expected(kind: type[Answer], part: object) -> Answer:
+    if not isinstance(part, kind):
+        message = f"a saved {kind.__name__.lower()} is expected where a {type(part).__name__.lower()} stands"
+        raise InputError(message)
+    return part
+
+
+def _compare(stated: dict[str, object], part: Audit | Design, where: str, whose: str) -> None:
+    """Refuse a part whose certificate is about another question than the one stated."""
+    try:
+        saved.compare(stated, part.certificate.data, whose=whose)
+    except Refused as reason:
+        message = f"{where}: {reason}"
+        raise InputError(message) from None
+
+
+def _one_question(parts: Sequence[Audit | Design], same: Sequence[str], what: str) -> dict[str, object]:
+    """Return what all parts ask, in these words of verifier/saved.py; refused where one asks something else."""
+    if not parts or len({part.unit for part in parts}) > 1:
+        message = f"a {what} has one point or more, all in one unit"
+        raise InputError(message)
+    asked = saved.question(parts[0].certificate.data)
+    stated = {part: asked.get(part) for part in same}
+    for k, part in enumerate(parts):
+        _compare(stated, part, f"point {k + 1} of the {what}", "first point's")
+    return stated
+
+
+def _of_curve(curve: Curve) -> dict[str, Any]:
+    return {"audits": [content_of(audit) for audit in curve.audits], **notes(curve)}
+
+
+def _curve(content: dict[str, Any], part: Part) -> Curve:
+    audits = tuple(_expected(Audit, part(one)) for one in content["audits"])
+    _one_question(audits, ("mechanism", "adversary", "reference", "secret"), "curve")
+    return Curve(tuple(audit.entropy for audit in audits), audits, **read_notes(Curve, content))
+
+
+def _of_frontier(frontier: Frontier) -> dict[str, Any]:
+    return {
+        "query": str(frontier.query) if frontier.query.named else None,
+        "designs": [content_of(design) for design in frontier.designs],
+        "named": [{**notes(point), "leakage": content_of(point.leakage)} for point in frontier.named],
+        **notes(frontier),
+    }
+
+
+def _frontier(content: dict[str, Any], part: Part) -> Frontier:
+    designs = tuple(_expected(Design, part(one)) for one in content["designs"])
+    adversary = _one_question(designs, ("task", "adversary", "limit", "reference", "secret"), "frontier")
+    del adversary["task"]
+    queries = [one["query"] for one in content["designs"]]
+    if any(query != queries[0] for query in queries) or content["query"] not in (None, queries[0]):
+        message = "its designs are not all for the query of the frontier"
+        raise InputError(message)
+    query = designs[0].query if content["query"] is None else parse_query(content["query"])
+    points = []
+    for one in content["named"]:
+        leakage = _expected(Audit, part(one["leakage"]))
+        point = NamedPoint(**read_notes(NamedPoint, one), leakage=leakage, mechanism=leakage.mechanism)
+        _compare(adversary, leakage, f"the mechanism {point.name}", "frontier's")
+        of = str(leakage.mechanism.query), leakage.mechanism.name, leakage.unit
+        if of != (str(query), point.name, designs[0].unit) or point.name.partition("(")[0] != point.family:
+            message = f"{point.name} of the family {point.family} beside the frontier is another mechanism"
+            raise InputError(message)
+        points.append(point)
+    return Frontier(query, designs, tuple(points), **read_notes(Frontier, content))
+
+
+def _of_calibration(calibration: Calibration) -> dict[str, Any]:
+    # Certificates do not name the mechanism of a query that is a function of the user's.
+    of = None if calibration.leakage.mechanism.by_formula else calibration.mechanism.query
+    query = {} if of is None else {"query": storage.query_content(of)}
+    return {**notes(calibration), **query, "leakage": content_of(calibration.leakage)}
+
+
+def _calibration(content: dict[str, Any], part: Part) -> Calibration:
+    leakage = _expected(Audit, part(content["leakage"]))
+    found = Calibration(mechanism=leakage.mechanism, leakage=leakage, **read_notes(Calibration, content))
+    low, high = found.together or (leakage.upper, leakage.upper)
+    if not low <= high or leakage.lower > high:
+        message = f"everything together leaks {low!r} to {high!r}, the mechanism alone {leakage.lower!r} at least"
+        raise InputError(message)
+    if high > found.budget:
+        message = f"its mechanism leaks up to {high!r}, which is above its budget of {found.budget!r}"
+        raise InputError(message)
+    _check_noise(found, content.get("query"))
+    return found
+
+
+def _check_noise(found: Calibration, listed: str | dict[str, Any] | None) -> None:
+    """Refuse an audit of another mechanism than the one of this family with this parameter.
+
+    From a ledger one that looks at some columns may have been audited over whole records, by its rows. That cannot be
+    compared: what was calibrated is then as the file says, and not verified.
+    """
+    family, parameter = family_of(found.family)
+    if found.parameter != parameter.name:
+        message = f"the parameter of {found.family} is {parameter.name}, not {found.parameter!r}"
+        raise InputError(message)
+    leakage, mechanism = found.leakage, found.mechanism
+    query = mechanism.query if mechanism.by_formula else None if listed is None else storage.query_from(listed)
+    described = query and family.with_parameter(query, found.value).describe()
+    try:
+        stated: dict[str, object] = {"mechanism": described, "secret": None}
+        _compare(stated, leakage, f"{parameter.name} = {found.value!r}", "calibrated")
+    except InputError:
+        if mechanism.by_formula or found.together is None or leakage.verified:
+            raise
+
+
+def _of_profile(profile: Profile) -> dict[str, Any]:
+    return {
+        **notes(profile),
+        "capacity": profile.capacity and [profile.capacity.lower, profile.capacity.upper],
+        **({} if profile.independent is None else {"independent": content_of(profile.independent)}),
+        **_of_curve(profile.leakage),
+    }
+
+
+def _profile(content: dict[str, Any], part: Part) -> Profile:
+    curve, independent = _curve(content, part), None
+    asked = saved.question(curve.audits[0].certificate.data)
+    _compare({"adversary": "bounded", "secret": None}, curve.audits[0], "point 1 of the profile", "profile's")
+    if "independent" in content:
+        independent = _expected(Audit, part(content["independent"]))
+        stated = {part: asked[part] for part in ("mechanism", "reference", "secret")}
+        stated |= {"adversary": "independent", "limit": {}}
+        _compare(stated, independent, "the audit against independent records", "profile's")
+    found = read_notes(Profile, content)
+    if {found["unit"], *(audit.unit for audit in (*curve.audits, independent) if audit)} != {curve.unit}:
+        message = f"its unit is {found['unit']!r}, and its audits are in {curve.unit}"
+        raise InputError(message)
+    capacity = content["capacity"]
+    if capacity is not None:
+        capacity = Bracket(*(checks.real("capacity", x, 0.0, math.inf) for x in capacity))
+        if capacity.lower > capacity.upper:
+            message = f"its capacity has a lower bound of {capacity.lower!r} above the upper one of {capacity.upper!r}"
+            raise InputError(message)
+    # null stands for infinity, but where a note says that epsilon was left out.
+    if found["dp_epsilon"] is None and not any(note.startswith("dp_epsilon") for note in found["notes"]):
+        found["dp_epsilon"] = math.inf
+    mechanism = curve.audits[0].mechanism
+    return Profile(mechanism=mechanism, leakage=curve, capacity=capacity, independent=independent, **found)
+
+
+class Kind(NamedTuple):
+    """A kind of result: its class, what is saved of it, and how that is read."""
+
+    holds: type
+    write: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any], Part], Saved]
+
+
+KINDS = {
+    "dalenius/audit": Kind(Audit, _of_audit, _audit),
+    "dalenius/design": Kind(Design, _of_design, _design),
+    "dalenius/curve": Kind(Curve, _of_curve, _curve),
+    "dalenius/frontier": Kind(Frontier, _of_frontier, _frontier),
+    "dalenius/calibration": Kind(Calibration, _of_calibration, _calibration),
+    "dalenius/profile": Kind(Profile, _of_profile, _profile),
+}

@@ -1,48 +1,25 @@
 """What an audit answers: brackets, records, the witness, and the curve L(b)."""
 
 import math
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from itertools import accumulate, chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius import shown as shown_as
-from dalenius.certificates import made
-from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
+from dalenius.auditing.found import Group
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.history import Step
+from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
 from dalenius.results.units import in_unit
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from dalenius.verifier.verify import Verification
-
-Floats = NDArray[np.float64]
-Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
-Group = tuple[Members, float, float]
-Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
-
-
-def is_closed(lower: float, upper: float, tolerance: float, relative: float) -> bool:
-    """Whether a bracket is as narrow as was asked: in absolute terms, or as a share of its upper bound.
-
-    This alone decides `closed`, and whether a search was stopped by its gap.
-    """
-    return upper - lower <= max(tolerance, relative * upper)
 
 
 @dataclass(frozen=True)
@@ -129,8 +106,8 @@ class Extremes:
     uniform: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Audit(Certified):
     """lower <= L(b) <= upper, with the prior that attains `lower` and the certificate of both.
 
     Every amount of information is in `unit`, and so is the tolerance; the certificate is in nats, and so is the
@@ -162,35 +139,15 @@ class Audit:
     """
 
     mechanism: Mechanism
-    adversary: Adversary
-    unit: str
-    lower: float
-    upper: float
-    stopped: Stopped
-    proved: Literal["both", "lower", "upper"]
     record: int | None
     records: Records
     prior: Prior
-    certificate: Certificate
     extremes: Extremes | None
-    tolerance: float
-    seed: int
-    seconds: float
     nodes: int
     upper_by: str
-    history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 1, all starts
-    repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
     secret: Secret | None = None
-    relative: float = 0.0  # the share of upper at which a gap was to end the search as well
-    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
-    refused: str = field(default="", init=False, compare=False)  # set by checking.py alone
     # Records that to_dict lists one by one.
     most_listed: ClassVar[int] = 1000
-
-    @property
-    def verified(self) -> Literal[True] | None:
-        """True once the verifier has accepted the certificate in this process; None before, and if it was changed."""
-        return made.accepted(self)
 
     @property
     def bounds(self) -> str:
@@ -203,68 +160,26 @@ class Audit:
         return self.mechanism.confidence
 
     @property
-    def method(self) -> Literal["certified", "paper"]:
-        """How the result was found: "certified" or "paper"."""
-        return "paper" if self.history else "certified"
-
-    @property
-    def gap(self) -> float:
-        """How far apart the bounds are."""
-        return self.upper - self.lower
-
-    @property
-    def closed(self) -> bool:
-        """Whether the gap is within the tolerance, or within the relative tolerance."""
-        return is_closed(self.lower, self.upper, self.tolerance, self.relative)
-
-    @property
-    def entropy(self) -> float:
-        """b, the least entropy of the adversary's prior; nan where there is a reference prior."""
-        return in_unit(self.adversary.entropy, self.unit)
-
-    @property
-    def knowledge(self) -> float:
-        """log|X| - b, the most that the adversary knows; with a reference prior rho, the limit on D(p || rho)."""
-        return in_unit(self.adversary.knowledge, self.unit)
-
-    @property
     def reference(self) -> Reference:
         """The prior from which knowledge counts: uniform by default."""
         return self.adversary.reference
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the command line; non-finite numbers are None."""
+        extremes = self.extremes
         return {
-            "lower": finite(self.lower),
-            "upper": finite(self.upper),
-            "unit": self.unit,
-            "entropy": finite(self.entropy),
-            "knowledge": finite(self.knowledge),
+            **values(self, "lower", "upper", "unit", "entropy", "knowledge"),
             "adversary": self.adversary.kind,
             "record": self.record,
             "records": self._record_list(),
             "secret": self._secret(),
             "reference": self.reference.kind,
-            "stopped": self.stopped,
-            "proved": self.proved,
-            "confidence": self.confidence,
-            "method": self.method,
-            "repairs": list(self.repairs) if self.method == "paper" else None,
-            "seconds": finite(self.seconds),
-            "gap": finite(self.gap),
-            "tolerance": finite(self.tolerance),
-            "relative": self.relative,
-            "seed": self.seed,
-            "nodes": self.nodes,
-            "upper_by": self.upper_by,
-            "bounds": self.upper_by,
-            "verified": self.verified,
-            "refused": self.refused or None,
-            "extremes": self.extremes
-            and {
-                "unconstrained": [finite(x) for x in self.extremes.unconstrained],
-                "uniform": finite(self.extremes.uniform),
-            },
+            **values(self, "stopped", "proved", "confidence"),
+            **self._method(),
+            **values(self, "seconds", "gap", "tolerance", "relative", "seed", "nodes", "upper_by", "bounds"),
+            **self._checked(),
+            "extremes": extremes
+            and {"unconstrained": list(map(finite, extremes.unconstrained)), "uniform": finite(extremes.uniform)},
         }
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
@@ -290,51 +205,8 @@ class Audit:
         group = members(self.secret)
         return "function" if group is None else list(group)
 
-    def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
-        """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
-        from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
-
-        return check(self, time_limit, memory)
-
-    def summary(self) -> str:
-        """Return the answer in plain words, digits rounded outward."""
-        from dalenius.report.text import facts, stacked  # noqa: PLC0415 - results know of no report until asked
-
-        return stacked(facts(self))
-
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
-        """Draw the witness and the bracket against the extremes; return the figure.
-
-        ax: two axes for the two pictures, or one for the bracket alone; default a new figure.
-        """
-        from dalenius.report.plots import plot_audit  # noqa: PLC0415 - matplotlib takes a second
-
-        return plot_audit(self, ax)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
-        from dalenius.results.archive import save_audit  # noqa: PLC0415
-
-        save_audit(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Audit":
-        """Read what save wrote; see `dalenius.load`."""
-        from dalenius.results.archive import load_audit  # noqa: PLC0415
-
-        return load_audit(path, verify=verify)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
-
     def __repr__(self) -> str:
-        note = ("" if self.closed or self.proved == "upper" else ", gap open") + (
-            ", NOT verified" if self.refused else ""
-        )
-        note += origin(self)
+        note = ("" if self.closed or self.proved == "upper" else ", gap open") + self._note()
         sure = "" if self.confidence is None else f" with confidence {self.confidence:g}"
         digits = decimals(self.upper)
         knows = (
@@ -349,14 +221,9 @@ class Audit:
             f"{knows}: {name(self.prior.secret)}, proved {self.proved}, stopped by {self.stopped}{note}>"
         )
 
-    def _repr_html_(self) -> str:
-        from dalenius.report.text import as_html, facts  # noqa: PLC0415
-
-        return as_html(facts(self))
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curve:
+class Curve(Series):
     """L(b) along b, each point an audit.
 
     Attributes:
@@ -382,24 +249,8 @@ class Curve:
         return worst_end(self.audits, interrupted=self.interrupted)
 
     @property
-    def unit(self) -> str:
-        """Unit of every number."""
-        return self.audits[0].unit
-
-    @property
-    def loaded(self) -> bool:
-        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
-        return any(audit.loaded for audit in self.audits)
-
-    @property
-    def lower(self) -> Floats:
-        """Lower bound at each entropy."""
-        return np.array([audit.lower for audit in self.audits])
-
-    @property
-    def upper(self) -> Floats:
-        """Upper bound at each entropy."""
-        return np.array([audit.upper for audit in self.audits])
+    def _points(self) -> tuple[Audit, ...]:
+        return self.audits
 
     @property
     def knowledges(self) -> tuple[float, ...]:
@@ -428,30 +279,6 @@ class Curve:
         """Return a pandas DataFrame with one row per point."""
         return frame([_row(audit) for audit in self.audits])
 
-    def summary(self) -> str:
-        """Return the points in plain words, digits rounded outward."""
-        from dalenius.report.text import curve_facts, stacked  # noqa: PLC0415 - results know of no report until asked
-
-        return stacked(curve_facts(self))
-
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
-        """Draw the certified band of L(b) between its extremes; return the figure."""
-        from dalenius.report.plots import plot_curve  # noqa: PLC0415 - matplotlib takes a second
-
-        return plot_curve(self, ax)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything as JSON, certificates included; `dalenius.load` reads it."""
-        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
-
-        save_bundle(self, path)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
-
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
         first = self.audits[0]
@@ -461,37 +288,8 @@ class Curve:
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
             f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
-            f"widest gap {widest:.1e}{sure}{origin(self)}{missing_words(self.missing, self.stopped, ', ')}>"
+            f"widest gap {widest:.1e}{sure}{self._note()}>"
         )
-
-
-class Loaded(Protocol):
-    """A result that may have been read from a file."""
-
-    @property
-    def loaded(self) -> bool:
-        """Whether it was."""
-
-
-def origin(result: Loaded) -> str:
-    """Return how the short form of a result that was read from a file ends."""
-    return ", read from a file" if result.loaded else ""
-
-
-def worst_end(parts: Iterable[Any], *, interrupted: bool = False, missing: int = 0) -> Stopped:
-    """Return why work of several parts ended. missing: how many there was no time for."""
-    reasons = {part.stopped for part in parts} | ({"interrupted"} if interrupted else set())
-    reasons |= {"time_limit"} if missing else set()
-    order: tuple[Stopped, ...] = ("interrupted", "time_limit", "nodes", "method", "nearly")
-    return next((why for why in order if why in reasons), "gap")
-
-
-def missing_words(missing: int, stopped: str, before: str = "") -> str:
-    """Return what is to be said of points that are not there; nothing where all are."""
-    if not missing:
-        return ""
-    why = "it was interrupted" if stopped == "interrupted" else "the time limit was reached"
-    return f"{before}{missing} {'point is' if missing == 1 else 'points are'} missing: {why}"
 
 
 def _index(record: int | None) -> int:
@@ -508,29 +306,3 @@ def limit_words(adversary: Adversary, unit: str) -> str:
 def _row(audit: Audit) -> dict[str, Any]:
     columns = ("entropy", "knowledge", "lower", "upper", "unit", "record", "stopped", "proved", "confidence", "seconds")
     return {key: getattr(audit, key) for key in columns}
-
-
-def finite(x: float) -> float | None:
-    """Return x, or None where JSON has no number for it."""
-    return float(x) if math.isfinite(x) else None
-
-
-def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
-    """Return rows as a pandas DataFrame, if pandas is there."""
-    try:
-        pd = import_module("pandas")  # optional
-    except ImportError:
-        message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'"
-        raise InputError(message) from None
-    return pd.DataFrame(rows)
-
-
-def flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return plain data as one row: what is inside has both names, as leakage_upper; lists become texts."""
-    row: dict[str, Any] = {}
-    for key, value in content.items():
-        inside = value if isinstance(value, dict) else {}
-        row |= {f"{key}_{name}": x for name, x in inside.items()}
-        if not inside:
-            row[key] = ", ".join(map(str, value)) if isinstance(value, list) else value
-    return row

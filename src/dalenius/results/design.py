@@ -1,50 +1,29 @@
 """What a design answers: the best mechanism with the bracket on the optimum, and the frontier of many."""
 
 import math
-import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius import shown
-from dalenius.certificates import made
-from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError, show
 from dalenius.model import checks
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
-from dalenius.results.audit import (
-    Audit,
-    Stopped,
-    finite,
-    flat,
-    frame,
-    is_closed,
-    limit_words,
-    missing_words,
-    origin,
-    worst_end,
-)
-from dalenius.results.history import Step
-from dalenius.results.units import NATS_PER_UNIT, in_unit
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from dalenius.verifier.verify import Verification
-
-Floats = NDArray[np.float64]
+from dalenius.numerics.types import Floats
+from dalenius.results.audit import Audit, limit_words
+from dalenius.results.result import Certified, Series, Stopped, finite, flat, frame, values, worst_end
+from dalenius.results.units import NATS_PER_UNIT
 
 ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or a mixture can lose
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Design:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Design(Certified):
     """lower <= optimum <= upper, with the mechanism that attains `upper` and the certificate of all of it.
 
     Every amount of information is in `unit`; the certificate is in nats, and so is the history. With the paper's method
@@ -67,40 +46,16 @@ class Design:
     """
 
     query: Query
-    adversary: Adversary
-    unit: str
+    proved: Literal["both", "upper"]
     goal: Literal["leakage", "distortion"]
     budget: float
-    lower: float
-    upper: float
     mechanism: Written
     distortion: float
     leakage: Audit
-    certificate: Certificate
-    stopped: Stopped
-    proved: Literal["both", "upper"]
-    tolerance: float
-    seed: int
-    seconds: float
     rounds: int
     distortion_name: str
-    history: tuple[Step, ...] = ()  # iterations of the paper's Algorithm 6 or 9, all starts
-    repairs: tuple[str, ...] = ()  # of the paper's text, by name: those that were made, with method "paper"
     reading: Literal["proof", "strict"] | None = None  # of Algorithm 9, where it ran and no repair replaces it
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
-    relative: float = 0.0  # the share of upper at which a gap was to end the search as well
-    loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
-    refused: str = field(default="", init=False, compare=False)  # set by checking.py alone
-
-    @property
-    def verified(self) -> Literal[True] | None:
-        """True once the verifier has accepted the certificate in this process; None before, and if it was changed."""
-        return made.accepted(self)
-
-    @property
-    def method(self) -> Literal["certified", "paper"]:
-        """How the result was found: "certified" or "paper"."""
-        return "paper" if self.history else "certified"
 
     @property
     def kept(self) -> bool:
@@ -114,26 +69,6 @@ class Design:
         With earlier releases `leakage`, its mechanism and the certificate are about everything together.
         """
         return int(self.certificate.data.get("beside", 0))
-
-    @property
-    def gap(self) -> float:
-        """How far apart the bounds on the optimum are."""
-        return self.upper - self.lower
-
-    @property
-    def closed(self) -> bool:
-        """Whether the gap is within the tolerance, or within the relative tolerance."""
-        return is_closed(self.lower, self.upper, self.tolerance, self.relative)
-
-    @property
-    def entropy(self) -> float:
-        """b, the least entropy of the adversary's prior."""
-        return in_unit(self.adversary.entropy, self.unit)
-
-    @property
-    def knowledge(self) -> float:
-        """log|X| - b, the most that the adversary knows."""
-        return in_unit(self.adversary.knowledge, self.unit)
 
     @property
     def slope(self) -> float:
@@ -160,82 +95,23 @@ class Design:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the command line; non-finite numbers are None."""
         return {
-            "lower": finite(self.lower),
-            "upper": finite(self.upper),
-            "distortion": finite(self.distortion),
-            "leakage": {"lower": finite(self.leakage.lower), "upper": finite(self.leakage.upper)},
-            "unit": self.unit,
-            "entropy": finite(self.entropy),
-            "knowledge": finite(self.knowledge),
-            "stopped": self.stopped,
-            "proved": self.proved,
-            "method": self.method,
-            "repairs": list(self.repairs) if self.method == "paper" else None,
-            "reading": self.reading,
-            "kept": self.kept,
-            "verified": self.verified,
-            "refused": self.refused or None,
-            "seconds": finite(self.seconds),
-            "rounds": self.rounds,
-            "gap": finite(self.gap),
-            "goal": self.goal,
-            "budget": finite(self.budget),
-            "tolerance": finite(self.tolerance),
-            "relative": self.relative,
-            "seed": self.seed,
+            **values(self, "lower", "upper", "distortion"),
+            "leakage": values(self.leakage, "lower", "upper"),
+            **values(self, "unit", "entropy", "knowledge", "stopped", "proved"),
+            **self._method(),
+            **values(self, "reading", "kept"),
+            **self._checked(),
+            **values(self, "seconds", "rounds", "gap", "goal", "budget", "tolerance", "relative", "seed"),
             "dp_epsilon": finite(self.mechanism.dp_epsilon()),
-            "reported": None if self.reported is None else finite(self.reported),
+            "reported": self.reported if self.reported is None else finite(self.reported),
         }
-
-    def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
-        """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
-        from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
-
-        return check(self, time_limit, memory)
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
         """Return a pandas DataFrame with one row: the numbers of this design."""
         return frame([flat(self.to_dict())])
 
-    def summary(self) -> str:
-        """Return the answer in plain words, digits rounded outward."""
-        from dalenius.report.design_text import design_facts  # noqa: PLC0415 - results know of no report until asked
-        from dalenius.report.text import stacked  # noqa: PLC0415 - the same
-
-        return stacked(design_facts(self))
-
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
-        """Draw the channel and the bracket on the optimum; return the figure.
-
-        ax: two axes for the two pictures, or one for the bracket alone; default a new figure.
-        """
-        from dalenius.report.design_plots import plot_design  # noqa: PLC0415 - matplotlib takes a second
-
-        return plot_design(self, ax)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole answer as JSON, certificate included; the file appears whole or not at all."""
-        from dalenius.results.archive import save_design  # noqa: PLC0415
-
-        save_design(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> "Design":
-        """Read what save wrote; see `dalenius.load`."""
-        from dalenius.results.archive import load_design  # noqa: PLC0415
-
-        return load_design(path, verify=verify)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
-
     def __repr__(self) -> str:
-        note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept")
-        note += ", NOT verified" if self.refused else ""
-        note += origin(self)
+        note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept") + self._note()
         digits = decimals(self.upper)
         low, high = round_down(self.lower, digits), round_up(self.upper, digits)
         if self.goal == "leakage":
@@ -244,12 +120,6 @@ class Design:
             asked = f"{low} <= least {self.distortion_name} <= {high} at leakage <= {self.budget:.9g} {self.unit}"
         known = limit_words(self.adversary, self.unit)
         return f"<Design of {self.query}: {asked}, {known}; stopped by {self.stopped}{note}>"
-
-    def _repr_html_(self) -> str:
-        from dalenius.report.design_text import design_facts  # noqa: PLC0415
-        from dalenius.report.text import as_html  # noqa: PLC0415
-
-        return as_html(design_facts(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +134,7 @@ class NamedPoint:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier:
+class Frontier(Series):
     """The least leakage along the distortion budget.
 
     Attributes:
@@ -295,33 +165,20 @@ class Frontier:
     @property
     def stopped(self) -> Stopped:
         """Why it ended: "interrupted", "time_limit", or the worst of what ended its designs and audits."""
-        parts = [*self.designs, *(point.leakage for point in self.named)]
-        return worst_end(parts, interrupted=self.interrupted, missing=self.missing)
+        return worst_end(self._parts, interrupted=self.interrupted, missing=self.missing)
 
     @property
-    def unit(self) -> str:
-        """Unit of every leakage."""
-        return self.designs[0].unit
+    def _points(self) -> tuple[Design, ...]:
+        return self.designs
 
     @property
-    def loaded(self) -> bool:
-        """Whether a part of it was read from a file: what certificates do not carry is as the file says."""
-        return any(design.loaded for design in self.designs) or any(point.leakage.loaded for point in self.named)
+    def _parts(self) -> tuple[Certified, ...]:
+        return *self.designs, *(point.leakage for point in self.named)
 
     @property
     def distortions(self) -> Floats:
         """Distortion budget of each design, ascending."""
         return np.array([design.budget for design in self.designs])
-
-    @property
-    def lower(self) -> Floats:
-        """Lower bound on the least leakage at each budget."""
-        return np.array([design.lower for design in self.designs])
-
-    @property
-    def upper(self) -> Floats:
-        """Upper bound on the least leakage at each budget."""
-        return np.array([design.upper for design in self.designs])
 
     def band(self, distortions: ArrayLike) -> tuple[Floats, Floats]:
         """Guarantee: lower <= least leakage <= upper at any distortion budgets between the ends.
@@ -393,37 +250,13 @@ class Frontier:
     def _named_row(self, point: NamedPoint) -> dict[str, Any]:
         return _row(point.family, point.name, point.distortion, point.leakage, self.excess(point))
 
-    def summary(self) -> str:
-        """Return the points and the named mechanisms as a table, digits rounded outward."""
-        from dalenius.report.design_text import frontier_table  # noqa: PLC0415
-
-        return frontier_table(self)
-
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
-        """Draw the certified band with the named mechanisms above it; return the figure."""
-        from dalenius.report.design_plots import plot_frontier  # noqa: PLC0415 - matplotlib takes a second
-
-        return plot_frontier(self, ax)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything as JSON, certificates included; `dalenius.load` reads it."""
-        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
-
-        save_bundle(self, path)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
-
     def __repr__(self) -> str:
         widest = max(design.gap for design in self.designs)
         return (
             f"<Frontier of {self.query}: {len(self.designs)} points, {self.designs[0].distortion_name} from "
             f"{self.distortions[0]:.4g} to {self.distortions[-1]:.4g}, leakage from {round_up(self.upper[0])} to "
             f"{round_down(self.lower[-1])} {self.unit}, widest gap {short_up(widest)}, "
-            f"{len(self.named)} named mechanisms{origin(self)}{missing_words(self.missing, self.stopped, ', ')}>"
+            f"{len(self.named)} named mechanisms{self._note()}>"
         )
 
 

@@ -1,17 +1,14 @@
 """What a profile says: several measures of one mechanism side by side."""
 
 import math
-import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
-from dalenius.results.audit import Audit, Curve, Stopped, finite, frame, origin
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.result import Drawn, Stopped, frame, origin, values
 from dalenius.results.units import in_unit
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,7 @@ class Bracket:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Profile:
+class Profile(Drawn):
     """What a mechanism reveals, by several measures; q(y|x) is its channel.
 
     Informations and leakages are in `unit`. dp_epsilon and epsilon are natural logarithms in every unit. They are
@@ -88,22 +85,15 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of the command line; non-finite numbers are None."""
+        measures = ("min_entropy_leakage", "record_min_entropy_leakage", "record_entropy", "dp_epsilon", "epsilon")
         return {
             "unit": self.unit,
             "leakage": [_point(audit) for audit in self.leakage.audits],
             "independent": None if self.independent is None else _point(self.independent),
-            "capacity": self.capacity and {"lower": finite(self.capacity.lower), "upper": finite(self.capacity.upper)},
-            "maximal_leakage": _maybe(self.maximal_leakage),
-            "min_entropy_leakage": _maybe(self.min_entropy_leakage),
-            "record_min_entropy_leakage": _maybe(self.record_min_entropy_leakage),
-            "record_entropy": finite(self.record_entropy),
-            "dp_epsilon": _maybe(self.dp_epsilon),
-            "epsilon": finite(self.epsilon),
-            "dp_delta": _maybe(self.dp_delta),
-            "distortion": _maybe(self.distortion),
+            "capacity": self.capacity and values(self.capacity, "lower", "upper"),
+            **values(self, "maximal_leakage", *measures, "dp_delta", "distortion"),
             "notes": list(self.notes),
-            "stopped": self.stopped,
-            "seconds": finite(self.seconds),
+            **values(self, "stopped", "seconds"),
         }
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
@@ -119,31 +109,6 @@ class Profile:
         points += [(name, x, x) for name in names if (x := getattr(self, name)) is not None]
         return frame([{"measure": name, "lower": low, "upper": high} for name, low, high in points])
 
-    def summary(self) -> str:
-        """Return every measure with its definition, digits of brackets rounded outward."""
-        from dalenius.report.profile_text import facts  # noqa: PLC0415 - results know of no report until asked
-        from dalenius.report.text import stacked  # noqa: PLC0415 - the same
-
-        return stacked(facts(self))
-
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
-        """Draw L(b) below the capacity, the maximal leakage and what a record can hold; return the figure."""
-        from dalenius.report.profile_text import plot_profile  # noqa: PLC0415 - matplotlib takes a second
-
-        return plot_profile(self, ax)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything as JSON, certificates included; `dalenius.load` reads it."""
-        from dalenius.results.bundles import save_bundle  # noqa: PLC0415
-
-        save_bundle(self, path)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
-
     def __repr__(self) -> str:
         worst = max(self.leakage.audits, key=lambda audit: audit.upper)
         digits = decimals(worst.upper)
@@ -156,21 +121,10 @@ class Profile:
             f"maximal leakage {maximal} {self.unit}, dp_epsilon {epsilon}{origin(self)}>"
         )
 
-    def _repr_html_(self) -> str:
-        from dalenius.report.profile_text import facts  # noqa: PLC0415
-        from dalenius.report.text import as_html  # noqa: PLC0415
-
-        return as_html(facts(self))
-
 
 def _shortly(x: float | None) -> str:
     return "not computed" if x is None else short(x)
 
 
-def _maybe(x: float | None) -> float | None:
-    return None if x is None else finite(x)
-
-
 def _point(audit: Audit) -> dict[str, Any]:
-    keys = ("entropy", "knowledge", "lower", "upper", "seconds")
-    return {**{key: finite(getattr(audit, key)) for key in keys}, "record": audit.record, "stopped": audit.stopped}
+    return values(audit, "entropy", "knowledge", "lower", "upper", "seconds", "record", "stopped")

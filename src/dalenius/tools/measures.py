@@ -12,6 +12,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from dalenius import shown
+from dalenius.auditing.roads import find
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
@@ -22,11 +23,9 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
-from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.numerics.rounding import outward
 from dalenius.numerics.types import Floats
-from dalenius.results.answers import Run
-from dalenius.results.audit import frame
-from dalenius.results.continuous_answers import continuous_answer
+from dalenius.results.result import frame
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.forms import reference as references
@@ -54,8 +53,7 @@ class Leakage:
         return frame([asdict(self)])
 
     def _repr_html_(self) -> str:
-        digits = decimals(self.upper)
-        row = (round_down(self.lower, digits), round_up(self.upper, digits), self.unit, str(self.record))
+        row = (*outward(self.lower, self.upper), self.unit, str(self.record))
         return shown.table(("lower", "upper", "unit", "record"), [row], "Leakage under one prior")
 
 
@@ -126,10 +124,10 @@ def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
 def _of_reals(mechanism: Continuous, prior: object, secret: object, unit: str, tolerance: float = 1e-4) -> Leakage:
     """Enclose what real-valued records with one density leak, by an audit of an adversary who knows nothing else."""
     adversary = Adversary.of_reals(0.0, "nats", mechanism.density(prior), "bounded")
-    problem = AuditProblem(mechanism, adversary, mechanism.secret(secret), tolerance)
+    problem, nats = AuditProblem(mechanism, adversary, mechanism.secret(secret), tolerance), NATS_PER_UNIT[unit]
     with Deadline(60.0, None) as deadline:
-        found = continuous_answer(problem, Run(unit, tolerance / NATS_PER_UNIT[unit], 0, deadline))
-    return Leakage(found.lower, found.upper, found.record, unit)
+        found = find(problem, deadline, 0)
+    return Leakage(down(found.lower, nats), up(found.upper, nats), found.record, unit)
 
 
 def _reference(mechanism: Mechanism, prior: object) -> Reference:

@@ -1,7 +1,7 @@
 """What stands beside a certificate, and whether the certificate is about it: the one comparison, which all call.
 
 Whoever shows a number of a file beside a question relies on the certificate being about that question: saved audits and
-designs here, curves, frontiers, profiles and calibrations in results/bundles.py, points of a study in studies/task.py.
+designs here, curves, frontiers, profiles and calibrations in results/archive.py, points of a study in studies/task.py.
 A question is plain data, each part under the word by which a refusal calls it. `question` reads all parts from a
 certificate; `compare` refuses a certificate that does not have those that are stated. What a certificate does not carry
 is not compared: extremes, brackets of records that are not the worst, labels, how long it took.

@@ -1,0 +1,352 @@
+"""Audits of real-valued records: through whole numbers on grids, coarse before fine, and back."""
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+from dalenius.auditing.evidence import by_records
+from dalenius.auditing.found import Found
+from dalenius.auditing.independent_records import independent_records
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.density import Density, decimal
+from dalenius.model.prior import Prior
+from dalenius.model.problem import AuditProblem
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Attributes, Bins
+from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
+from dalenius.search.deadline import Deadline
+from dalenius.settings import only
+
+# Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
+ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
+KINDS = ("maximal", "sibson", "rows", "monotone", "centre", "law")
+ONE_LEAF = ("boxes", "choices")
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The question about real-valued records; n is the number of them that matter."""
+
+    problem: AuditProblem
+    seed: int
+    mechanism: Continuous
+    density: Density
+    n: int
+
+    @property
+    def bins(self) -> Bins | None:
+        """The bin that is the secret, if it is one."""
+        return self.problem.secret if isinstance(self.problem.secret, Bins) else None
+
+    def about(self, whole: Whole) -> Attributes | None:
+        """Return the bin as a function of the cells of a record; None where every record is the secret."""
+        if self.bins is None:
+            return None
+        low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
+        # Cells that the mechanism rounds to end half a step above their points.
+        rounded = self.mechanism.steps is not None
+        ends = [(decimal(e) - low) / wide * whole.cells + Fraction(rounded, 2) for e in self.bins.edges[1:]]
+        labels = [sum(c >= end for end in ends[:-1]) for c in range(whole.cells + rounded)]
+        return Attributes(whole.mechanism.records, (0,), labels, self.bins.names, (self.bins.words,))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the prior, or what the others follow, is the density itself."""
+        adversary = self.problem.adversary
+        follows = adversary.unlimited and not self.density.uniform
+        return follows or adversary.knowledge == 0
+
+    @property
+    def points(self) -> bool:
+        """Whether every prior with independent records is allowed, those on grid points too."""
+        return self.problem.adversary.unlimited and self.density.uniform
+
+    @property
+    def step(self) -> int:
+        """Cells that the edges of the density need, if they are not too many: grids have multiples of it."""
+        if self.mechanism.steps is not None:
+            self._check_bins(self.mechanism.steps)
+            return self.mechanism.steps
+        most = self.problem.settings.continuous.most_steps
+        return math.lcm(self.density.steps(most), self._bin_steps(most))
+
+    def _bin_steps(self, most: int) -> int:
+        """Cells that the bins need: no cell may be cut by an edge of theirs."""
+        if self.bins is None:
+            return 1
+        low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
+        needed = math.lcm(*(((decimal(e) - low) / wide).denominator for e in self.bins.edges))
+        if needed > most:
+            message = (
+                f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {most}; use "
+                "edges on a coarser grid"
+            )
+            raise InputError(message)
+        return needed
+
+    def _check_bins(self, steps: int) -> None:
+        """Refuse bins that cut what a mechanism rounds to one point."""
+        edges = () if self.bins is None else self.bins.edges
+        for e in edges[1:-1]:
+            place = (decimal(e) - decimal(edges[0])) / (decimal(edges[-1]) - decimal(edges[0])) * steps * 2
+            if place.denominator != 1 or place % 2 == 0:
+                step = (edges[-1] - edges[0]) / steps
+                near = edges[0] + step * (math.floor(place / 2) + 0.5)
+                message = (
+                    f"edge {e:g} of the secret cuts the numbers that are rounded to one step of {step:g}; use edges "
+                    f"half a step away from one, such as {near:g}"
+                )
+                raise InputError(message)
+
+    @property
+    def markov(self) -> bool:
+        """Whether a record acts through its own grid point alone, so that every proof on the grid will do."""
+        return self.n == 1 or self.problem.adversary.kind == "independent" or self.exact
+
+    def adversary(self, whole: Whole, *, from_above: bool) -> Adversary:
+        """Return the adversary on the grid: its knowledge makes up for the rounding of the law."""
+        adversary, records = self.problem.adversary, whole.mechanism.records
+        law = Reference((whole.stated,))
+        if adversary.unlimited:
+            return Adversary.independent(records, None, "nats", law if self.exact else Reference())
+        low, high = whole.ratios
+        known = adversary.knowledge
+        more = whole.together or 0.0
+        if not self.exact and (low < high or more):
+            # Ratios are within rounding of one, which a float of them would not show.
+            extra = more + self.n * math.log1p(float((high if from_above else low) - 1))
+            known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
+            if known < 0:
+                message = "the density of the reference is too uneven for this little knowledge"
+                raise InputError(message)
+        if adversary.kind == "independent":
+            return Adversary.independent(records, known, "nats", law)
+        return Adversary.from_user(records, knowledge=known, reference=law)
+
+    def above(self, m: int) -> Whole:
+        """Return grid points: the sum of the other records is rounded as one where that hides less."""
+        each = functools.partial(above, self.mechanism, self.density, m, self.n)
+        # Records that are independent and within some knowledge have no such sum.
+        if self.problem.adversary.kind == "independent" and not self.problem.adversary.unlimited:
+            return each()
+        if self.mechanism.steps is not None:
+            return each()
+        together = rounded_together(self.density, m, self.n, self.problem.settings.continuous.most_bits)
+        if together is None:
+            return each()
+        one = each(together)
+        try:
+            apart = each()
+        except InputError:
+            return one
+        return one if one.margin + together < apart.margin else apart
+
+    def audit(
+        self, whole: Whole, deadline: Deadline, *, from_above: bool, about: Attributes | None = None
+    ) -> "_OnGrid":
+        """Audit whole numbers; from below without a search for upper bounds."""
+        settings = self.problem.settings
+        tolerance = max(0.25 * self.problem.tolerance, 0.1 * whole.margin)
+        if not from_above:
+            settings = replace(settings, portfolio=only())
+        elif not (self.markov or about is not None):
+            rows = replace(settings.monotone, counts_values=False)
+            settings = replace(settings, portfolio=only(*ONE_POINT), monotone=rows)
+        adversary = self.adversary(whole, from_above=from_above)
+        problem = AuditProblem(whole.mechanism, adversary, about, tolerance, settings)
+        if adversary.kind == "independent":
+            return _OnGrid(problem, independent_records(problem, deadline))
+        return _OnGrid(problem, by_records(problem, deadline, self.seed))
+
+
+@dataclass(frozen=True, eq=False)
+class _OnGrid:
+    """What was found of whole numbers."""
+
+    problem: AuditProblem
+    found: Found
+
+    def certificate(self) -> dict[str, Any]:
+        """Return the certificate about them."""
+        return self.found.certificate(self.problem)
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """A bound for real-valued records, in nats, with its part of the certificate."""
+
+    value: float
+    data: dict[str, Any]
+    # Of a lower bound that a grid gave.
+    prior: Prior | None = None
+
+
+def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
+    """Return the bracket of the real-valued record.
+
+    Grids are refined until what they hide is within the tolerance, or they are as fine as the settings allow; the best
+    lower and the best upper bound stand, each with its own grid.
+    """
+    mechanism = cast("Continuous", problem.mechanism)
+    density = cast("Density", problem.reference)
+    known = not problem.adversary.unlimited or not density.uniform
+    asked = _Asked(problem, seed, mechanism, density, mechanism.n if known else 1)
+    if asked.bins is not None and problem.adversary.kind == "independent":
+        message = f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record'
+        raise InputError(message)
+    most = mechanism.log_maximal(asked.n) + ROUNDED
+    lower, upper = _Bound(0.0, {}), _Bound(most, {"kind": "maximal", "upper": most})
+    if asked.bins is not None:
+        values = math.log(len(asked.bins.names)) + ROUNDED
+        upper = min(upper, _Bound(values, {"kind": "trivial", "upper": values}), key=lambda bound: bound.value)
+    grids = _grids(asked)
+    for k, m in enumerate(grids):
+        part = deadline.part(deadline.left / (len(grids) - k))
+        if k == 0 or asked.bins is not None:
+            c = _cells_below(asked, m if asked.bins is not None else grids[-1])
+            lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.prior is not None))
+        snaps = asked.bins is not None and mechanism.steps is None
+        tried = [_from_above(asked, m, part), *([_snapped(asked, m, part)] if snaps else [])]
+        upper = min(upper, *tried, key=lambda bound: bound.value)
+        deadline.nodes += part.nodes
+        if problem.closed(lower.value, upper.value) or deadline.expired():
+            break
+    return _found(asked, lower, upper)
+
+
+def _grids(asked: _Asked) -> list[int]:
+    """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
+    settings, n = asked.problem.settings.continuous, asked.n
+    step = asked.step
+    if asked.mechanism.steps is not None:
+        return [step]
+    # Discrete Gaussian noise reaches 7.5 deviations beyond both ends.
+    tails = 0 if asked.mechanism.laplace else math.ceil(15 * float(asked.mechanism.exact))
+    found: list[int] = []
+    for target in settings.cells:
+        m = step * math.ceil(target / step)
+        if (m + 1) * ((n - 1) * m + 1) * (n * m + 1 + tails * m) > settings.most_entries and found:
+            break
+        found.append(m)
+        if _hidden(asked, m) <= 0.5 * asked.problem.tolerance:
+            break
+    # A first look, and the finest.
+    listed = found if len(found) <= 1 else [found[0], found[-1]]
+    # Sums that are never written out have finer grids; monotone rows on points are for Laplace noise.
+    m = step * math.ceil(
+        min(settings.unwritten_cells, max(settings.unwritten_sum / n, settings.least_unwritten)) / step
+    )
+    if asked.bins is not None or (n * m + 1) ** 2 <= checks.MOST_ENTRIES:
+        return listed
+    few = n <= settings.most_written and not asked.mechanism.laplace
+    return [listed[0], m] if few else [m]
+
+
+def _cells_below(asked: _Asked, m: int) -> int:
+    """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
+    settings, step, n = asked.problem.settings.continuous, asked.step, asked.n
+    if asked.mechanism.steps is not None:
+        return m
+    if asked.bins is not None or asked.density.uneven(step):
+        return max(step, m // 2 // step * step) if m >= settings.halved else m
+    try:
+        hidden = asked.above(m).margin / 4
+    except InputError:
+        return m
+    if not asked.mechanism.laplace:
+        # Rounding hides as much of one record as before.
+        return max(step, m // 2 // step * step) if m >= settings.halved else m
+    # n (rate/c)^2 / 24 <= hidden
+    needed = float(asked.mechanism.exact) * math.sqrt(n / 24 / hidden) if hidden > 0 else m
+    most = min(settings.cells[-1], settings.most_answers // n)
+    return step * max(1, math.floor(min(max(needed, settings.cells[0]), most) / step))
+
+
+def _hidden(asked: _Asked, m: int) -> float:
+    """What a grid hides, of both bounds together."""
+    try:
+        if asked.bins is not None:
+            return snapped(asked.mechanism, asked.density, m, asked.n)[1]
+        return 1.25 * asked.above(m).margin
+    except InputError:
+        return math.inf
+
+
+def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+    try:
+        whole = below(asked.mechanism, asked.density, m, asked.n, points=asked.points)
+        audit = asked.audit(whole, deadline, from_above=False, about=asked.about(whole))
+    except InputError:
+        return _Bound(0.0, {})
+    value = whole.lower(audit.found.lower, asked.n, exact=asked.exact)
+    return _Bound(value, {"cells": m, "audit": audit.certificate()}, audit.found.prior)
+
+
+def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+    nothing = _Bound(math.inf, {})
+    try:
+        whole = asked.above(m)
+        # Rounded to steps, a bin is a function of whole numbers; else a bound on the record is one on its bin.
+        about = None if asked.mechanism.steps is None else asked.about(whole)
+        audit = asked.audit(whole, deadline, from_above=True, about=about)
+    except InputError:
+        return nothing
+    if not (asked.markov or about is not None or all(_one_point(proof) for _, proof in audit.found.proofs)):
+        return nothing
+    value = whole.upper(audit.found.upper, asked.n, exact=asked.exact)
+    how = {} if whole.spread is None else {"spread": whole.spread}
+    if whole.together is not None:
+        how["together"] = True
+    kind = "rounded" if asked.mechanism.steps is None else "stepped"
+    return _Bound(value, {"kind": kind, "upper": value, "cells": m, **how, "audit": audit.certificate()})
+
+
+def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+    """A bound on what is told of a bin, a function of the cells, by moving records to the middles of their cells."""
+    try:
+        whole, moved = snapped(asked.mechanism, asked.density, m, asked.n)
+        audit = asked.audit(whole, deadline, from_above=True, about=asked.about(whole))
+    except InputError:
+        return _Bound(math.inf, {})
+    value = whole.upper(audit.found.upper, asked.n, exact=asked.exact) + moved
+    spread = {} if whole.spread is None else {"spread": whole.spread}
+    return _Bound(value, {"kind": "snapped", "upper": value, "cells": m, **spread, "audit": audit.certificate()})
+
+
+def _one_point(proof: dict[str, Any]) -> bool:
+    """Whether a proof on the grid holds for real-valued records too."""
+    # Repaired rows lose a share in which log|A| is told; grids and windows are about the values of the grid.
+    steps = {step["step"] for step in proof.get("steps", ())}
+    return (proof["kind"] in KINDS and steps <= {"points"}) or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
+
+
+def _found(asked: _Asked, lower: _Bound, upper: _Bound) -> Found:
+    problem, mechanism = asked.problem, asked.mechanism
+    if lower.prior is None:
+        message = (
+            f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
+            "finest one; use more noise or fewer records"
+            if mechanism.steps is None
+            else f"{mechanism.name} of {mechanism.query} has too many sums of {mechanism.steps} steps a record; use a "
+            "larger step or fewer records"
+        )
+        raise InputError(message)
+    record = problem.secret if isinstance(problem.secret, int) else None if asked.bins is not None else 0
+    low, high = min(lower.value, upper.value), upper.value
+    members = range(mechanism.n) if problem.secret is None else (record,)
+    witness = {"kind": "cells", **lower.data}
+    return Found(
+        low,
+        high,
+        lower.prior,
+        record,
+        witness,
+        ((0, upper.data),),
+        ((members, low, high),),
+        upper.data["kind"],
+    )

@@ -1,0 +1,253 @@
+"""From a certificate back to what was asked: adversary, reference, secret; and to the prior of its witness.
+
+Each kind of witness is read in its own way. Whatever is unsound raises.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from dalenius.errors import InputError
+from dalenius.gallery.parse import local, parse_mechanism, parse_query
+from dalenius.model import checks
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.continuous import Continuous
+from dalenius.model.channels.local import Local
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.sampled import Sampled
+from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.prior import Prior
+from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
+from dalenius.model.statistic import Histogram, Sum
+from dalenius.model.tied import Decoder, TiedPrior
+
+
+def adversary_of(
+    stored: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism, rounding: float = 16 * 2.0**-52
+) -> Adversary:
+    """Return the adversary of a certificate; refused where a file has other amounts than follow from it.
+
+    Amounts in bits are rounded once more than in nats: by a relative `rounding`.
+    """
+    given = certificate["adversary"]
+    amount: dict[str, Any] = {key: given[key] for key in ("entropy", "knowledge") if key in given}
+    reference, known = reference_of(given.get("reference"), mechanism), amount.get("knowledge")
+    if mechanism.route == "cells":
+        found = Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
+    elif "independent" in given:
+        found = Adversary.independent(mechanism.records, known, "nats", reference)
+    else:
+        found = Adversary.from_user(mechanism.records, **amount, reference=reference)
+    amounts = {key: math.nan if stored[key] is None else stored[key] for key in ("knowledge", "entropy")}
+    slack = rounding * max(1.0, *(x for x in (found.knowledge, found.entropy) if not math.isnan(x)), 1.0)
+    agree = all(_near(x, getattr(found, key), slack) for key, x in amounts.items())
+    # Files of version 0.1 do not say whether every prior is allowed.
+    if not agree or stored.get("free", found.free) is not found.free:
+        message = f"its adversary is not that of the certificate, {found.given} {found.value!r} nats"
+        raise InputError(message)
+    return replace(found, knowledge=amounts["knowledge"], entropy=amounts["entropy"])
+
+
+def _near(x: object, y: float, slack: float) -> bool:
+    if not isinstance(x, float | int) or isinstance(x, bool):
+        return False
+    return math.isnan(x) == math.isnan(y) and not abs(x - y) > slack
+
+
+def reference_of(described: dict[str, Any] | None, mechanism: Mechanism) -> Reference:
+    """Return the reference prior that a certificate describes."""
+    if mechanism.route == "cells":
+        real = cast("Continuous", mechanism)
+        return real.density(None if described is None else (described["edges"], described["masses"]))
+    if described is None:
+        return UNIFORM
+    (listed,) = described.values()
+    reference = Reference.from_user(listed, mechanism.records)
+    if reference.describe() != described:
+        message = "the reference prior of its certificate is not one of these records"
+        raise InputError(message)
+    return reference
+
+
+def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Secret | None:
+    """Return the secret of a certificate; what its values are called is from the file, which is `content`."""
+    described, records = certificate.get("secret"), mechanism.records
+    if described is None:
+        return None
+    if mechanism.route == "cells":
+        return cast("Continuous", mechanism).secret(described if "edges" in described else described["records"])
+    group, values = described.get("records"), described.get("values")
+    whole = None if group is None else from_user(group, records)
+    if whole is not None and describe(whole)["records"] != group:
+        message = "the secret of its certificate does not list records in ascending order"
+        raise InputError(message)
+    if values is None:
+        return whole
+    many = max(values) + 1
+    expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
+    if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
+        message = "the secret of its certificate is not one value for every dataset, or for all values of its records"
+        raise InputError(message)
+    names = _texts(content["names"], "names")
+    if len(names) != many:
+        message = f'"names" must list {many} texts, one for each value of the secret'
+        raise InputError(message)
+    if group is None:
+        return Function(np.array(values, dtype=np.int64), names)
+    words = _texts(content["words"], "words") if "words" in content else _words(group)
+    return Attributes(records, tuple(group), values, names, words)
+
+
+def _texts(listed: object, name: str) -> tuple[str, ...]:
+    """Texts of a file, which reports escape."""
+    if not isinstance(listed, list) or any(type(x) is not str for x in listed):
+        message = f'"{name}" must list texts'
+        raise InputError(message)
+    return tuple(listed)
+
+
+def _words(group: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"a function of record {i}" for i in group)
+
+
+def _whole_numbers(listed: Sequence[object]) -> bool:
+    return all(type(value) is int for value in listed)
+
+
+def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:
+    """Return the witness: of real-valued records on cells or grid points, of samples for the channel above."""
+    if mechanism.route == "cells":
+        certificate = certificate["witness"]["audit"]
+        problem = certificate["problem"]
+        mechanism = parse_mechanism(problem["mechanism"], parse_query(problem["query"]))
+        secret, reference = None, reference_of(certificate["adversary"].get("reference"), mechanism)
+        if "secret" in certificate:
+            names = [str(v) for v in range(max(certificate["secret"]["values"]) + 1)]
+            secret = secret_of({"names": names}, certificate, mechanism)
+    elif mechanism.route == "samples":
+        mechanism = cast("Sampled", mechanism).above
+    about = certificate["witness"].get("record", 0) if secret is None else secret
+    return prior_of_witness(mechanism, about, certificate, reference)
+
+
+def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
+    """Return the prior that the witness of a certificate states; whatever is no prior of this mechanism raises."""
+    witness = certificate["witness"]
+    if "law" in witness:
+        assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
+        return independent_prior(mechanism, secret, witness, reference)
+    if witness.get("kind") == "tied":
+        return _tied(mechanism, secret, certificate, reference)
+    if "blocks" in witness:
+        part = mechanism.witnessed(witness.get("cell"))
+        return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
+    if witness.get("kind") == "uniform":
+        return _even(mechanism, secret)
+    if "part" in witness:
+        return _on_some_records(mechanism, secret, witness, reference)
+    return Prior(mechanism, secret, witness["masses"], reference)
+
+
+def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
+    """The prior on a few records of a local randomiser, its masses by the secret and what is looked at of others."""
+    group = members(secret.whole if isinstance(secret, Attributes) else secret)
+    whole, about = local(mechanism), witness["part"]
+    if whole is None or group is None:
+        message = "its witness looks at some records, but its mechanism has no channel for each"
+        raise InputError(message)
+    law = np.exp(reference.log_law_of(0, whole.k))
+    part = whole.look_at(group, checks.whole("others", about["others"], 0), counted=about["counted"], law=law)
+    looked_at, given = part.looked_at, np.asarray(witness["masses"], dtype=float)
+    labels = secret.labels if isinstance(secret, Attributes) else np.arange(looked_at.values)
+    masses = np.zeros((int(labels.max()) + 1, looked_at.values, looked_at.inside))
+    masses[labels, np.arange(looked_at.values)] = given
+    return Prior(part, secret, masses.reshape(len(masses), -1) / given.sum(), reference)
+
+
+def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
+    """The uniform prior of one record through a symmetric channel."""
+    if not isinstance(mechanism, Symmetric) or secret != 0:
+        message = (
+            "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
+        )
+        raise InputError(message)
+    return EvenPrior.of(mechanism, 0)
+
+
+def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:
+    """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
+    if not isinstance(mechanism, NoisyHistogram) or not isinstance(secret, int):
+        message = "its witness ties values to their counts, and it is not about a record of a noisy histogram"
+        raise InputError(message)
+    witness = certificate["witness"]
+    law = np.zeros(mechanism.n + 1)
+    listed = np.asarray(witness["masses"], dtype=float)
+    law[witness["first"] : witness["first"] + listed.size] = listed
+    if not 0 < law.sum() < math.inf or law.min() < 0:
+        message = "the masses of its witness are not those of a prior"
+        raise InputError(message)
+    low, high = witness["window"]
+    decoder = Decoder(
+        tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]
+    )
+    told, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
+    if tilt and len(tilt) != high - low + 1:
+        message = "the tilt of its witness is not one of the counts in its window"
+        raise InputError(message)
+    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
+
+
+def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
+    """Return the prior of a witness: a law for every record, those of the others certain where they are known.
+
+    others: how many of the other records have each value, or what they are where records differ. Without them the
+    others follow `beside`, a law of their own, or the reference; of local randomisers they are left out, as they do not
+    matter.
+    """
+    records, others, beside = mechanism.records, witness.get("others"), witness.get("beside")
+    given = reference if beside is None else Reference((tuple(beside),))
+    if others is None:
+        laws = [law_of(given, i, size) for i, size in enumerate(records)]
+    else:
+        counted = isinstance(mechanism.statistic, (Sum, Histogram)) and len(reference.laws) <= 1
+        known = list(enumerate(one_by_one(others, record) if counted else others))
+        certain = {(v, records[i]): _certain(v, records[i]) for i, v in known}
+        laws = [certain[v, records[i]] for i, v in known]
+    laws[record] = tuple(float(p) for p in witness["law"])
+    held = Reference(tuple(laws))
+    # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.
+    told: Mechanism = mechanism
+    if isinstance(mechanism, NoisyHistogram):
+        told = mechanism.cell(witness.get("cell", 0))
+    if isinstance(mechanism, Local):
+        told = mechanism.look_at((record,), 0)
+    if others is None and isinstance(told.statistic, Histogram) and len(given.laws) <= 1:
+        # Laws that differ would need a list of datasets.
+        log_joint = given.log_joint(told.statistic, record)
+        own = np.exp(np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+        masses = np.exp(log_joint) / np.where(own > 0, own, 1.0) * np.array(laws[record])[:, None]
+        return Prior(told, record, masses / masses.sum(), given)
+    masses = np.exp(held.log_joint(told.statistic, record))
+    return Prior(told, record, masses / masses.sum(), held)
+
+
+def law_of(reference: Reference, record: int, size: int) -> tuple[float, ...]:
+    """Return the law of one record, of so many values."""
+    if not reference.laws:
+        return (1 / size,) * size
+    return reference.laws[0] if len(reference.laws) == 1 else reference.laws[record]
+
+
+def _certain(value: int, size: int) -> tuple[float, ...]:
+    return tuple(float(v == value) for v in range(size))
+
+
+def one_by_one(counts: Sequence[int], record: int) -> tuple[int, ...]:
+    """Return a dataset whose records but one have these numbers by value; that one is 0."""
+    values = [v for v, many in enumerate(counts) for _ in range(many)]
+    return (*values[:record], 0, *values[record:])
