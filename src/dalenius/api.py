@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,6 @@ from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
@@ -175,12 +173,12 @@ def solve(
     known: what was found against other adversaries of the same mechanism, secret and reference. interrupted: whether
     Ctrl-C came before the audit, which then has its first look.
     """
-    if isinstance(problem.mechanism, Sampled):
+    if (samples := problem.mechanism.as_samples) is not None:
         if options.paper:
             message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
             raise InputError(message)
-        above = _solved(replace(problem, mechanism=problem.mechanism.above), options, known, interrupted)
-        return sampled_answer(problem.mechanism, above)
+        above = _solved(replace(problem, mechanism=samples.above), options, known, interrupted)
+        return sampled_answer(samples, above)
     if not options.paper and tiny(problem):
         # What takes no time needs no care for Ctrl-C, reports or other processes.
         short = short_answer(problem, options.run(Deadline(options.time_limit)))
@@ -204,14 +202,14 @@ def _solved(
             repairs = options.approach.repairs
             found = search_leakage(problem, deadline, options.seed, repairs)
             return paper_audit_answer(problem, found, run)
-        if problem.mechanism.route == "cells":
+        if problem.mechanism.as_real_records is not None:
             return continuous_answer(problem, run)
         if problem.adversary.kind == "independent":
             return independent_answer(problem, deadline, run)
-        if problem.mechanism.route == "points":
+        if problem.mechanism.as_real is not None:
             return real_answer(problem, run)
-        if problem.mechanism.route == "symmetric":
-            return symmetric_answer(problem, cast("Symmetric", problem.mechanism), run)
+        if (symmetric := problem.mechanism.as_symmetric) is not None:
+            return symmetric_answer(problem, symmetric, run)
         return short_answer(problem, run) or certified_answer(problem, deadline, run, known)
 
 

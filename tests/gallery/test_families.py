@@ -8,7 +8,7 @@ import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery.families import FAMILIES, family_of, shown_on_frontiers, with_noise
 from dalenius.gallery.parse import MECHANISMS, parse_mechanism, unwritten
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.verifier.channels import named
 
 COUNT = dl.queries.count(n=3)
@@ -77,5 +77,5 @@ def test_noise_of_few_records_can_be_had_without_its_rows() -> None:
         value = "" if parameter is None else f"{parameter.name}=0.5"
         found = unwritten(parse_mechanism(f"{name}({value})", asked(name)))
         assert (found is not None) == (family.noise is not None)
-        assert found is None or (isinstance(found, Additive) and found.name == f"{name}({value})")
+        assert found is None or (isinstance(found, NoisySum) and found.name == f"{name}({value})")
     assert unwritten(dl.mechanisms.laplace(COUNT, epsilon=1, output="real")) is None

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from dalenius.errors import InputError
 from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query, unwritten
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_sum import NoisySum
 
 COUNT = parse_query("count(n=3)")
 
@@ -113,10 +113,10 @@ def test_any_text_is_a_query_or_an_input_error(text: str) -> None:
 def test_noise_on_a_sum_is_also_known_without_its_rows(text: str) -> None:
     written = parse_mechanism(text, parse_query("total(n=3, values=[0, 2])"))
     noise = unwritten(written)
-    assert isinstance(noise, Additive)
+    assert isinstance(noise, NoisySum)
     assert noise.describe() == written.describe()
     assert np.allclose(noise.joint(np.eye(noise.answers.size)), written.rows, atol=1e-12)
-    assert not isinstance(parse_mechanism(text, parse_query("count(n=3)")), Additive)  # as before
+    assert not isinstance(parse_mechanism(text, parse_query("count(n=3)")), NoisySum)  # as before
 
 
 @pytest.mark.parametrize("text", ["symmetric(flip=0.1)", "exponential(epsilon=1)", "randomized_response(epsilon=1)"])

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.bounds.closed_forms import Formula
-from dalenius.model.channels.local import Local
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import xlogy
 from dalenius.numerics.information import lse
@@ -48,14 +48,14 @@ class Bellman(Formula):
         return {"s": self.s, "nodes": self.nodes.tolist(), "lines": self.lines.tolist()}
 
 
-def possible(mechanism: Local, members: tuple[int, ...], knowledge: float, settings: Locals) -> bool:
+def possible(mechanism: PerRecord, members: tuple[int, ...], knowledge: float, settings: Locals) -> bool:
     """Whether the secret is one bit among not too many, each with two outputs."""
     small = mechanism.rows.shape == (2, 2) and mechanism.n <= settings.bellman_records
     return small and len(members) == 1 and knowledge > 0
 
 
 def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
-    mechanism: Local,
+    mechanism: PerRecord,
     member: int,
     knowledge: float,
     reference: Reference,

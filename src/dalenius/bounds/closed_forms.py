@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.bounds.proof import Rounding
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, minimize
@@ -234,7 +234,7 @@ class Centre(Formula):
     @classmethod
     def best(
         cls,
-        mechanism: Additive,
+        mechanism: NoisySum,
         knowledge: float,
         reference: Reference = UNIFORM,
         settings: ClosedForms = DEFAULT.closed_forms,
@@ -274,7 +274,7 @@ class Centres(Formula):
 
     @classmethod
     def best(
-        cls, mechanism: NoisyHistogram, knowledge: float, law: Floats, settings: ClosedForms = DEFAULT.closed_forms
+        cls, mechanism: NoisyCounts, knowledge: float, law: Floats, settings: ClosedForms = DEFAULT.closed_forms
     ) -> "Centres":
         """Put r around the mean counts, and choose s."""
         n, k = mechanism.n, mechanism.k

@@ -20,7 +20,7 @@ from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.convolution import own_terms
 from dalenius.bounds.proof import Rounding
 from dalenius.bounds.whole import alternate
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.types import Floats, Ints
@@ -50,7 +50,7 @@ class OutputLaw(Formula):
     @classmethod
     def best(
         cls,
-        mechanism: Additive,
+        mechanism: NoisySum,
         knowledge: float,
         deadline: Deadline,
         reference: Reference = UNIFORM,
@@ -62,7 +62,7 @@ class OutputLaw(Formula):
     @classmethod
     def below(  # noqa: PLR0913 - a problem, and a bound
         cls,
-        mechanism: Additive,
+        mechanism: NoisySum,
         knowledge: float,
         deadline: Deadline,
         reference: Reference = UNIFORM,
@@ -98,7 +98,7 @@ class OutputLaw(Formula):
     @classmethod
     def _with(  # noqa: PLR0913 - the parts of the formula
         cls,
-        mechanism: Additive,
+        mechanism: NoisySum,
         knowledge: float,
         log_rho: Floats,
         own: Floats,
@@ -116,13 +116,13 @@ class OutputLaw(Formula):
         return cls(upper, cuts, log_r, s, log_rho.size)
 
 
-def _cuts(mechanism: Additive, groups: int) -> Ints:
+def _cuts(mechanism: NoisySum, groups: int) -> Ints:
     """Cuts of equal distance; the ends of the range, where clamped outputs pile up, are groups of their own."""
     inner = np.linspace(mechanism.low + 1, mechanism.high, groups - 1)
     return np.unique(np.rint(inner).astype(np.int64))
 
 
-def _mean_log(mechanism: Additive, cuts: Ints, log_r: Floats, *, chunk: int = 2**14) -> Floats:
+def _mean_log(mechanism: NoisySum, cuts: Ints, log_r: Floats, *, chunk: int = 2**14) -> Floats:
     """Return sum_y q(y|t) log r(y) of every class t.
 
     With l_j the log density of group j it is l_0 + sum_j P(Y >= c_j | t) (l_j - l_(j-1)), and P(Y >= c | t) depends on

@@ -20,14 +20,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.proof import Rounding
-from dalenius.model.channels.noise import Clamped, Geometric, Laplace
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
@@ -57,7 +57,7 @@ class OwnCount(Formula):
 
     @classmethod
     def best(
-        cls, mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms
+        cls, mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms
     ) -> "OwnCount | None":
         """Choose h by fixed-point rounds, and s and epsilon among a few; None where the table is too large."""
         table = _Table.of(mechanism, settings)
@@ -99,7 +99,7 @@ class _Table:
     rows: Floats
 
     @classmethod
-    def of(cls, mechanism: NoisyHistogram, settings: ClosedForms) -> "_Table | None":
+    def of(cls, mechanism: NoisyCounts, settings: ClosedForms) -> "_Table | None":
         n, k = mechanism.n, mechanism.k
         # Beyond all counts other noise still tells them apart.
         falling = isinstance(mechanism.noise, (Geometric, Laplace)) and _vectors(n, k) <= settings.own_vectors
@@ -111,7 +111,7 @@ class _Table:
         if top is None:
             return None
         high = min(n, top + 1)
-        noise = cast("Clamped", mechanism.noise)
+        noise = mechanism.noise
         return cls(n, k, top, noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0)))
 
     @cached_property

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dalenius.bounds.closed_forms import Formula
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Sum
@@ -29,7 +29,7 @@ class Power(Formula):
         return {"s1": self.s1, "centre": self.centre, "m": list(self.m)}
 
     @classmethod
-    def best(cls, mechanism: Additive, knowledge: float, reference: Reference, settings: ClosedForms) -> "Power | None":
+    def best(cls, mechanism: NoisySum, knowledge: float, reference: Reference, settings: ClosedForms) -> "Power | None":
         """Find the maximum; None where the noise is too narrow, or it is not Gaussian noise on a count of bits.
 
         Discrete Gaussian noise is, but for a small chance, rounded normal noise of a variance that is 1/12 less.

@@ -19,7 +19,7 @@ import numpy as np
 
 from dalenius.bounds.closed_forms import Formula
 from dalenius.bounds.contraction import coefficient
-from dalenius.model.channels.local import Local
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import minimize, xlogy
@@ -45,7 +45,7 @@ class Product(Formula):
 
     @classmethod
     def best(
-        cls, mechanism: Local, members: tuple[int, ...], knowledge: float, reference: Reference, settings: Locals
+        cls, mechanism: PerRecord, members: tuple[int, ...], knowledge: float, reference: Reference, settings: Locals
     ) -> "Product":
         """Choose u and lam."""
         w, k = mechanism.rows, mechanism.k
@@ -69,7 +69,7 @@ class Looks(Formula):
     kind = "looks"
 
     @classmethod
-    def of(cls, mechanism: Local) -> "Looks":
+    def of(cls, mechanism: PerRecord) -> "Looks":
         """log 2 - H(A|Y) at equal chances: the sum over how many outputs are 1."""
         n, flip = mechanism.n, float(mechanism.rows[0, 1])
         return cls(looks(n, flip))
@@ -81,13 +81,13 @@ def looks(n: int, flip: float) -> float:
     return max(0.0, math.log(2) - float(np.exp(log_p) @ np.logaddexp(0.0, log_p[::-1] - log_p)))
 
 
-def symmetric_bits(mechanism: Local) -> bool:
+def symmetric_bits(mechanism: PerRecord) -> bool:
     """Whether W is a symmetric channel on bits."""
     w = mechanism.rows
     return w.shape == (2, 2) and bool(w[0, 0] == w[1, 1] and w[0, 1] == w[1, 0])
 
 
-def _other_laws(mechanism: Local, members: tuple[int, ...], reference: Reference) -> list[Floats]:
+def _other_laws(mechanism: PerRecord, members: tuple[int, ...], reference: Reference) -> list[Floats]:
     """The different laws of the records that are not asked about."""
     if len(reference.laws) <= 1:
         return [np.exp(reference.log_law_of(0, mechanism.k))] if mechanism.n > len(members) else []

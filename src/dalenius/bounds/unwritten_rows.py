@@ -22,8 +22,8 @@ import numpy as np
 from dalenius.bounds.closed_forms import Formula, Sibson
 from dalenius.bounds.monotone import Monotone, Scan
 from dalenius.bounds.proof import Rounding
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
@@ -269,7 +269,7 @@ def between_points(rate: float, step: int) -> float:
     return 1 - math.cosh(rate * 0.5 * (step % 2)) / math.cosh(rate * step / 2)
 
 
-def rate_of(mechanism: Additive) -> float | None:
+def rate_of(mechanism: NoisySum) -> float | None:
     """The rate of noise whose rows are mixtures of rows at points; None of any other."""
     noise = mechanism.noise
     return noise.rate if isinstance(noise, (Geometric, Laplace)) and math.isfinite(noise.rate) else None

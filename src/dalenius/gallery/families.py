@@ -21,7 +21,6 @@ class Family:
     noise: the law of the integer noise that is added to the answer, of the same arguments; None where outputs are
         drawn in another way.
     integers: whether answers must be integers, or vectors of counts.
-    clamped: whether integer noise is clamped to the range unless asked otherwise.
     shown: parameters at which a frontier shows the family; none where outputs are not the range of the query.
     """
 
@@ -30,7 +29,6 @@ class Family:
     noise: Callable[..., Noise] | None = None
     integers: bool = True
     shown: tuple[float, ...] = ()
-    clamped: bool = True
 
     def with_parameter(self, query: Query, value: float) -> Mechanism:
         """Return the mechanism with this much noise."""
@@ -44,9 +42,7 @@ FAMILIES: dict[str, Family] = {
     "exponential": Family(mechanisms.exponential, Epsilon(80.0), integers=False, shown=(1.0, 2.0, 4.0, 8.0)),
     "randomized_response": Family(mechanisms.randomized_response, Epsilon(of_record=True), integers=False),
     "unary_encoding": Family(mechanisms.unary_encoding, Epsilon(of_record=True), integers=False),
-    "discrete_gaussian": Family(
-        mechanisms.discrete_gaussian, Sigma(), mechanisms.discrete_gaussian_noise, clamped=False
-    ),
+    "discrete_gaussian": Family(mechanisms.discrete_gaussian, Sigma(), mechanisms.discrete_gaussian_noise),
     "noisy_max": Family(mechanisms.noisy_max, Epsilon(80.0, of_record=True), integers=False),
     "gaussian": Family(mechanisms.gaussian, Sigma(), mechanisms.gaussian_noise, shown=(0.4, 0.7, 1.2, 2.0)),
     "constant": Family(mechanisms.constant, integers=False),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError, show
 from dalenius.model import checks
-from dalenius.model.channels.continuous import RealQuery, real_query
+from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
 from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table

@@ -41,7 +41,7 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
     from dalenius.report.plots import axes_of, plot_curve  # noqa: PLC0415 - matplotlib takes a second
 
     ax = None if ax is None else axes_of(ax)[-1]
-    many = profile.mechanism.route != "rows"
+    many = not profile.mechanism.has_rows
     figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax, of_profile=True)
     axes = figure.axes[-1] if ax is None else ax
     lines = {

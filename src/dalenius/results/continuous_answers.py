@@ -11,9 +11,9 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density, decimal
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
@@ -37,7 +37,7 @@ class _Asked:
 
     problem: AuditProblem
     run: Run
-    mechanism: Continuous
+    mechanism: RealRecords
     density: Density
     n: int
 
@@ -181,7 +181,7 @@ def continuous_answer(problem: AuditProblem, run: Run) -> Audit:
     Grids are refined until what they hide is within the tolerance, or they are as fine as the settings allow; the best
     lower and the best upper bound stand, each with its own grid.
     """
-    mechanism = cast("Continuous", problem.mechanism)
+    mechanism = cast("RealRecords", problem.mechanism)
     density = cast("Density", problem.reference)
     known = not problem.adversary.unlimited or not density.uniform
     asked = _Asked(problem, run, mechanism, density, mechanism.n if known else 1)

@@ -14,14 +14,12 @@ import numpy as np
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery.parse import local, parse_mechanism, parse_query
+from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.real_records import RealRecords
+from dalenius.model.channels.symmetric import EvenPrior
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, measure_name, output_labels
 from dalenius.model.prior import Prior
@@ -155,7 +153,7 @@ def _attributes(content: dict[str, Any], described: dict[str, Any], records: tup
     return Attributes(records, tuple(group), labels, tuple(names), tuple(words))
 
 
-def _real_secret(mechanism: Continuous, certificate: dict[str, Any]) -> int | Bins | None:
+def _real_secret(mechanism: RealRecords, certificate: dict[str, Any]) -> int | Bins | None:
     """The record that is the secret, of real-valued ones, or its bin; None for all of them."""
     n = mechanism.n
     if "secret" not in certificate:
@@ -169,7 +167,7 @@ def _real_secret(mechanism: Continuous, certificate: dict[str, Any]) -> int | Bi
     return int(record)
 
 
-def _real_adversary(mechanism: Continuous, certificate: dict[str, Any]) -> Adversary:
+def _real_adversary(mechanism: RealRecords, certificate: dict[str, Any]) -> Adversary:
     """The adversary of real-valued records; compared with the file before (verifier/saved.py)."""
     given = certificate["adversary"]
     described = given.get("reference")
@@ -225,28 +223,22 @@ def audit_of(content: dict[str, Any]) -> Audit:
 
 def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
     _check_described(mechanism, certificate)
-    secret = (
-        _real_secret(mechanism, certificate)
-        if isinstance(mechanism, Continuous)
-        else _secret(content, certificate, mechanism.records)
-    )
+    reals, samples = mechanism.as_real_records, mechanism.as_samples
+    secret = _secret(content, certificate, mechanism.records) if reals is None else _real_secret(reals, certificate)
     one = secret is None or isinstance(secret, int)
     if "bounds" in content:
         content = {"upper_by": content["bounds"], **content}  # its name in version 0.1
     plain = _plain(content, {**OF_AUDIT, "record": (int if one else type(None),)})
-    sampled = isinstance(mechanism, Sampled)
-    if (plain["proved"] == "upper") != sampled or _short(plain["upper_by"]) != plain["upper_by"]:
+    if (plain["proved"] == "upper") != (samples is not None) or _short(plain["upper_by"]) != plain["upper_by"]:
         message = f"it is proved {plain['proved']!r}, the upper bound by {plain['upper_by']!r}"
         raise InputError(message)
     witness = certificate["witness"]
-    if isinstance(mechanism, Continuous):
-        adversary, prior = _real_adversary(mechanism, certificate), _real_witness(witness["audit"])
+    if reals is not None:
+        adversary, prior = _real_adversary(reals, certificate), _real_witness(witness["audit"])
     else:
         adversary = _adversary(content["adversary"], certificate, mechanism.records)
         about = witness["record"] if secret is None else secret
-        prior = _witness(
-            mechanism.above if isinstance(mechanism, Sampled) else mechanism, about, certificate, adversary.reference
-        )
+        prior = _witness(mechanism if samples is None else samples.above, about, certificate, adversary.reference)
     return Audit(
         mechanism=mechanism,
         adversary=adversary,
@@ -370,7 +362,7 @@ def _witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
 def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     """The prior on a few records of a local randomiser, its masses by the secret and what is looked at of others."""
     group = members(secret.whole if isinstance(secret, Attributes) else secret)
-    whole, about = local(mechanism), witness["part"]
+    whole, about = mechanism.as_records, witness["part"]
     if whole is None or group is None:
         message = "its witness looks at some records, but its mechanism has no channel for each"
         raise InputError(message)
@@ -385,21 +377,23 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
 
 def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
     """The uniform prior of one record through a symmetric channel."""
-    if not isinstance(mechanism, Symmetric) or secret != 0:
+    symmetric = mechanism.as_symmetric
+    if symmetric is None or secret != 0:
         message = (
             "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
         )
         raise InputError(message)
-    return EvenPrior.of(mechanism, 0)
+    return EvenPrior.of(symmetric, 0)
 
 
 def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:
     """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
-    if not isinstance(mechanism, NoisyHistogram) or not isinstance(secret, int):
+    counts = mechanism.as_counts
+    if counts is None or not isinstance(secret, int):
         message = "its witness ties values to their counts, and it is not about a record of a noisy histogram"
         raise InputError(message)
     witness = certificate["witness"]
-    law = np.zeros(mechanism.n + 1)
+    law = np.zeros(counts.n + 1)
     listed = np.asarray(witness["masses"], dtype=float)
     law[witness["first"] : witness["first"] + listed.size] = listed
     if not 0 < law.sum() < math.inf or law.min() < 0:
@@ -413,7 +407,7 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
     if tilt and len(tilt) != high - low + 1:
         message = "the tilt of its witness is not one of the counts in its window"
         raise InputError(message)
-    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
+    return TiedPrior.of_counts(counts, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
 
 
 def design_of(content: dict[str, Any]) -> Design:

@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError, show
 from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.tables import integer_row
 from dalenius.model.query import Query
@@ -48,7 +48,7 @@ def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) ->
     return [draw() for _ in range(many)]
 
 
-def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rng: object) -> list[list[int]]:
+def noisy_counts(mechanism: NoisyCounts, counts: Sequence[int], size: int, rng: object) -> list[list[int]]:
     """Return `size` independent lists of noisy counts; rng is only there to be refused."""
     _check_bits(rng)
     many, name, query = checks.size(size, 1), mechanism.name, str(mechanism.query)
@@ -61,7 +61,7 @@ def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rn
     return [[clamped(t, mechanism.n + 1) for t in counts] for _ in range(many)]
 
 
-def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: object) -> list[list[int]]:
+def local_outputs(mechanism: PerRecord, dataset: Sequence[int], size: int, rng: object) -> list[list[int]]:
     """Return `size` independent lists of the output of every record; rng is only there to be refused."""
     _check_bits(rng)
     many = checks.size(size, 1)

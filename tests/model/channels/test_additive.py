@@ -13,8 +13,8 @@ from scipy.special import ndtr, rel_entr
 import dalenius as dl
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.information import kl
 from dalenius.verifier.channels import named
 
@@ -113,7 +113,7 @@ def test_epsilon_and_delta_of_very_many_records_in_closed_form() -> None:
 
 def test_the_error_of_a_million_records_is_the_mean_of_the_noise() -> None:
     large = mechanisms.geometric(queries.count(n=10**6), epsilon=0.1)
-    assert isinstance(large, Additive)
+    assert isinstance(large, NoisySum)
     alpha = np.exp(-0.1)
     assert large.expected_distortion() == pytest.approx(2 * alpha / (1 - alpha**2), rel=1e-12)
     assert large.most_likely() == pytest.approx((10**6 - 1) * (1 - alpha) / (1 + alpha) + 2 / (1 + alpha), rel=1e-12)
@@ -128,22 +128,22 @@ def test_samples_follow_the_row() -> None:
 
 def test_the_reach_is_the_least_that_hides_the_tail() -> None:
     large = mechanisms.geometric(queries.count(n=10_000), epsilon=1)
-    assert isinstance(large, Additive)
+    assert isinstance(large, NoisySum)
     assert large.noise.tail(np.array([large.reach() - 1.0, large.reach()])) == pytest.approx([2.0**-60] * 2, rel=2)
     assert large.noise.tail(np.array([large.reach() - 1.0]))[0] > 2.0**-60
     assert both("geometric(epsilon=0.001)", "count(n=20)")[0].reach() == 21  # never beyond the range
 
 
 def test_the_gallery_writes_out_what_fits() -> None:
-    assert not isinstance(mechanisms.geometric(queries.count(n=2000), epsilon=1), Additive)
-    assert isinstance(mechanisms.gaussian(queries.count(n=3000), sigma=1), Additive)
-    assert isinstance(parse_mechanism("laplace(epsilon=1)", parse_query("pairs(n=1000)")), Additive)
-    assert isinstance(parse_mechanism("geometric(epsilon=1)", parse_query("total(n=1200, values=[0, 7])")), Additive)
+    assert not isinstance(mechanisms.geometric(queries.count(n=2000), epsilon=1), NoisySum)
+    assert isinstance(mechanisms.gaussian(queries.count(n=3000), sigma=1), NoisySum)
+    assert isinstance(parse_mechanism("laplace(epsilon=1)", parse_query("pairs(n=1000)")), NoisySum)
+    assert isinstance(parse_mechanism("geometric(epsilon=1)", parse_query("total(n=1200, values=[0, 7])")), NoisySum)
     for query in (queries.modular_sum(n=5000, modulus=4000), queries.identity(k=5000)):
         with pytest.raises(dl.InputError, match="above the limit"):
             mechanisms.geometric(query, epsilon=1)
         with pytest.raises(dl.InputError, match="counts and totals only"):
-            Additive(query, "geometric(epsilon=1)", both(*PAIRS[0])[0].noise)
+            NoisySum(query, "geometric(epsilon=1)", both(*PAIRS[0])[0].noise)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_files_keep_the_name_alone(tmp_path: Path) -> None:
     large.save(path)
     assert path.stat().st_size < 200
     loaded = Mechanism.load(path)
-    assert isinstance(loaded, Additive)
+    assert isinstance(loaded, NoisySum)
     assert loaded.describe() == large.describe()
     assert repr(loaded) == repr(large)
     assert "never written out" in repr(large)

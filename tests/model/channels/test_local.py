@@ -10,8 +10,8 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.parts import Part
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 
@@ -48,7 +48,7 @@ def test_profiles_agree(mechanism: str, query: str) -> None:
 
 def test_randomised_response_of_a_million_people(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=10**6), epsilon=1)
-    assert isinstance(mechanism, Local)
+    assert isinstance(mechanism, PerRecord)
     assert mechanism.dp_epsilon() == pytest.approx(1.0)
     label = str(mechanism.sample([0, 1] * 500_000, rng=1)[0]).split(",")
     kept = np.mean([int(y) == i % 2 for i, y in enumerate(label)])

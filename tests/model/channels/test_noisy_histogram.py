@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import Histogram
 from dalenius.tools import exact_sampling
 
 
-def of_cell(cell: Additive) -> np.ndarray:
+def of_cell(cell: NoisySum) -> np.ndarray:
     """The rows of one noisy count."""
     cut = np.arange(cell.high) - cell.answers[:, None]
     below = np.column_stack([np.zeros(cell.answers.size), cell.below(cut), np.ones(cell.answers.size)])
@@ -84,10 +84,10 @@ def test_a_sample_of_a_million_records() -> None:
 def test_it_stands_in_where_a_matrix_would_not_fit_and_only_there() -> None:
     assert type(mechanisms.geometric(queries.histogram(n=10, k=3), epsilon=1)) is Written
     large = mechanisms.geometric(queries.histogram(n=50, k=3), epsilon=1)
-    assert isinstance(large, NoisyHistogram)
+    assert isinstance(large, NoisyCounts)
     assert "51^3 outputs, too many to write out" in _refused(large.written)
     assert "3 noisy counts, never written out" in repr(large)
-    assert large._repr_html_().startswith("<p>NoisyHistogram geometric")
+    assert large._repr_html_().startswith("<p>NoisyCounts geometric")
 
 
 def _refused(ask: object) -> str:
@@ -103,16 +103,16 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
     assert "no closed form" in _refused(large.dp_delta)
     assert "value 5 does not exist" in _refused(lambda: large.cell(5))
     assert "rng" in _refused(lambda: large.sample([0] * 1000, secure=True, rng=1))
-    assert "counts and totals only" in _refused(lambda: Additive(large.query, "", large.noise))
+    assert "counts and totals only" in _refused(lambda: NoisySum(large.query, "", large.noise))
     for query in (queries.count(n=4), queries.histogram(n=4, k=1)):
-        assert "histograms of 2 to 64 values" in _refused(lambda query=query: NoisyHistogram(query, "", large.noise))
+        assert "histograms of 2 to 64 values" in _refused(lambda query=query: NoisyCounts(query, "", large.noise))
 
 
 def test_files_name_it(tmp_path: Path) -> None:
     large = mechanisms.laplace(queries.histogram(n=10**5, k=3), epsilon=0.5)
     large.save(tmp_path / "m.json")
     again = Mechanism.load(tmp_path / "m.json")
-    assert isinstance(again, NoisyHistogram)
+    assert isinstance(again, NoisyCounts)
     assert again.describe() == large.describe() == large.cell(1).describe()
     assert (tmp_path / "m.json").stat().st_size < 200
 
@@ -168,7 +168,7 @@ class Three(Geometric):
 
 
 def test_one_law_of_noise_serves_all_counts() -> None:
-    large = NoisyHistogram(queries.histogram(n=40, k=6), "three(values)", Three(1.0))
+    large = NoisyCounts(queries.histogram(n=40, k=6), "three(values)", Three(1.0))
     drawn = large.sample([0] * 39 + [5], 2000, rng=0)
     counts = np.array([[int(c) for c in y.split(",")] for y in drawn])
     assert set(counts[:, 1].tolist()) == {0, 1}

@@ -7,8 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.model.channels.noise import DiscreteGaussian
-from dalenius.model.channels.unclamped import drawn, margin
+from dalenius.model.channels.noise import DiscreteGaussian, drawn, margin
 from dalenius.numerics.information import mutual_information
 
 COUNT = dl.queries.count(n=3)

@@ -16,7 +16,7 @@ from dalenius.auditing.independent import seen_through_bits
 from dalenius.errors import InputError
 from dalenius.gallery.mechanisms import geometric_noise
 from dalenius.model import checks
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram
 from dalenius.numerics.deferred import logsumexp
@@ -116,7 +116,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         # Count vectors are not listed, however few they are.
         query = UnlistedHistogram(Histogram(people, cells))
         noise = geometric_noise(query, epsilon=self.epsilon_)
-        mechanism = NoisyHistogram(query, f"geometric(epsilon={self.epsilon_!r})", noise)
+        mechanism = NoisyCounts(query, f"geometric(epsilon={self.epsilon_!r})", noise)
         self.ledger_.release(mechanism, columns=["class", column])
         one = mechanism.cell(0)
         return np.array([one.around(int(t), source.random(1))[0] for t in exact], dtype=float)

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,16 +20,19 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
 if TYPE_CHECKING:
+    from dalenius.model.channels.noisy_counts import NoisyCounts
+    from dalenius.model.channels.noisy_sum import NoisySum
+    from dalenius.model.channels.parts import Part
+    from dalenius.model.channels.per_record import PerRecord
+    from dalenius.model.channels.real import Real
+    from dalenius.model.channels.real_records import RealRecords
     from dalenius.model.channels.sampled import Sampled
+    from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
     from dalenius.results.profile import Profile
     from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
-# How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
-# written out, by the channel that each record has to itself, by the closed form of one record through a symmetric
-# channel, by finitely many points in place of the real line, by cells in place of real-valued records, or by samples.
-Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells", "samples"]
 
 
 class Mechanism(Described, ABC):
@@ -53,8 +56,10 @@ class Mechanism(Described, ABC):
     statistic: Statistic
     query: Query | None
     name: str | None
-    # The way of its audits: the tables ROUTES have a line for each.
-    route: ClassVar[Route]
+    # Whether its rows are few enough to be written out; audits, files and pages then go by them.
+    has_rows: bool = False
+    # The release whose rows these are, or of which this is a part: it describes both.
+    whole: "Mechanism | None" = None
     # With which confidence upper bounds hold, where only samples are known; None where they hold for certain.
     confidence: float | None = None
     # Limits of the full matrix and of the digits in a table.
@@ -185,8 +190,7 @@ class Mechanism(Described, ABC):
     @cached_property
     def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
         """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
-        # A part of a release has no name: it is equal to nothing else.
-        return (type(self).__name__, str(self.query), self.name) if self.name is not None else (id(self),)
+        return str(self.query), self.name
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -201,7 +205,7 @@ class Mechanism(Described, ABC):
     @property
     def lost(self) -> float:
         """An upper bound on the probability of merged outputs that differ in what they reveal."""
-        return 0.0
+        return 0.0 if self.whole is None else self.whole.lost
 
     def dataset(self, dataset: ArrayLike) -> NDArray[np.int64]:
         """Return one dataset as whole numbers; names and tuples of attributes become the values that they name."""
@@ -220,6 +224,48 @@ class Mechanism(Described, ABC):
     @property
     def part(self) -> int | None:
         """The value whose noisy count this is, where it is a part of a larger release; else None."""
+        return None
+
+    @property
+    def looked_at(self) -> "Part | None":
+        """The partition of the datasets by the few records that this part of a release looks at; else None."""
+        return None
+
+    # What a mechanism is, for whoever can make use of it: each is None unless it is that.
+
+    @property
+    def as_sum(self) -> "NoisySum | None":
+        """Integer noise on a sum of a named query."""
+        return None if self.whole is None else self.whole.as_sum
+
+    @property
+    def as_counts(self) -> "NoisyCounts | None":
+        """Integer noise on every count of a named histogram."""
+        return None if self.whole is None else self.whole.as_counts
+
+    @property
+    def as_records(self) -> "PerRecord | None":
+        """A channel that every record goes through by itself."""
+        return None if self.whole is None else self.whole.as_records
+
+    @property
+    def as_symmetric(self) -> "Symmetric | None":
+        """One record through a symmetric channel of two numbers."""
+        return None
+
+    @property
+    def as_real(self) -> "Real | None":
+        """Noise on integer answers whose outputs are real numbers."""
+        return None
+
+    @property
+    def as_real_records(self) -> "RealRecords | None":
+        """Noise on a sum or mean of real-valued records."""
+        return None
+
+    @property
+    def as_samples(self) -> "Sampled | None":
+        """A mechanism that is known by samples alone."""
         return None
 
     @property
@@ -277,8 +323,11 @@ class Mechanism(Described, ABC):
         return self
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings."""
-        return {"query": str(self.query), "mechanism": self.name}
+        """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings.
+
+        A part of a release is described by the whole of it: what the part tells, the whole tells.
+        """
+        return {"query": str(self.query), "mechanism": self.name} if self.whole is None else self.whole.describe()
 
     def stored(self) -> dict[str, object]:
         """Return what a file carries besides the description; nothing if the name alone describes the mechanism."""

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
@@ -103,7 +103,11 @@ class Sampled(Mechanism):
     sets: Ints
     rows: Floats
     name: str | None = field(default=None, init=False)
-    route: ClassVar[Route] = "samples"
+
+    @property
+    def as_samples(self) -> "Sampled":
+        """Itself."""
+        return self
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:

@@ -5,14 +5,14 @@ The channel has two different numbers, so that its k x k table is never needed.
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import generator
 from dalenius.model.prior import Ints, Prior
@@ -37,7 +37,6 @@ class Symmetric(Mechanism):
     labels: "tuple[Label, ...]"
     answers: bool
     statistic: Statistic = field(init=False)
-    route: ClassVar[Route] = "symmetric"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "statistic", self.query.statistic)
@@ -46,6 +45,11 @@ class Symmetric(Mechanism):
     def fits(query: Query) -> bool:
         """Whether a verifier can rebuild it: f(x) = x of one record of at least two values."""
         return query.named and query.name == "identity" and query.records[0] > 1
+
+    @property
+    def as_symmetric(self) -> "Symmetric":
+        """Itself."""
+        return self
 
     @property
     def k(self) -> int:

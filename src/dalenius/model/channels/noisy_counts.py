@@ -1,50 +1,55 @@
-"""Integer noise on every count of a histogram whose channel has too many entries to be written out."""
+"""Integer noise on every count of a histogram."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.mechanism import Mechanism, Route
 from dalenius.model.channels.noise import Noise, least_contraction
+from dalenius.model.channels.noisy import Noisy
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas, generator
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NoisyHistogram(Mechanism):
+class NoisyCounts(Noisy):
     """Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t the count vector.
 
-    Given t the noisy counts are independent, and each is noise on a count: `cell` is that mechanism. `name` is the call
-    string of the mechanism, `noise` that of one count.
+    Given t the noisy counts are independent, and each is noise on a count: `cell` is that mechanism. Rows are written
+    out where they are few.
     """
 
     query: Query
     name: str
     noise: Noise
     statistic: Statistic = field(init=False)
-    route: ClassVar[Route] = "counts"
+    has_rows: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        if not self.fits(self.query):
-            message = (
-                f"noise is added to every count without writing out its channel for histograms of 2 to {MOST_VALUES} "
-                f"values and fewer than {checks.MOST_CLASSES} records, not for {self.query}"
-            )
-            raise InputError(message)
-        object.__setattr__(self, "statistic", self.query.statistic)
+        query, statistic = self.query, self.query.statistic
+        object.__setattr__(self, "statistic", statistic)
+        object.__setattr__(self, "has_rows", statistic.size * self.n_outputs <= checks.MOST_ENTRIES)
+        if not self.fits(query):
+            family = self.name.split("(")[0]
+            checks.entries(statistic.size, self.n_outputs, f"{family} noise on {query}")
 
     @staticmethod
     def fits(query: Query) -> bool:
-        """Whether a query can be answered this way: a histogram of few values."""
+        """Whether nothing needs the rows: a histogram of few values."""
         statistic = query.statistic
         few = isinstance(statistic, Histogram) and 1 < statistic.k <= MOST_VALUES and statistic.n < checks.MOST_CLASSES
         return few and query.vector
+
+    @property
+    def as_counts(self) -> "NoisyCounts | None":
+        """Itself, where a verifier can rebuild it without its rows."""
+        return self if self.query.named and self.fits(self.query) else None
 
     @property
     def k(self) -> int:
@@ -56,15 +61,20 @@ class NoisyHistogram(Mechanism):
         """The number of vectors of noisy counts."""
         return int((self.n + 1) ** self.k)
 
-    def written(self) -> NoReturn:
-        """Raise InputError: the rows would not fit."""
-        message = (
-            f"{self.name} of {self.query} has {self.n + 1}^{self.k} outputs, too many to write out; it can be audited, "
-            "run and saved, and for anything else use fewer records or values"
-        )
-        raise InputError(message)
+    @property
+    def _size(self) -> str:
+        return f"{self.k} noisy counts, {self.n + 1}^{self.k} outputs"
 
-    def cell(self, value: int) -> "NoisyCount":
+    def _written(self) -> Written:
+        counts, grid = np.asarray(self.query.answers), np.arange(self.n + 1, dtype=float)
+        cell, rows = self.noise.rows(grid[:, None], grid), np.ones((len(counts), 1))
+        for count in counts.T:
+            rows = (rows[:, :, None] * cell[count][:, None, :]).reshape(len(counts), -1)
+        labels = tuple(commas(y) for y in product(range(self.n + 1), repeat=self.k))
+        whole = self if self.by_formula else None
+        return Written(self.statistic, rows, labels, self.query, self.name, whole)
+
+    def cell(self, value: int) -> NoisySum:
         """Return the part of the release that is the noisy count of one value."""
         if checks.whole("value", value, 0) >= self.k:
             message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
@@ -73,24 +83,26 @@ class NoisyHistogram(Mechanism):
         statistic = Sum(n, tuple(int(v == value) for v in range(k)))
         arguments = (("value", value), ("n", n), ("k", k))
         query = Query("count_of", arguments, statistic, np.arange(n + 1), tuple(range(n + 1)), 1, named=False)
-        return NoisyCount(query, self.name, self.noise, self, value)
+        return NoisySum(query, self.name, self.noise, whole=self, value=value)
 
-    def witnessed(self, cell: int | None) -> "NoisyCount":
+    def witnessed(self, cell: int | None) -> Noisy:
         """Return the noisy count that a witness is about."""
-        return self.cell(checks.whole('"cell" of a witness', cell, 0))
+        return self if self.has_rows else self.cell(checks.whole('"cell" of a witness', cell, 0))
 
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
 
         One count falls by one and another rises by one, the others stay. Outputs of different counts are chosen freely,
-        so that the maximum over y is the sum of two maxima of one count, each at most that of `Additive.dp_epsilon`.
+        so that the maximum over y is the sum of two maxima of one count, each at most that of `NoisySum.dp_epsilon`.
         P(noise >= k) / P(noise >= k + 1) never falls with k, the law being log-concave: a count that rises from n - 1
         attains it, and by symmetry one that falls from 1, and both happen at once. So it is twice that of one count.
         """
-        return 2 * self.cell(0).dp_epsilon()
+        return 2 * self.cell(0).dp_epsilon() if self.fits(self.query) else self.written().dp_epsilon()
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Raise InputError: it has no closed form."""
+        """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
+        if self.has_rows:
+            return self.written().dp_delta(epsilon)
         message = (
             f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
             f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
@@ -98,20 +110,22 @@ class NoisyHistogram(Mechanism):
         raise InputError(message)
 
     def contraction(self) -> float:
-        """Return eta as `Additive.contraction`: a record moves two counts by one each."""
+        """Return eta as `NoisySum.contraction`: a record moves two counts by one each."""
         return least_contraction(self.noise, float(self.n), self.k)
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""
-        return self.k * self.cell(0).expected_distortion()
+        return self.k * self.cell(0).expected_distortion() if self.k > 1 else 0.0
 
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
         """Run the mechanism on a dataset: `size` independent outputs, each the noisy counts as text, such as `3,0,5`.
 
-        In floats as `Additive.sample`; secure=True draws exactly, as `Mechanism.sample` says.
+        In floats as `NoisySum.sample`; secure=True draws exactly, as `Mechanism.sample` says.
         """
+        if self.has_rows:
+            return self.written().sample(dataset, size, rng, secure=secure)
         counts = np.bincount(self.dataset(dataset), minlength=self.k).tolist()
         if checks.flag("secure", secure):
             from dalenius.tools.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
@@ -120,29 +134,3 @@ class NoisyHistogram(Mechanism):
         count, uniform = self.cell(0), generator(rng).random((self.k, checks.size(size)))
         drawn = np.stack([count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1)
         return np.array([commas(y) for y in drawn.tolist()])
-
-    def __repr__(self) -> str:
-        return (
-            f"<NoisyHistogram {self.name} of {self.query}: {self.n} records, {self.k} noisy counts, never written out>"
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NoisyCount(Additive):
-    """The noisy count of one value: what is left of a NoisyHistogram when the other counts are ignored.
-
-    Its dataset is the same, records of k values, and so is every prior on it. It describes itself as the release that
-    it is part of: what it tells, that release tells. `NoisyHistogram.cell` builds it.
-    """
-
-    whole: NoisyHistogram
-    value: int
-
-    @property
-    def part(self) -> int:
-        """The value whose count it is."""
-        return self.value
-
-    def describe(self) -> dict[str, object]:
-        """Return the release that it is part of, in plain data."""
-        return self.whole.describe()

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets
+from dalenius.model import checks
 from dalenius.model.channels.density import Density, decimal
-from dalenius.model.channels.mechanism import Mechanism, Route
-from dalenius.model.channels.real import Gaussian, Laplace
+from dalenius.model.channels.noise import Gaussian, Laplace
+from dalenius.model.channels.real import RealOutputs
 from dalenius.model.query import Query
 from dalenius.model.secret import Bins
 
@@ -194,7 +194,7 @@ class Geometric:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Continuous(Mechanism):
+class RealRecords(RealOutputs):
     """Y = f(x) + noise of real-valued records, a real number. noise: in units of what one record can change.
 
     Geometric noise is on records that were rounded, so that Y is a number of steps; it is clamped to the answers.
@@ -206,7 +206,6 @@ class Continuous(Mechanism):
     # The rate, or the deviation, as an exact number.
     exact: Fraction
     statistic: Continuum = field(init=False)
-    route: ClassVar[Route] = "cells"
     limits: ClassVar[tuple[float, float]] = (1e-6, 1e6)
 
     def __post_init__(self) -> None:
@@ -224,9 +223,14 @@ class Continuous(Mechanism):
         return self.noise.steps if isinstance(self.noise, Geometric) else None
 
     @property
-    def n_outputs(self) -> float:
-        """Infinite: there is one for every real number."""
-        return math.inf
+    def as_real_records(self) -> "RealRecords":
+        """Itself."""
+        return self
+
+    @property
+    def apart(self) -> float:
+        """One: noise is in units of what one record can change."""
+        return 1.0
 
     def written(self) -> NoReturn:
         """Raise InputError: records and outputs are real numbers."""
@@ -294,14 +298,9 @@ class Continuous(Mechanism):
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
         """Run the mechanism on a dataset: `size` independent outputs, floats, for studies; secure=True is refused."""
-        if checks.flag("secure", secure):
-            message = (
-                f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden "
-                "answer; round the records with queries.total or queries.mean, whose outputs are drawn exactly"
-            )
-            raise InputError(message)
         x, query = self.dataset(dataset), self.query
-        drawn = self.noise.sample(datasets.generator(rng), checks.size(size))
+        remedy = "round the records with queries.total or queries.mean, whose outputs are drawn exactly"
+        drawn = self.draws(size, rng, secure=secure, remedy=remedy)
         if self.steps is not None:
             step = (query.high - query.low) / self.steps
             rounded = np.floor((x - query.low) / step + 0.5).sum() + np.round(drawn * self.steps)
@@ -310,24 +309,13 @@ class Continuous(Mechanism):
         answer = float(x.mean() if query.name == "real_mean" else x.sum())
         return np.asarray(answer + float(query.spread) * drawn)
 
-    def dp_epsilon(self) -> float:
-        """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
-        return self.noise.dp_epsilon(1.0)
-
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return the least delta for which the mechanism is (epsilon, delta)-differentially private."""
-        return self.noise.dp_delta(1.0, checks.real("epsilon", epsilon, 0.0, math.inf))
-
     def expected_distortion(self) -> float:
         """Return E|Y - f(X)|, the mean size of the noise; the rounding of records to steps is not in it."""
-        if isinstance(self.noise, Geometric):
-            return float(self.query.spread) * self.noise.mean_size
-        each = 1 / self.noise.value if self.laplace else self.noise.value * math.sqrt(2 / math.pi)
-        return float(self.query.spread) * each
+        return float(self.query.spread) * self.noise.mean_size
 
     def profile(self, *_: object, **__: object) -> NoReturn:
         """Raise InputError: a profile compares values of b, and real-valued records have no entropy."""
         self.written()
 
     def __repr__(self) -> str:
-        return f"<Continuous {self.name} of {self.query}: {self.n} real-valued records, real outputs>"
+        return f"<RealRecords {self.name} of {self.query}: {self.n} real-valued records, real outputs>"
