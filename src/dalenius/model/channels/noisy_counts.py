@@ -115,7 +115,9 @@ class NoisyCounts(Noisy):
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""
-        return self.k * self.cell(0).expected_distortion() if self.k > 1 else 0.0
+        if not self.fits(self.query):
+            return self.written().expected_distortion() or 0.0
+        return self.k * self.cell(0).expected_distortion()
 
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False

@@ -24,18 +24,6 @@ LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1]}
 
 
 @pytest.mark.parametrize(("mechanism", "query"), CASES)
-def test_measures_are_those_of_the_rows(mechanism: str, query: str) -> None:
-    local, dense = both_local(mechanism, query)
-    assert local.dp_epsilon() == pytest.approx(dense.dp_epsilon(), rel=1e-12)
-    for epsilon in (0.0, 0.3, 5.0):
-        assert local.dp_delta(epsilon) == pytest.approx(dense.dp_delta(epsilon), abs=1e-12)
-    assert local.log_most_likely() == pytest.approx(dense.log_most_likely(), rel=1e-12)
-    assert local.matrix() == pytest.approx(dense.matrix(), abs=1e-15)
-    assert local.n_outputs == pytest.approx(dense.n_outputs)
-    assert local.expected_distortion() is None
-
-
-@pytest.mark.parametrize(("mechanism", "query"), CASES)
 def test_profiles_agree(mechanism: str, query: str) -> None:
     mine, its = (m.profile(entropies=[0.0], time_limit=0.3) for m in both_local(mechanism, query))
     assert mine.capacity is not None
@@ -59,14 +47,6 @@ def test_randomised_response_of_a_million_people(tmp_path: Path) -> None:
     assert dl.Mechanism.load(tmp_path / "m.json").describe() == mechanism.describe()
     with pytest.raises(InputError, match="too many to write out; it can be audited"):
         mechanism.matrix()
-
-
-def test_samples_follow_the_channel() -> None:
-    local, dense = both_local("unary_encoding(epsilon=1)", "histogram(n=2, k=2)")
-    drawn = local.sample([0, 1], size=20_000, rng=3).tolist()
-    labels = local.written().labels
-    share = np.array([drawn.count(label) for label in labels]) / len(drawn)
-    assert share == pytest.approx(dense.matrix()[1], abs=0.02)
 
 
 @pytest.mark.parametrize("counted", [False, True])
