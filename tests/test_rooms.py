@@ -18,10 +18,9 @@ ROOMS = (
 FORWARD = {
     ("model/channels/written.py", "sample", "tools"),
     ("model/channels/mechanism.py", "profile", "tools"),
-    ("model/channels/additive.py", "sample", "tools"),
-    ("model/channels/unclamped.py", "sampled", "tools"),
-    ("model/channels/noisy_histogram.py", "sample", "tools"),
-    ("model/channels/local.py", "sample", "tools"),
+    ("model/channels/noisy_sum.py", "sample", "tools"),
+    ("model/channels/noisy_counts.py", "sample", "tools"),
+    ("model/channels/per_record.py", "sample", "tools"),
     ("model/channels/symmetric.py", "sample", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("api.py", "load", "studies"),

@@ -122,15 +122,8 @@ def geometric(  # noqa: PLR0913 - the public surface
     if step is not None:
         message = f"step = {show(step)}: the records of {query} are whole numbers already; leave it out"
         raise InputError(message)
-    noise = geometric_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    noise = Geometric(_rate(query, epsilon, sensitivity, scale))
     return _noisy(query, "geometric", arguments, noise, clamp=clamp)
-
-
-def geometric_noise(
-    query: Query, *, epsilon: float | None = None, scale: float | None = None, sensitivity: float | None = None
-) -> Geometric:
-    """Return the law of the noise of `geometric`."""
-    return Geometric(_rate(query, epsilon, sensitivity, scale))
 
 
 def laplace(  # noqa: PLR0913 - the public surface
@@ -167,18 +160,11 @@ def laplace(  # noqa: PLR0913 - the public surface
     if isinstance(query, RealQuery):
         _only_real(query, output, clamp=clamp)
         return _real_laplace(query, {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale})
-    noise = laplace_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    noise = Laplace(_rate(query, epsilon, sensitivity, scale))
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if _is_real(output):
         return Real(query, _call("laplace", {**arguments, "output": "real"}), noise)
     return _noisy(query, "laplace", arguments, noise, clamp=clamp)
-
-
-def laplace_noise(
-    query: Query, *, epsilon: float | None = None, scale: float | None = None, sensitivity: float | None = None
-) -> Laplace:
-    """Return the law of the noise of `laplace`, rounded."""
-    return Laplace(_rate(query, epsilon, sensitivity, scale))
 
 
 def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechanism:
@@ -204,15 +190,10 @@ def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechan
         _only_real(query, output)
         exact = Fraction(Sigma().checked(sigma)) / query.spread
         return RealRecords(query, _call("gaussian", {"sigma": sigma}), Gaussian(float(exact)), exact)
-    noise = gaussian_noise(query, sigma=sigma)
+    noise = Gaussian(_sigma(query, sigma))
     if _is_real(output):
         return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), noise)
     return _noisy(query, "gaussian", {"sigma": sigma}, noise)
-
-
-def gaussian_noise(query: Query, *, sigma: float) -> Gaussian:
-    """Return the law of the noise of `gaussian`, rounded."""
-    return Gaussian(_sigma(query, sigma))
 
 
 def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mechanism:
@@ -237,17 +218,11 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
         >>> dl.mechanisms.discrete_gaussian(query, sigma=2).name
         'discrete_gaussian(sigma=2)'
     """
-    noise = discrete_gaussian_noise(query, sigma=sigma)
-    return _noisy(query, "discrete_gaussian", {"sigma": sigma}, noise, clamp=clamp, default=False)
-
-
-def discrete_gaussian_noise(query: Query, *, sigma: float) -> DiscreteGaussian:
-    """Return the law of the noise of `discrete_gaussian`."""
     steps = _sigma(query, sigma)
     if steps > MOST_SIGMA:
         message = f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian"
         raise InputError(message)
-    return DiscreteGaussian(steps)
+    return _noisy(query, "discrete_gaussian", {"sigma": sigma}, DiscreteGaussian(steps), clamp=clamp, default=False)
 
 
 def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written:

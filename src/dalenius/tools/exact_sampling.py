@@ -22,9 +22,9 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError, show
-from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy import Noisy
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.symmetric import Symmetric
@@ -141,7 +141,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
     try:
         asked = named.query(str(query))
         family, given = named.call(name, named.MECHANISMS, "the mechanism")
-        if FAMILIES[family].noise is not None:
+        if isinstance(mechanism.whole or mechanism, Noisy):
             named.added(name, asked)  # what it refuses it refuses now
             return _additive(query, t, lambda: named.added(name, asked).tail)
         if family == "exponential":

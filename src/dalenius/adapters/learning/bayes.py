@@ -14,9 +14,8 @@ from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.auditing.independent import seen_through_bits
 from dalenius.errors import InputError
-from dalenius.gallery.mechanisms import geometric_noise
+from dalenius.gallery.mechanisms import geometric
 from dalenius.model import checks
-from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram
 from dalenius.numerics.deferred import logsumexp
@@ -115,8 +114,8 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
             return exact.astype(float)
         # Count vectors are not listed, however few they are.
         query = UnlistedHistogram(Histogram(people, cells))
-        noise = geometric_noise(query, epsilon=self.epsilon_)
-        mechanism = NoisyCounts(query, f"geometric(epsilon={self.epsilon_!r})", noise)
+        mechanism = geometric(query, epsilon=self.epsilon_).as_counts
+        assert mechanism is not None  # noqa: S101 - for the type checker: noise on a histogram
         self.ledger_.release(mechanism, columns=["class", column])
         one = mechanism.cell(0)
         return np.array([one.around(int(t), source.random(1))[0] for t in exact], dtype=float)

@@ -13,7 +13,7 @@ from dalenius.model.channels.noisy import Noisy
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas, generator
-from dalenius.model.query import Query
+from dalenius.model.query import Query, UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 
 
@@ -34,7 +34,8 @@ class NoisyCounts(Noisy):
     def __post_init__(self) -> None:
         query, statistic = self.query, self.query.statistic
         object.__setattr__(self, "statistic", statistic)
-        object.__setattr__(self, "has_rows", statistic.size * self.n_outputs <= checks.MOST_ENTRIES)
+        few = statistic.size * self.n_outputs <= checks.MOST_ENTRIES and not isinstance(query, UnlistedHistogram)
+        object.__setattr__(self, "has_rows", few)
         if not self.fits(query):
             family = self.name.split("(")[0]
             checks.entries(statistic.size, self.n_outputs, f"{family} noise on {query}")
