@@ -23,6 +23,7 @@ from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.independent import lines
+from dalenius.verifier.verify import verify_here
 
 M, Q = dl.mechanisms, dl.queries
 
@@ -140,7 +141,7 @@ def test_a_value_that_the_reference_leaves_out_is_not_left_out_of_the_bound() ->
     data["proofs"][0] |= {"upper": 1e-9, "weights": [1.0, 0.0]}
     data |= {"lower": 0.0, "upper": 1e-9}
     data["witness"]["law"] = [1.0, 0.0]
-    assert "exceeds claimed 1e-09" in dl.verify(data).reason
+    assert "exceeds claimed 1e-09" in verify_here(data).reason
 
 
 def test_with_knowledge_the_bracket_holds_what_a_product_prior_in_the_ball_leaks() -> None:
@@ -182,7 +183,7 @@ def test_answers_name_the_adversary_and_are_saved(tmp_path) -> None:  # noqa: AN
 def test_forgeries_are_refused(what: str) -> None:
     mechanism = dl.Mechanism.from_matrix(random_channel([2, 3], 3, 1).matrix(), [2, 3])
     data = json.loads(dl.audit(mechanism, adversary="independent").certificate.text())
-    assert dl.verify(data)
+    assert verify_here(data)
     if what == "upper":
         data["upper"] -= 1e-4
         for proof in data["proofs"]:
@@ -200,7 +201,7 @@ def test_forgeries_are_refused(what: str) -> None:
         data["adversary"]["reference"] = {"weights": [1 / 6] * 6}
     else:
         data["adversary"] = {"knowledge": 100.0}
-    assert not dl.verify(data)
+    assert not verify_here(data)
 
 
 def test_a_shift_is_for_noise_on_sums_only() -> None:
@@ -212,9 +213,9 @@ def test_a_shift_is_for_noise_on_sums_only() -> None:
         {"query": "count(n=4)", "mechanism": "geometric(epsilon=1.1)"},
         {"query": "count(n=4)", "mechanism": "exponential(epsilon=1.0)"},
     ):
-        assert not dl.verify({**data, "problem": problem})
-    assert not dl.verify(data, M.geometric(Q.count(5), epsilon=1.0))
-    assert dl.verify(data, M.geometric(Q.count(4), epsilon=1.0))
+        assert not verify_here({**data, "problem": problem})
+    assert not verify_here(data, M.geometric(Q.count(5), epsilon=1.0))
+    assert verify_here(data, M.geometric(Q.count(4), epsilon=1.0))
 
 
 @pytest.mark.parametrize(
@@ -378,12 +379,12 @@ def test_forged_certificates_of_unwritten_releases_are_refused() -> None:
         (leaning, ["adversary"], {"independent": True}),
         (leaning, ["adversary"], {"independent": True, "reference": {"marginal": [0.5, 0.5]}}),
     ]
-    assert dl.verify(counted)
-    assert dl.verify(leaning)
+    assert verify_here(counted)
+    assert verify_here(leaning)
     for data, path, value in spoiled:
         forged = copy.deepcopy(data)
         damage.put(forged, ".".join(map(str, path)), value)
-        assert not dl.verify(forged), path
+        assert not verify_here(forged), path
 
 
 def test_one_record_of_very_many_values_is_asked_without_a_limit_instead() -> None:

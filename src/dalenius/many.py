@@ -184,10 +184,12 @@ class _Many:
             if found is None:
                 self._parts.appendleft(part)
                 return
-            for k, answer in zip(part, found, strict=True):
+            for k, (answer, accepted) in zip(part, found, strict=True):
                 if isinstance(answer, Audit):
                     # Our own process made it: it is ours as much as if it had been made here.
                     made.note(answer.certificate)
+                    if accepted:
+                        made.note_accepted(answer)
                 self._keep(k, answer)
 
     def _given(self, part: range) -> "Part":
@@ -210,11 +212,12 @@ class Part:
     verify: checking.Verify
 
 
-def answered_there(part: Part) -> list[Answer]:
-    """Answer a part in a process of its own."""
+def answered_there(part: Part) -> list[tuple[Answer, bool]]:
+    """Answer a part in a process of its own, with whether the verifier has accepted each answer there."""
     with Deadline(math.inf) as whole:
         found = dict(answered(part, whole))
-    return [found[k] for k in range(len(part.problems))]
+    answers = [found[k] for k in range(len(part.problems))]
+    return [(answer, isinstance(answer, Audit) and answer.verified is True) for answer in answers]
 
 
 def answered(part: Part, whole: Deadline) -> Iterator[tuple[int, Answer]]:

@@ -222,7 +222,7 @@ def outside(rng: random.Random) -> str:
     data["proofs"] = [{"record": i, "kind": "trivial", "upper": 2.0} for i in range(n)]
     above = truth + 10.0 ** rng.uniform(-8, -1)
     data["upper"], data["lower"] = 2.0, rng.choice([truth * rng.random(), above, above, above])
-    verdict = dl.verify(data)
+    verdict = verify_here(data)
     assert not verdict.verified or data["lower"] <= truth + judge.SLACK, f"{json.dumps(data)}: {truth!r} is the most"
     return "outside: true" if verdict.verified else "outside: refused"
 

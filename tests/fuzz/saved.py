@@ -65,6 +65,7 @@ def samples() -> dict[str, Json]:
         "paper": dl.audit(count, entropy=1.0, method="paper", time_limit=0.3),
         "design": dl.design(two, distortion=0.3, entropy=0.5, **quick),
         "dual design": dl.design(two, leakage=0.1, entropy=0.5, unit="bits", **quick),
+        "table design": dl.design(two, distortion=0.3, knowledge=0.5, p0=[[0.5, 0.5], [0.3, 0.7]], **quick),
         "function's design": dl.design(pairs, distortion=0.3, knowledge=0.5, **quick),
         "paper design": dl.design(two, leakage=0.02, entropy=0.2, method="paper", time_limit=0.5),
         "ledger": ledger,
@@ -236,6 +237,17 @@ def judge_audit(audit: Audit, certificate: Json) -> None:
     assert audit.closed or audit.stopped != "gap"
 
 
+def judge_table(design: Json, table: Json) -> None:
+    """Assert that words beside a table of distortions are marked, and that a named query has those distortions."""
+    text, name = design.summary(), design.distortion_name
+    assert text.splitlines()[0].endswith(MARK)
+    assert name == "distortion" or f"expected {name} {MARK}" in text
+    if design.query.named and name != "distortion":
+        of = {"absolute error": lambda e: e, "squared error": lambda e: e * e}.get(name, lambda e: float(e != 0))
+        distances = design.query.distance()[design.query.statistic.class_table()]
+        assert [[of(e) for e in row] for row in distances.tolist()] == table
+
+
 def shown(result: Json) -> None:
     """Assert that reports have no control characters and say what is from the file."""
     for text in (result.summary(), repr(result)):
@@ -274,6 +286,8 @@ def load(content: bytes) -> str:
             )
             assert result.distortion == certificate["distortion"]
             assert certificate["problem"].get("query", str(result.query)) == str(result.query)
+            if "query" not in certificate["problem"]:
+                judge_table(result, certificate["problem"]["distortion"])
         else:
             assert (result.proved, result.lower) == ("upper", 0)
     return verified(result)

@@ -1,7 +1,10 @@
 """Whether certificates are checked, when, and what results then say."""
 
+import copy
 import inspect
 import math
+import pickle
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +52,33 @@ def test_what_was_not_checked_is_not_called_checked_and_can_be_checked_later() -
     assert verdict.verified
     assert audit.verified is True
     assert "; verified\n" in audit.summary()
+
+
+@pytest.mark.parametrize("taken", [copy.copy, copy.deepcopy, lambda audit: pickle.loads(pickle.dumps(audit))])  # noqa: S301
+def test_copies_are_not_verified(taken: Callable[[Audit], Audit]) -> None:
+    audit = dl.audit(parity(), entropy=2.2, verify=True)
+    again = taken(audit)
+    assert (again.verified, audit.verified) == (None, True)
+    assert UNCHECKED in again.summary()
+    assert again.verify()
+    assert again.verified is True
+
+
+def test_a_certificate_that_was_changed_is_no_longer_verified() -> None:
+    audit = dl.audit(parity(), entropy=2.2, verify=True)
+    upper = audit.certificate.data["upper"]
+    audit.certificate.data["upper"] = 0.0
+    assert audit.verified is None
+    assert UNCHECKED in audit.summary()
+    assert not audit.verify()
+    assert "NOT verified" in audit.summary()
+    audit.certificate.data["upper"] = upper
+    assert audit.verify()
+    assert audit.verified is True
+    design = dl.design(dl.queries.modular_sum(n=2, modulus=2), distortion=0.1, entropy=0.5, verify=True)
+    assert (design.verified, design.leakage.verified) == (True, True)
+    design.certificate.data["audit"]["witness"]["masses"][0][0] /= 2
+    assert (design.verified, design.leakage.verified) == (None, None)
 
 
 def test_only_the_check_sets_it() -> None:

@@ -8,6 +8,7 @@ import pytest
 from design_samples import any_design, consistent_design, least_leakage, noise, parity_design, parity_frontier
 from samples import consistent, parity
 
+from dalenius import api
 from dalenius.api import load
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
@@ -117,6 +118,34 @@ def test_a_design_survives_a_round_trip(design: Design, tmp_path: Path) -> None:
     assert words[1:] == design.summary().splitlines()[1:]  # a function's name is not stored
     np.testing.assert_array_equal(again.query.distance(), design.query.distance())
     assert again.query.outputs == design.query.outputs
+
+
+def test_words_beside_a_table_of_distortions_are_those_of_the_table_or_marked(tmp_path: Path) -> None:
+    """Where records are not alike, the certificate has the distortions of all datasets, and no name of a query."""
+    unlike = [[0.5, 0.5], [0.3, 0.7]]
+    for query, outputs in ((queries.count(n=2), None), (queries.histogram(n=2, k=2), [(0, 2), (1.5, 0.5)])):
+        made = api.design(query, distortion=0.9, knowledge=0.2, p0=unlike, outputs=outputs, tolerance=0.1)
+        made.save(tmp_path / "d")
+        content = json.loads((tmp_path / "d").read_text())
+        assert "query" not in content["certificate"]["problem"]
+        text = load(tmp_path / "d", verify=True).summary()
+        assert "expected absolute error (from the file) of at most" in text
+        assert "3 outputs (from the file)" in text or "2 outputs (from the file)" in text
+        for change in (
+            {"distortion_name": "squared error"},
+            {"distortion_name": "share of wrong answers"},
+            {"query": "modular_sum(n=2, modulus=2)"},
+            {"mechanism": {**content["mechanism"], "labels": content["mechanism"]["labels"][::-1]}},
+        ):
+            (tmp_path / "d").write_text(json.dumps({**content, **change}))
+            with pytest.raises(InputError, match=r"the distortions of its certificate are not the|outputs holds"):
+                load(tmp_path / "d")
+
+
+def test_the_query_of_a_design_without_a_certificate_of_its_own_is_marked(tmp_path: Path) -> None:
+    consistent_design(exceeding()).save(tmp_path / "d")
+    (designed,) = (line for line in load(tmp_path / "d").summary().splitlines() if line.startswith("Designed"))
+    assert designed.endswith("(from the file)")
 
 
 def test_a_spoilt_design_file_is_refused_with_its_name(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.settings import only
+from dalenius.verifier.verify import verify_here
 
 COUNT = dl.queries.count(n=2)
 FIRST = dl.Mechanism.from_matrix([[0.5, 0.5], [0.6, 0.4], [0.5, 0.5], [0.7, 0.3]], records=[2, 2])
@@ -73,7 +74,7 @@ def test_forgeries_are_refused(design: dl.Design) -> None:
 
     def refused(**changes: object) -> str:
         forged = {**copy.deepcopy(data), **changes}
-        verdict = dl.verify(dl.Certificate.of(forged))
+        verdict = verify_here(dl.Certificate.of(forged))
         assert not verdict.verified
         return verdict.reason
 

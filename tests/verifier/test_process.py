@@ -1,6 +1,8 @@
 """The child that checks certificates, from inside: what the system limits, and how its end is told."""
 
 import contextlib
+import errno
+import io
 import json
 import os
 import resource
@@ -8,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +21,8 @@ from damage import GOLDEN, Described, damaged, golden
 
 from dalenius.verifier import __main__ as alone
 from dalenius.verifier import child, process
+from dalenius.verifier.limits import NotChecked, within
+from dalenius.verifier.reading import write
 from dalenius.verifier.verify import verify
 
 FILE = GOLDEN / "sibson.json"
@@ -49,11 +54,12 @@ def asked(*files: Path, memory: int = 100, seconds: float = 2.5, times: int = 1)
 
 
 def test_a_child_limits_itself_and_answers(limits: dict[int, int]) -> None:
+    before = time.process_time()
     (answer,) = asked(FILE)
     assert answer["verified"]
     assert answer["more"]
     assert limits[-signal.ITIMER_REAL - 1] == 3.5
-    assert 3.5 <= limits[resource.RLIMIT_CPU] - time.process_time() < 5
+    assert before + 3.5 <= limits[resource.RLIMIT_CPU] < time.process_time() + 4.5
     assert limits[resource.RLIMIT_CORE] == 0
     assert limits[resource.RLIMIT_AS] < 2**36
 
@@ -79,6 +85,11 @@ def test_a_child_compares_with_the_mechanism_in_a_second_file(limits: dict[int, 
     path.write_text(json.dumps({"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}))
     assert "another channel" in asked(FILE, path)[0]["reason"]
     assert limits
+    # It is read within the limits too.
+    path.write_text(json.dumps([[]] * 10**5))
+    assert asked(FILE, path, memory=4)[0]["reason"].startswith("not checked: it needs about")
+    path.write_text("[")
+    assert asked(FILE, path)[0]["reason"].startswith("not valid JSON")
 
 
 def test_a_limit_is_never_raised_and_no_limit_is_none(
@@ -128,6 +139,59 @@ def test_a_child_that_cannot_be_started_is_an_answer(monkeypatch: pytest.MonkeyP
     assert process.verdict(FILE, None, memory=448, time_limit=1)["reason"].startswith(
         "not checked: no process could be started to check it in ("
     )
+
+
+def test_what_cannot_be_written_down_for_a_child_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    for name in ("memfd_create", "missing"):
+        if name == "memfd_create":
+            monkeypatch.setattr(os, name, full, raising=False)
+        else:
+            monkeypatch.delattr(os, "memfd_create")
+            monkeypatch.setattr(tempfile, "TemporaryFile", full)
+        answer = process.verdict(golden("sibson"), None, memory=448, time_limit=1)
+        assert answer["reason"].startswith("not checked: there is no room to write it down")
+        assert "Too many open files" in answer["reason"]
+
+
+def test_data_go_through_a_temporary_file_where_there_is_none_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    assert process.verdict(golden("sibson"), None, memory=448, time_limit=9)["verified"]
+
+
+def test_writing_a_mechanism_down_keeps_the_limits() -> None:
+    """Its description may be much longer than it is; of certificates the same is in test_limits.py."""
+    shared: Any = [0.5] * 1000
+    for _ in range(6):
+        shared = [shared] * 8
+    reason = process.verdict(FILE, shared, memory=448, time_limit=0.05)["reason"]
+    assert reason.startswith("not checked: the time limit")
+    reason = process.verdict(FILE, shared, memory=2, time_limit=99)["reason"]
+    assert reason.startswith("not checked: it needs about")
+
+
+def test_the_clock_is_read_while_data_are_written() -> None:
+    file = io.BytesIO()
+    with within(-1), pytest.raises(NotChecked, match="the time limit"):
+        write([1e-300] * 10**5, file)
+    assert not file.getvalue()
+
+
+def test_neither_the_current_folder_nor_the_environment_has_a_say(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("flint", "json", "dalenius", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    for name in ("PYTHONPATH", "PYTHONHOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    assert process.verdict(FILE, None, memory=448, time_limit=9)["verified"]
+
+
+def test_a_mechanism_that_is_not_plain_data_is_refused() -> None:
+    assert "cannot be written as JSON" in process.verdict(FILE, {1j}, memory=448, time_limit=9)["reason"]
 
 
 def test_a_child_does_not_outlive_an_interrupted_caller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,21 @@
 """Which certificates this process has made itself: those are checked in this process, all others in a child.
 
-A certificate is noted when a solver has written it, with a digest of its text. One that was loaded, unpickled, copied
-or built by hand is another object, and one whose data were changed has another text: neither counts as made here. The
-answers of worker processes, which this process started itself, are noted when they arrive.
+A certificate is noted when a solver has written it, with a digest of its data. One that was loaded, unpickled, copied
+or built by hand is another object, and one whose data were changed has another digest: neither counts as made here. The
+answers of worker processes, which this process started itself, are noted when they arrive. The same holds of results
+whose certificate was accepted: a copy, or one whose certificate was changed since, is not verified.
 """
 
 import hashlib
+import marshal
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dalenius.verifier import verify as verifier
 
 _digests: dict[int, bytes] = {}  # by the identity of the certificate, for as long as it lives
+_accepted: "weakref.WeakKeyDictionary[Any, bytes]" = weakref.WeakKeyDictionary()  # of the certificates of results
 
 
 def note(certificate: Any) -> None:  # noqa: ANN401 - a Certificate, whose module imports this one
@@ -26,6 +29,18 @@ def made_here(certificate: Any) -> bool:  # noqa: ANN401 - whatever is to be che
     """Whether this process made the certificate, and nobody has changed it since."""
     noted = _digests.get(id(certificate))
     return noted is not None and noted == _digest(certificate)
+
+
+def note_accepted(result: Any) -> None:  # noqa: ANN401 - an Audit or a Design, whose modules import this one
+    """Remember that the certificate of a result, as it is now, was accepted and is about the result."""
+    if (digest := _digest(result.certificate)) is not None:
+        _accepted[result] = digest
+
+
+def accepted(result: Any) -> Literal[True] | None:  # noqa: ANN401 - as above
+    """True where the certificate of this result was accepted in this process, and nobody has changed it since."""
+    noted = _accepted.get(result)
+    return True if noted is not None and noted == _digest(result.certificate) else None
 
 
 def verify(
@@ -42,8 +57,9 @@ def verify(
 
 
 def _digest(certificate: Any) -> bytes | None:  # noqa: ANN401 - as above
-    """The digest of a certificate's text; None where it cannot be written."""
+    """The digest of a certificate's data; None where they are not plain data."""
     try:
-        return hashlib.sha256(certificate.text().encode()).digest()
-    except (TypeError, ValueError, RecursionError):
+        # Version 2 of this format writes equal data equally; later ones depend on which objects are shared.
+        return hashlib.sha256(marshal.dumps(certificate.data, 2)).digest()
+    except ValueError:
         return None

@@ -20,6 +20,7 @@ from dalenius.options import Options, Report, adversary_of, audit_problem, disto
 from dalenius.report.document import write_document
 from dalenius.report.text import problem
 from dalenius.results.audit import Audit
+from dalenius.results.checking import checked
 from dalenius.results.design import Design, NamedPoint
 from dalenius.results.units import in_unit
 from dalenius.search.deadline import Progress
@@ -119,6 +120,10 @@ def report(job: Job) -> None:
     """Write the report of a kept result beside it."""
     name = job.fields["result"]
     results = pickle.loads((job.folder / f"{name}.results").read_bytes())  # noqa: S301 - written by ourselves, above
+    unpickled: list[Any] = [result for result in results if isinstance(result, Audit | Design)]
+    for result in unpickled:
+        # It has yet to be checked in this process; it is where that is quick.
+        checked(result, "auto", BESIDE)
     write_document(results, job.folder / f"{name}.html")
     job.tell("written")
 

@@ -8,6 +8,7 @@ from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Table
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.report.design_text import error_words, query_words
 from dalenius.report.plots import DARK, FINEST, LIGHT, Floats, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -70,12 +71,12 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN4
             label=_family(family, points),
         )
     first = frontier.designs[0]
-    ax.set_xlabel(f"expected {first.distortion_name}")
+    ax.set_xlabel(f"expected {error_words(first)}")
     ax.set_ylabel(f"leakage about a record ({frontier.unit})")
     most = max([d[-1], *(p.distortion for p in frontier.named)])
     ax.set_xlim(min(0.0, d[0]), 1.03 * most or 1.0)
     ax.set_ylim(0, 1.08 * max([upper.max(), *(p.leakage.upper for p in frontier.named)]) or 1.0)
-    ax.set_title(f"{frontier.query}, adversary with {limit_words(first.adversary, frontier.unit)}", fontsize=10)
+    ax.set_title(f"{query_words(first)}, adversary with {limit_words(first.adversary, frontier.unit)}", fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="upper right")
     tidy(ax)
     figure: Figure = ax.figure
@@ -171,7 +172,7 @@ def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
     ax.set_xlim(0, wide)
     ax.set_ylim(0, high)
     ax.locator_params(nbins=5)
-    ax.set_xlabel(f"expected {design.distortion_name}")
+    ax.set_xlabel(f"expected {error_words(design)}")
     ax.set_ylabel(f"leakage about a record ({design.unit})")
     ax.set_title(_optimum(design) if design.kept else "this mechanism does not keep its budget", fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="upper right")  # above and right of the mechanism nothing is drawn
@@ -192,16 +193,16 @@ def _frame(design: Design) -> tuple[float, float]:
 def _optimum(design: Design) -> str:
     digits = decimals(design.upper)
     low, top = round_down(design.lower, digits), round_up(design.upper, digits)
-    what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (design.distortion_name, "")
+    what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (error_words(design), "")
     return f"least {what}: {f'{low} to' if design.proved == 'both' else 'at most'} {top}{unit}"
 
 
 def _headline(design: Design) -> str:
     if design.goal == "leakage":
-        asked = f"least leakage at expected {design.distortion_name} <= {short(design.budget)}"
+        asked = f"least leakage at expected {error_words(design)} <= {short(design.budget)}"
     else:
-        asked = f"least expected {design.distortion_name} at leakage <= {short(design.budget)} {design.unit}"
-    return f"{design.query}: {asked}, adversary with {limit_words(design.adversary, design.unit)}"
+        asked = f"least expected {error_words(design)} at leakage <= {short(design.budget)} {design.unit}"
+    return f"{query_words(design)}: {asked}, adversary with {limit_words(design.adversary, design.unit)}"
 
 
 def _family(family: str, points: list[NamedPoint]) -> str:

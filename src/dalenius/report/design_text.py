@@ -37,12 +37,12 @@ def design_facts(design: Design) -> Facts:
 def frontier_table(frontier: Frontier) -> str:
     """Return the designs by rising budget, then the named mechanisms with how far each is above the best."""
     first = frontier.designs[0]
-    lines = [f"{first.distortion_name} at most   least leakage of any mechanism ({frontier.unit})"]
-    width = len(first.distortion_name) + len(" at most")
+    lines = [f"{error_words(first)} at most   least leakage of any mechanism ({frontier.unit})"]
+    width = len(error_words(first)) + len(" at most")
     lines += [f"{short(d.budget):>{width}}   {round_down(d.lower)} to {round_up(d.upper)}" for d in frontier.designs]
     if frontier.named:
         longest = max(len(point.name) for point in frontier.named)
-        lines += ["", f"{'mechanism':{longest}}   {first.distortion_name:>{width}}   leaks at most   above the best by"]
+        lines += ["", f"{'mechanism':{longest}}   {error_words(first):>{width}}   leaks at most   above the best by"]
         # How far a mechanism is above the best rests on its distortion, which no certificate has.
         lines += from_file(frontier, [_named_line(frontier, point, longest, width) for point in frontier.named])
     words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named)])
@@ -65,20 +65,32 @@ def _problem(design: Design) -> str:
 
 
 def _has_query(design: Design) -> bool:
-    """Whether the certificate names the query; a function of the user's is known to the file alone."""
-    return "query" in design.certificate.data.get("problem", {})
+    """Whether the certificate names the query of the design; a function of the user's is known to the file alone."""
+    return design.kept and "query" in design.certificate.data.get("problem", {})
+
+
+def error_words(design: Design) -> str:
+    """Return what the distortion is called; where the certificate has a table of it alone, the file says so.
+
+    Where the budget is not kept the certificate has no distortion, and whole lines are marked.
+    """
+    name = design.distortion_name
+    return from_file(design, [name], certified=name == "distortion" or not design.kept or _has_query(design))[0]
+
+
+def query_words(design: Design) -> str:
+    """Return the query, marked where the certificate does not name it."""
+    return from_file(design, [str(design.query)], certified=_has_query(design))[0]
 
 
 def _asked(design: Design) -> str:
     if design.goal == "leakage":
-        return (
-            f"the least leakage about a record with an expected {design.distortion_name} of at most {design.budget:.9g}"
-        )
-    return f"the least expected {design.distortion_name} with a leakage of at most {design.budget:.9g} {design.unit}"
+        return f"the least leakage about a record with an expected {error_words(design)} of at most {design.budget:.9g}"
+    return f"the least expected {error_words(design)} with a leakage of at most {design.budget:.9g} {design.unit}"
 
 
 def _best(design: Design) -> list[str]:
-    what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (design.distortion_name, "")
+    what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (error_words(design), "")
     digits = decimals(design.upper)
     low, high = round_down(design.lower, digits), round_up(design.upper, digits)
     if design.proved == "upper":
@@ -104,7 +116,7 @@ def _mechanism(design: Design) -> list[str]:
     if design.reported is not None:
         reports = from_file(design, [f"the alternation reports {short(design.reported)} {design.unit}"])[0]
         leaks = f"{reports}; the mechanism it returns {leaks}"
-    costs = f"its expected {design.distortion_name} is at most {written_up(design.distortion)}"
+    costs = f"its expected {error_words(design)} is at most {written_up(design.distortion)}"
     epsilon = design.mechanism.dp_epsilon()
     private = (
         f"it is differentially private with epsilon = {epsilon_up(epsilon)}"

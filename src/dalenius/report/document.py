@@ -10,6 +10,7 @@ from dalenius import __version__
 from dalenius.errors import InputError
 from dalenius.model.files import path_of
 from dalenius.report.audit_page import audit_sections, design_sections
+from dalenius.report.design_text import query_words
 from dalenius.report.page import Section, write_report
 from dalenius.report.sampled_text import sampled_name
 from dalenius.report.series_page import calibration_sections, curve_sections, frontier_sections, profile_sections
@@ -68,9 +69,9 @@ def _subject(result: Any) -> str:  # noqa: ANN401 - any result
     if hasattr(result, "report_subject"):
         return str(result.report_subject())
     if isinstance(result, Design):
-        return f"a mechanism for {result.query}"
+        return f"a mechanism for {query_words(result)}"
     if isinstance(result, Frontier):
-        return f"mechanisms for {result.query}"
+        return f"mechanisms for {query_words(result.designs[0])}"
     mechanism = result.audits[0].mechanism if isinstance(result, Curve) else getattr(result, "mechanism", None)
     if mechanism is not None:
         name = mechanism.name or sampled_name(mechanism) or "a channel"

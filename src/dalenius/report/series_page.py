@@ -14,6 +14,7 @@ from dalenius.report.audit_page import (
     plain_facts,
 )
 from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
+from dalenius.report.design_text import query_words
 from dalenius.report.page import Section, Table
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
@@ -72,7 +73,7 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     first, last = designs[0], designs[-1]
     most, least = (most_words(one.upper, frontier.unit) for one in (first, last))
     verdict = (
-        f"The mechanisms found for {text(frontier.query)} leak at most {most} about any one record at an expected "
+        f"The mechanisms found for {text(query_words(first))} leak at most {most} about any one record at an expected "
         f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. The table below shows "
         f"what no mechanism can do better than. {_checked([*designs, *(point.leakage for point in frontier.named)])}"
     )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import shown as shown_as
+from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
@@ -144,7 +145,8 @@ class Audit:
             mechanism known by samples, where `upper` holds with `confidence`, `lower` is 0, and the prior is the worst
             of the channel that stands above the mechanism.
         verified: True once the verifier has accepted the certificate, None before; `verify` checks it. `refused` has
-            the reason if it did not accept it, which is a defect of ours. A changed copy of the audit has neither.
+            the reason if it did not accept it, which is a defect of ours. It is None again of a copy of the audit, of
+            one that was unpickled, and where the certificate was changed.
         record: the record that attains `lower`; None for a group or a function.
         records: every record's bracket, worst first.
         prior: the witness.
@@ -181,10 +183,14 @@ class Audit:
     secret: Secret | None = None
     relative: float = 0.0  # the share of upper at which a gap was to end the search as well
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
-    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
-    refused: str = field(default="", init=False, compare=False)  # the same
+    refused: str = field(default="", init=False, compare=False)  # set by checking.py alone
     # Records that to_dict lists one by one.
     most_listed: ClassVar[int] = 1000
+
+    @property
+    def verified(self) -> Literal[True] | None:
+        """True once the verifier has accepted the certificate in this process; None before, and if it was changed."""
+        return made.accepted(self)
 
     @property
     def bounds(self) -> str:

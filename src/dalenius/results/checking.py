@@ -124,7 +124,8 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
     """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
-    everyone who has the result. Only this field is set afterwards, and only here.
+    everyone who has the result, as long as nobody changes its certificate. It is noted here alone
+    (certificates/made.py); copies and what was unpickled are checked anew.
     """
     verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory, 0))
     if verdict.verified and (other := _other(result)):
@@ -179,5 +180,6 @@ def _other(result: Audit | Design) -> str:
 
 
 def _note(result: Audit | Design, refused: str = "") -> None:
-    object.__setattr__(result, "verified", None if refused else True)
     object.__setattr__(result, "refused", refused)
+    if not refused:
+        made.note_accepted(result)

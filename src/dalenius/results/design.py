@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius import shown
+from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError, show
 from dalenius.model import checks
@@ -89,8 +90,12 @@ class Design:
     reported: float | None = None  # what that algorithm takes for the leakage of its mechanism, in `unit`
     relative: float = 0.0  # the share of upper at which a gap was to end the search as well
     loaded: bool = False  # read from a file: what the certificate does not carry is as the file says
-    verified: Literal[True] | None = field(default=None, init=False, compare=False)  # set by checking.py alone
-    refused: str = field(default="", init=False, compare=False)  # the same
+    refused: str = field(default="", init=False, compare=False)  # set by checking.py alone
+
+    @property
+    def verified(self) -> Literal[True] | None:
+        """True once the verifier has accepted the certificate in this process; None before, and if it was changed."""
+        return made.accepted(self)
 
     @property
     def method(self) -> Literal["certified", "paper"]:

@@ -21,7 +21,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.channels.symmetric import EvenPrior
 from dalenius.model.channels.written import Written
-from dalenius.model.distortion import MEASURES, measure_name, output_labels
+from dalenius.model.distortion import MEASURES, Distortion, measure_name, output_labels
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
@@ -448,11 +448,18 @@ def design_of(content: dict[str, Any]) -> Design:
 
 
 def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[str, Any]) -> None:
-    """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them."""
+    """Refuse words for the distortion and labels of outputs other than the certificate's, where it has them.
+
+    Where it has a table of distortions alone, the table must be that of a named query; reports say in any case that the
+    query and the words are from the file.
+    """
     problem = certificate["problem"]
-    if "query" not in problem or "distortion" not in problem:
+    if "distortion" not in problem:
         return
     measure = problem["distortion"]
+    if "query" not in problem:
+        _check_table(name, query, mechanism, measure)
+        return
     if name != measure_name(measure if measure in MEASURES else "table", query):
         message = f'"distortion_name" cannot be {name!r} where the certificate has another distortion'
         raise InputError(message)
@@ -460,6 +467,22 @@ def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[
     outputs = query.outputs if listed is None else tuple(map(_hashable, listed))
     if mechanism.labels != output_labels(query, outputs):
         message = "the labels of its mechanism are not the outputs of the certificate"
+        raise InputError(message)
+
+
+def _check_table(name: str, query: Query, mechanism: Written, table: object) -> None:
+    """Refuse a table of distortions that is not the one of a named query by a measure of this name."""
+    measure = next((word for word in MEASURES if measure_name(word, query) == name), None)
+    if measure is None or not query.named:
+        return
+    outputs: Sequence[object] = mechanism.labels
+    if mechanism.labels == query.labels:
+        outputs = query.outputs
+    elif query.vector:
+        outputs = [tuple(map(float, str(label).split(","))) for label in mechanism.labels]
+    expected = Distortion.from_user(query, measure, outputs).table[query.statistic.class_table()]
+    if not np.array_equal(np.asarray(table, dtype=float)[mechanism.statistic.class_table()], expected):
+        message = f"the distortions of its certificate are not the {name} of {query} and the labels of its mechanism"
         raise InputError(message)
 
 

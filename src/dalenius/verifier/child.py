@@ -8,6 +8,7 @@ two open files: the certificate, and the description of a mechanism to compare i
 The child ends with the process that asks, or after a check that left it much larger than it was.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -51,15 +52,12 @@ def serve(asked: socket.socket) -> None:
 
 def _answer(files: list[int], memory: int, seconds: float, before: tuple[int, int]) -> dict[str, Any]:
     """Check one certificate within MiB and seconds; before: what this process had taken when it began."""
-    mechanism = None
-    with os.fdopen(files[0], "rb", buffering=0) as certificate:
-        for described in files[1:]:
-            with os.fdopen(described, "rb") as file:
-                mechanism = json.load(file)
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(os.fdopen(file, "rb", buffering=0)) for file in files]
         _limit(memory, seconds, before)
         # NumPy ends the process where memory is too little for it.
         with sized(numpy_leaves=largest().numpy_leaves if memory >= WITH_NUMPY else sys.maxsize):
-            found = verify_stream(certificate, mechanism, memory=memory, time_limit=seconds)
+            found = verify_stream(*opened, memory=memory, time_limit=seconds)
         signal.setitimer(signal.ITIMER_REAL, 0)
         return found
 

@@ -84,8 +84,9 @@ class Sizes:
     waiting: int = 10_000
     waiting_numbers: int = 2**26
     secants: int = 2**16
-    # Packed trees: ends of the boxes of a level; nodes; bytes of the multipliers of all leaves.
+    # Packed trees: ends of the boxes of a level; levels; nodes; bytes of the multipliers of all leaves.
     level_numbers: int = 2**23
+    packed_levels: int = 2**16
     packed_nodes: int = 2**26
     packed_bytes: int = 2**27
     # Leaves from which on a tree is checked with NumPy, if that is installed: with fewer balls are faster.

@@ -23,8 +23,8 @@ from typing import IO, Any
 
 import flint
 
-from .limits import NotChecked
-from .reading import Refused, written
+from .limits import NotChecked, within
+from .reading import Refused, write
 
 CHILD = f"import sys; sys.path += sys.argv[1:]; from {__package__}.child import main; main()"
 # Seconds beyond the time limit after which a child is killed, so that the answer is there within one. The child ends
@@ -47,13 +47,17 @@ def verdict(source: object, mechanism: object, *, memory: int, time_limit: float
     """
     end = time.monotonic() + time_limit + GRACE
     with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(_opened(source))] if isinstance(source, Path) else []
         try:
-            file = _opened(source) if isinstance(source, Path) else _unnamed(written(source, memory, time_limit))
-            files = [stack.enter_context(file)]
-            if mechanism is not None:
-                files.append(stack.enter_context(_unnamed(json.dumps(mechanism).encode("ascii"))))
+            with within(time_limit):
+                for data in [*([] if files else [source]), *([] if mechanism is None else [mechanism])]:
+                    files.append(stack.enter_context(_unnamed()))
+                    write(data, files[-1], memory)
+                    files[-1].seek(0)
         except (Refused, NotChecked) as refusal:
             return {"verified": False, "reason": str(refusal)}
+        except OSError as error:
+            return _not_checked(f"there is no room to write it down for the process that checks it ({error})")
         return _asked(files, memory, time_limit, end)
 
 
@@ -166,12 +170,12 @@ def _opened(path: Path) -> IO[bytes]:
     return os.fdopen(source, "rb", buffering=0)
 
 
-def _unnamed(content: bytes) -> IO[bytes]:
-    """Return a file without a name, which is gone when both processes have closed it."""
-    file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
-    file.write(content)
-    file.seek(0)
-    return file
+def _unnamed() -> IO[bytes]:
+    """Return a file without a name, which is gone when both processes have closed it: in memory where that exists."""
+    # Without buffers, which would write again, and fail again, when the file is closed.
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("certificate"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
 
 
 def _out_of_time() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import math
 from itertools import islice
 from typing import IO, Any, NoReturn
 
-from .limits import MEMORY, MIB, out_of_time, too_large
+from .limits import MEMORY, MIB, tick, too_large
 
 AUDIT = "dalenius/audit-certificate"  # formats
 DESIGN = "dalenius/design-certificate"
@@ -45,30 +45,19 @@ def read(file: IO[bytes], memory: int = MEMORY) -> Any:  # noqa: ANN401 - JSON i
         refuse(f"not valid JSON: {str(error)[:200]}")
 
 
-def written(value: object, memory: int = MEMORY, time_limit: float = math.inf, speed: float = 2e7) -> bytes:
-    """Return plain data as JSON. Refused where they are not plain data, NotChecked beyond memory (MiB) or time.
+def write(value: object, file: IO[bytes], memory: int = MEMORY) -> None:
+    """Write plain data as JSON. Refused where they are not plain data, NotChecked beyond memory (MiB) or time.
 
-    Data may name one list many times, so that their text is longer than they are: its size comes first. speed: bytes
-    of text that are surely written in a second.
+    Data may name one list many times, so that their text is longer than they are: it is measured as it is written.
     """
-    size, waiting = 0, [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting += [*item, *item.values()]
-            size += 4 * len(item)
-        elif isinstance(item, (list, tuple)):
-            waiting += item
-            size += 2 * len(item)
-        elif isinstance(item, int):
-            size += item.bit_length() // 3
-        size += 12 * len(item) if isinstance(item, str) else 24
-        if size > memory // 2 * MIB:
-            too_large(2 * size / MIB, memory)
-        if size > speed * time_limit:
-            out_of_time()
+    size = 0
     try:
-        return json.dumps(value).encode("ascii")
+        parts = json.JSONEncoder().iterencode(value)
+        while part := "".join(islice(parts, 1024)):
+            tick()
+            size += file.write(part.encode("ascii"))
+            if size > memory // 2 * MIB:
+                too_large(2 * size / MIB, memory)
     except (TypeError, ValueError, RecursionError) as error:
         refuse(f"it cannot be written as JSON: {str(error)[:200]}")
 

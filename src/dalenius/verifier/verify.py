@@ -167,9 +167,9 @@ def verify(
     else:
         if isinstance(content, Path):
             with content.open("rb") as file:
-                found = verify_stream(file, described, **limits)
+                found = _verdict(lambda: read(file, limits["memory"]), lambda: described, **limits)
         else:
-            found = _verdict(lambda: content, described, **limits)
+            found = _verdict(lambda: content, lambda: described, **limits)
         found["reason"] += f"; {NO_CHILD}"
     return _verification(found, begin)
 
@@ -187,7 +187,7 @@ def verify_here(
     begin = time.perf_counter()
     described = _described(mechanism)
     limit = min(time_limit, LONGEST)
-    found = _verdict(lambda: getattr(source, "data", source), described, memory=None, time_limit=limit)
+    found = _verdict(lambda: getattr(source, "data", source), lambda: described, memory=None, time_limit=limit)
     return _verification(found, begin)
 
 
@@ -198,10 +198,18 @@ def _described(mechanism: "Describes | Sequence[Describes] | None") -> Given:
 
 
 def verify_stream(
-    file: IO[bytes], mechanism: Given = None, *, memory: int = MEMORY, time_limit: float = TIME_LIMIT
+    certificate: IO[bytes],
+    mechanism: IO[bytes] | None = None,
+    *,
+    memory: int = MEMORY,
+    time_limit: float = TIME_LIMIT,
 ) -> dict[str, Any]:
-    """Read and re-check a certificate in this process; return the fields of a Verification."""
-    return _verdict(lambda: read(file, memory), mechanism, memory=memory, time_limit=time_limit)
+    """Read and re-check a certificate in this process; return the fields of a Verification.
+
+    mechanism: JSON, the description of the channel that it is to be about, or the list of all of them.
+    """
+    about = (lambda: None) if mechanism is None else (lambda: read(mechanism, memory))
+    return _verdict(lambda: read(certificate, memory), about, memory=memory, time_limit=time_limit)
 
 
 def _verification(found: dict[str, Any], begin: float) -> Verification:
@@ -209,7 +217,7 @@ def _verification(found: dict[str, Any], begin: float) -> Verification:
 
 
 def _verdict(
-    source: Callable[[], object], mechanism: Given, *, memory: int | None, time_limit: float
+    source: Callable[[], object], mechanism: Callable[[], Given], *, memory: int | None, time_limit: float
 ) -> dict[str, Any]:
     report = _Report()
     verified = False
@@ -218,7 +226,7 @@ def _verdict(
             content = mapping(source(), "the certificate")
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
-            reason = _check(certificate, mechanism, report)
+            reason = _check(certificate, mechanism(), report)
             if stored:
                 saved.check_knowledge(content, report.knowledge, report.universe)
             tick()

@@ -111,6 +111,16 @@ def test_words_vectors_and_truth_values_are_outputs() -> None:
     assert known.counted[0].counts.tolist() == [[8, 1], [0, 9]]
 
 
+def test_numbers_of_numpy_and_of_python_are_one_output() -> None:
+    """Whole answers may come as floats, and as numbers of either kind: they look the same."""
+    values = {0: [0.0, np.float64(1.0), 1.0] * 9, 1: np.ones(9), 2: np.array([1.0, 2.0] * 9, dtype=np.float32)}
+    known = dl.Mechanism.from_samples(values, COUNT)
+    assert known.counted[0].counts.tolist() == [[9, 18, 0], [0, 9, 0], [0, 9, 9]]
+    words = {"yes": [np.str_("yes"), "yes"] * 9, "no": np.array(["no"] * 9)}
+    called = dl.queries.identity(k=2, names=["no", "yes"])
+    assert dl.Mechanism.from_samples(words, called).counted[0].counts.tolist() == [[9, 0], [0, 18]]
+
+
 def test_it_is_saved_and_loaded_and_sent_with_its_confidence(tmp_path: Path) -> None:
     known = dl.Mechanism.from_samples(drawn(500), COUNT, confidence=0.95)
     known.save(path := tmp_path / "mechanism.json")
@@ -206,7 +216,12 @@ def test_the_papers_method_is_refused() -> None:
         ({0: [1] * 9, 1: 5, 2: [1] * 9}, {}, "samples of answer 1 must be a list of outputs, not int"),
         ({0: [1.0, np.nan] * 9, 1: [1] * 9, 2: [1] * 9}, {}, "samples of answer 0: nan is not an output.*missing"),
         ({0: [1.0, None] * 9, 1: [1] * 9, 2: [1] * 9}, {}, "samples of answer 0: None is not an output.*missing"),
-        ({0: np.arange(10**5) / 7, 1: [1] * 9, 2: [1] * 9}, {}, "different outputs, where .* into bins"),
+        ({0: np.arange(10**5) / 7, 1: [1.0] * 9, 2: [1.0] * 9}, {}, "different outputs, where .* into bins"),
+        ({0: [1, 1.0] * 9, 1: [1] * 9, 2: [1] * 9}, {}, r"1 and 1\.0 are among the outputs.* write them alike"),
+        ({0: np.ones(9, dtype=int), 1: np.ones(9), 2: [1] * 9}, {}, r"1 and 1\.0 are among the outputs"),
+        ({0: [1] * 9, 1: [True] * 9, 2: [1] * 9}, {}, "1 and True are among the outputs"),
+        ({0: np.array([0.0, -0.0] * 9), 1: [1.0] * 9, 2: [1.0] * 9}, {}, r"0\.0 and -0\.0 are among the outputs"),
+        ({0: [(1, 0.0)] * 9, 1: [(1, -0.0)] * 9, 2: [1] * 9}, {}, r"\(1, 0\.0\) and \(1, -0\.0\) are among"),
         ([1, 2], {}, r"samples are a dict .* or a function .*, not list"),
         (lambda _, size: [1] * (size - 1), {"draws": 9}, "returned 8 outputs for the dataset .* instead of 9"),
         (lambda _, size: [1] * size, {"draws": 0}, "size = 0 is too small"),

@@ -114,7 +114,7 @@ def test_groups_of_outputs_have_no_polynomial() -> None:
         grouped = {"groups": [0, 1, 1], "eta": 1.0, "tangents": [[[0.0] * 3] * 2], "tree": packed(b"\2")}
         proof["proof"].update(grouped, leaves=leaf)
         proof["upper"] = data["upper"] = 1.5
-    assert dl.verify(data).verified
+    assert verify_here(data).verified
 
 
 def test_rows_by_a_formula_have_no_grid() -> None:

@@ -6,6 +6,8 @@ import ctypes
 import json
 import math
 import platform
+import tracemalloc
+import zlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
@@ -624,6 +626,7 @@ def test_a_spoilt_tree_is_refused(kind: str, way: Way, monkeypatch: pytest.Monke
     [
         ({"level_numbers": 3}, "too many nodes to check"),
         ({"packed_nodes": 2}, "too many nodes to check"),
+        ({"packed_levels": 1}, "more than 1 levels"),
         ({"packed_bytes": 5}, "too many multipliers to check"),
     ],
 )
@@ -727,6 +730,26 @@ def test_arithmetic_of_another_kind_is_refused(bits: int) -> None:
     assert not usual
     assert doubles.ordinary()
     assert "rounds numbers in another way" in answer.reason
+
+
+def test_arithmetic_is_looked_at_after_numpy_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that is loaded with it may flush denormal numbers to zero."""
+    usual = [True]
+    monkeypatch.setattr(doubles, "numpy", lambda *_: usual.clear())
+    monkeypatch.setattr(doubles, "ordinary", lambda: bool(usual))
+    assert "rounds numbers in another way" in verify_here(certified("two values")).reason
+
+
+def test_a_tree_of_very_many_levels_takes_little_memory() -> None:
+    """Two codes a level, a cut and an empty box, which zlib makes a thousandth of."""
+    chain = zlib.compress(bytes([0]) + bytes([0, 3]) * 2**20, 9)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused, match="more than 65536 levels"):
+            list(levels(base64.b64encode(chain).decode(), 2))
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
 
 
 def test_ends_that_cross_are_seen_before_they_are_raised() -> None:

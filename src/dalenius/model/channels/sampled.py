@@ -49,7 +49,7 @@ class Column:
 
     @cached_property
     def found(self) -> dict[Label, int]:
-        """How often each output came; 1 and 1.0 are one output."""
+        """How often each output came."""
         many: dict[Label, int] = {}
         for y, often in zip(self.labels, np.bincount(self.codes, minlength=len(self.labels)).tolist(), strict=True):
             if often:
@@ -210,6 +210,7 @@ def of_samples(  # noqa: PLR0913 - the public surface
             f"draws outputs, not {type(samples).__name__}"
         )
         raise InputError(message)
+    _check_spelling(drawn)
     few = [s for s, column in enumerate(drawn) if column.size < max(2, len(drawn))]
     if few:
         message = (
@@ -219,6 +220,20 @@ def of_samples(  # noqa: PLR0913 - the public surface
         raise InputError(message)
     rng = np.random.default_rng(checks.whole("seed", seed, 0))
     return _counted(query, drawn, sets, confidence=level, outputs=outputs, rng=rng)
+
+
+def _check_spelling(drawn: list[Column]) -> None:
+    """Refuse outputs that are equal and look different: whoever sees them can tell them apart, and counts would not."""
+    spelled: dict[Label, str] = {}
+    for column in drawn:
+        for y in column.labels:
+            other = spelled.setdefault(y, repr(y))
+            if other != repr(y):
+                message = (
+                    f"{other} and {y!r} are among the outputs: they are equal and look different, so that whoever sees "
+                    "them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
+                )
+                raise InputError(message)
 
 
 def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
@@ -389,16 +404,21 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
 def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users have
     """Outputs as plain labels; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU":
+    distinct: list[Any] = []
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU" and not _two_zeros(values):
         found, codes = np.unique(values, return_inverse=True)
         distinct = found.tolist()
     else:
         if isinstance(values, np.ndarray) and values.ndim > 1:
             values = map(tuple, values.tolist())
         listed = checks.listed(values, f"samples of {where} must be a list of outputs, not {type(column).__name__}")
-        place: dict[Any, int] = {}
-        codes = np.array([place.setdefault(_hashable(y), len(place)) for y in listed], dtype=np.int64)
-        distinct = list(place)
+        # By their text, which tells 1 from 1.0, and 0.0 from -0.0.
+        place: dict[str, int] = {}
+        codes = np.empty(len(listed), dtype=np.int64)
+        for k, y in enumerate(map(_hashable, listed)):
+            codes[k] = place.setdefault(repr(y), len(place))
+            if codes[k] == len(distinct):
+                distinct.append(y)
     if not codes.size:
         message = f"there are no samples for {where}; draw outputs at one dataset for each answer"
         raise InputError(message)
@@ -409,14 +429,19 @@ def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users ha
         raise InputError(message) from error
 
 
+def _two_zeros(values: Any) -> bool:  # noqa: ANN401 - an array
+    """Whether an array holds both 0.0 and -0.0."""
+    return values.dtype.kind == "f" and len(np.unique(np.signbit(values[values == 0]))) > 1
+
+
 def _hashable(y: Any) -> Any:  # noqa: ANN401 - what users have
     return tuple(map(_hashable, y)) if isinstance(y, (list, tuple, np.ndarray)) else y
 
 
 def _label(y: Any) -> Label:  # noqa: ANN401 - what users have
-    if isinstance(y, (str, int)):
-        return y
     plain = y.item() if isinstance(y, np.generic) else y
+    if isinstance(plain, (str, int)):
+        return plain
     if isinstance(plain, (list, tuple)) and plain:
         return tuple(map(_label, plain))
     if not isinstance(plain, (str, int, float)) or plain != plain:  # noqa: PLR0124 - nan

@@ -1,8 +1,8 @@
 """Reading a packed tree: codes of its nodes level by level, and whole numbers for its leaves.
 
 Every stream is base64 of zlib. A stream is never inflated beyond the bytes that the codes read so far imply,
-and nothing may follow the last byte that is needed. A tree of very many levels still takes a hundred bytes for each:
-the limit on memory of the child process stands behind that.
+and nothing may follow the last byte that is needed. A level takes a hundred bytes beside its codes, so levels are
+limited.
 """
 
 import binascii
@@ -93,10 +93,12 @@ def levels(packed: object, boxes: int) -> Iterator["array[int]"]:
     if boxes > TWO_BYTES:
         refuse(f"a tree has {boxes} boxes, and codes name at most {TWO_BYTES}")
     wide, kind = (1, "B") if boxes <= ONE_BYTE else (2, "H")
-    stream, many, nodes = Stream(packed, "the tree"), 1, 0
+    stream, many, nodes, depth = Stream(packed, "the tree"), 1, 0, 0
     while many:
         tick()
-        nodes += many
+        nodes, depth = nodes + many, depth + 1
+        if depth > largest().packed_levels:
+            refuse(f"the tree has more than {largest().packed_levels} levels")
         if many * boxes > largest().level_numbers or nodes > largest().packed_nodes:
             refuse("the tree has too many nodes to check")
         codes = whole_numbers(kind, stream.take(wide * many))

@@ -217,13 +217,14 @@ class Tree:
         for n, scale in ticking(zip(self.read.sigma, self.read.scale, strict=True)):
             if not LEAST_POWER <= n >> 3 * (scale + 1) <= LARGEST_POWER:
                 refuse(f"sigma of a leaf is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER + 1}")
-        if not doubles.ordinary():
-            refuse("this process rounds numbers in another way than IEEE 754 does by default")
 
     def bounds(self, claimed: float) -> Iterator[tuple[str, Ball]]:
         """Yield bounds of all leaves: in doubles where that shows them to be at most this, else in balls."""
         entries = sum(len(row.rho) for row in self.problem.rows) * self.problem.many
         np = doubles.numpy(self.size, entries)
+        # After the import, which may bring libraries that change how this process rounds.
+        if not doubles.ordinary():
+            refuse("this process rounds numbers in another way than IEEE 754 does by default")
         if np is not None:
             arithmetic = self.problem.in_doubles(np)
             if arithmetic.usable:
