@@ -113,7 +113,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         if cells == 1:
             return exact.astype(float)
         # Count vectors are not listed, however few they are.
-        query = UnlistedHistogram(Histogram(people, cells))
+        query = UnlistedHistogram("histogram", (("n", people), ("k", cells)), Histogram(people, cells), 2)
         mechanism = geometric(query, epsilon=self.epsilon_).as_counts
         assert mechanism is not None  # noqa: S101 - for the type checker: noise on a histogram
         self.ledger_.release(mechanism, columns=["class", column])

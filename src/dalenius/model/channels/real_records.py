@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -15,98 +14,27 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.density import Density, decimal
 from dalenius.model.channels.noise import Gaussian, Laplace
+from dalenius.model.channels.parts import Everything
 from dalenius.model.channels.real import RealOutputs
-from dalenius.model.query import Query
+from dalenius.model.query import UnlistedQuery
 from dalenius.model.secret import Bins
 
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Continuum:
-    """n records that are real numbers: datasets are never listed. All records are interchangeable."""
+class RealQuery(UnlistedQuery):
+    """f(x) = the sum, or the mean, of n real numbers in [low, high]."""
 
-    n: int
-
-    @cached_property
-    def records(self) -> tuple[int, ...]:
-        """No alphabets: zeros, as many as records."""
-        return (0,) * self.n
-
-    @property
-    def size(self) -> NoReturn:
-        """Refused: there is one for every real number."""
-        self._refuse()
-
-    @property
-    def log_universe(self) -> float:
-        """Return log|X|, which is infinite."""
-        return math.inf
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        """All records together."""
-        return (range(self.n),)
-
-    def class_of(self, datasets: ArrayLike) -> NoReturn:  # noqa: ARG002 - of any
-        """Refused."""
-        self._refuse()
-
-    def class_table(self) -> NoReturn:
-        """Refused."""
-        self._refuse()
-
-    def log_class_sizes(self) -> NoReturn:
-        """Refused."""
-        self._refuse()
-
-    def log_reference(self, record: int) -> NoReturn:  # noqa: ARG002 - of any
-        """Refused."""
-        self._refuse()
-
-    def neighbours(self) -> NoReturn:
-        """Refused."""
-        self._refuse()
-
-    def class_name(self, cls: int) -> str:
-        """Return words for a class."""
-        return f"dataset {cls}"
-
-    def _refuse(self) -> NoReturn:
-        message = (
-            "real-valued records have no classes to list; a mechanism on them can be audited, run and saved, and for "
-            "anything else round the records, with queries.total or queries.mean"
-        )
-        raise InputError(message)
-
-
-class RealQuery(Query):
-    """f(x) = the sum, or the mean, of n real numbers in [low, high].
-
-    It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are real numbers.
-    """
-
-    numeric = real = vector = False
+    vector = False
     low: float
     high: float
 
     def __init__(self, name: Literal["real_sum", "real_mean"], n: int, low: float, high: float) -> None:
         """Take what was checked."""
-        spread = high - low
-        given: dict[str, Any] = {
-            "name": name,
-            "arguments": (("n", n), ("low", low), ("high", high)),
-            "statistic": Continuum(n),
-            "sensitivity": spread / n if name == "real_mean" else spread,
-            "named": True,
-            "names": (),
-            "shape": (),
-            "steps": None,
-            "low": low,
-            "high": high,
-        }
-        for key, value in given.items():
-            object.__setattr__(self, key, value)
+        spread = (high - low) / n if name == "real_mean" else high - low
+        super().__init__(name, (("n", n), ("low", low), ("high", high)), Everything(n, None), spread)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     @property
     def spread(self) -> Fraction:
@@ -117,11 +45,6 @@ class RealQuery(Query):
         """Return the density that a user gives as the reference."""
         return Density.of(reference, self.low, self.high)
 
-    @property
-    def answers(self) -> NoReturn:
-        """Refused: they are real numbers."""
-        self.refuse()
-
     def refuse(self) -> NoReturn:
         """Raise InputError: this is for answers that can be listed."""
         message = (
@@ -129,11 +52,6 @@ class RealQuery(Query):
             "with queries.total or queries.mean"
         )
         raise InputError(message)
-
-    @property
-    def outputs(self) -> NoReturn:
-        """Refused, as the answers."""
-        self.refuse()
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} real-valued record{'' if self.n == 1 else 's'}>"
@@ -205,7 +123,7 @@ class RealRecords(RealOutputs):
     noise: Laplace | Gaussian | Geometric
     # The rate, or the deviation, as an exact number.
     exact: Fraction
-    statistic: Continuum = field(init=False)
+    statistic: Everything = field(init=False)
     limits: ClassVar[tuple[float, float]] = (1e-6, 1e6)
 
     def __post_init__(self) -> None:
