@@ -223,8 +223,8 @@ def test_a_prior_leaks_what_it_leaks_through_the_rows(name: str) -> None:
     assert float(mutual_information(mechanism.joint(masses))) == pytest.approx(float(mutual_information(joint)))
 
 
-@pytest.mark.parametrize("secure", [False, True], ids=["floats", "exact"])
-@pytest.mark.parametrize("name", [*WRITTEN, *UNWRITTEN])
+# Exact draws by rows: see tests/tools/test_exact_sampling.py.
+@pytest.mark.parametrize(("name", "secure"), [*product([*WRITTEN, *UNWRITTEN], [False]), *product(UNWRITTEN, [True])])
 def test_samples_follow_the_row(name: str, secure: bool) -> None:  # noqa: FBT001 - a case
     mechanism, dense = UNWRITTEN[name]() if name in UNWRITTEN else (WRITTEN[name](),) * 2
     written = mechanism.written() if mechanism.as_records is not None else dense.written()
@@ -234,8 +234,10 @@ def test_samples_follow_the_row(name: str, secure: bool) -> None:  # noqa: FBT00
     row = matrix(written)[np.ravel_multi_index(dataset, mechanism.records)]
     place = {label: j for j, label in enumerate(written.labels)}
     found = np.bincount([_place(y, place) for y in drawn.tolist()], minlength=row.size)
-    # Ten times the spread of a count: a right sampler is never seen there.
-    assert (np.abs(found - many * row) <= 10 * np.sqrt(many * row * (1 - row)) + 1e-9).all()
+    # Bits of the system differ from run to run: at eight times its spread a right sampler is never seen.
+    spread = np.sqrt(many * row * (1 - row))
+    assert (np.abs(found - many * row) <= (8 if secure else 5) * spread + 2).all()
+    assert not found[row == 0].any()
     assert mechanism.sample(dataset, 3, rng=4).tolist() == mechanism.sample(dataset, 3, rng=4).tolist()
 
 

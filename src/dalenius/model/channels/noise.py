@@ -5,6 +5,7 @@ so that a mechanism with such noise can be pickled.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -111,9 +112,34 @@ class Geometric:
         return 1 - rounded**counts * (1 - _of_laplace(rate, spread, counts))
 
 
+class Rounded:
+    """Real noise as integer noise: rounded to the nearest integer."""
+
+    @abstractmethod
+    def between(self, low: Floats, high: Floats) -> Floats:
+        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """P(answer + noise, rounded and clamped to the outputs) as (K, Y), for answers (K, 1).
+
+        Intervals left of the noise's centre are reflected and those around it are split there, so that only small tail
+        masses are ever subtracted.
+        """
+        low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
+        high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
+        zero = np.zeros(1)
+        right = self.between(np.maximum(low, zero), np.maximum(high, zero))
+        left = self.between(np.maximum(-high, zero), np.maximum(-low, zero))
+        return left + right
+
+    def tail(self, k: Floats) -> Floats:
+        """P(noise >= k) for k >= 1."""
+        return self.between(k - 0.5, np.full_like(k, np.inf))
+
+
 @dataclass(frozen=True)
-class Laplace:
-    """Density rate/2 exp(-rate |noise|); as integer noise rounded to the nearest."""
+class Laplace(Rounded):
+    """Density rate/2 exp(-rate |noise|)."""
 
     rate: float
     margin: ClassVar[int] = 1
@@ -145,16 +171,8 @@ class Laplace:
         """1 - exp( (epsilon - rate apart)/2 ), or 0."""
         return max(0.0, -math.expm1((epsilon - self.rate * apart) / 2))
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """See `_rounded`."""
-        return _rounded(self, answers, outputs)
-
-    def tail(self, k: Floats) -> Floats:
-        """P(noise >= k) for k >= 1."""
-        return self.between(k - 0.5, np.full_like(k, np.inf))
-
     def between(self, low: Floats, high: Floats) -> Floats:
-        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+        """Of two exponentials."""
         return -0.5 * np.exp(-times(self.rate, low)) * np.expm1(-times(self.rate, high - low))
 
     def divergence(self, d: Floats) -> Floats:
@@ -171,8 +189,8 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class Gaussian:
-    """Normal noise of standard deviation sigma; as integer noise rounded to the nearest, and always clamped."""
+class Gaussian(Rounded):
+    """Normal noise of standard deviation sigma; as integer noise it is always clamped."""
 
     sigma: float
     margin: ClassVar[int] = 0
@@ -208,16 +226,8 @@ class Gaussian:
         near, far = float(log_ndtr(u / 2 - epsilon / u)), float(log_ndtr(-u / 2 - epsilon / u))
         return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """See `_rounded`."""
-        return _rounded(self, answers, outputs)
-
-    def tail(self, k: Floats) -> Floats:
-        """P(noise >= k) for k >= 1."""
-        return self.between(k - 0.5, np.full_like(k, np.inf))
-
     def between(self, low: Floats, high: Floats) -> Floats:
-        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+        """Of two tails of the normal law."""
         with np.errstate(over="ignore"):  # infinity is the right answer then
             return np.asarray(ndtr(-low / self.sigma) - ndtr(-high / self.sigma))
 
@@ -295,20 +305,6 @@ class DiscreteGaussian:
     def contraction(self, spread: float, counts: int) -> float:  # noqa: ARG002 - as any noise
         """Return 1: this noise is not a sum of independent parts of one kind, and nothing is claimed."""
         return 1.0
-
-
-def _rounded(noise: Laplace | Gaussian, answers: Floats, outputs: Floats) -> Floats:
-    """Rows of symmetric real noise, rounded and clamped.
-
-    Intervals left of the noise's centre are reflected and those around it are split there, so that
-    only small tail masses are ever subtracted.
-    """
-    low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
-    high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
-    zero = np.zeros(1)
-    right = noise.between(np.maximum(low, zero), np.maximum(high, zero))
-    left = noise.between(np.maximum(-high, zero), np.maximum(-low, zero))
-    return left + right
 
 
 def _of_laplace(rate: float, spread: float, counts: int) -> float:
