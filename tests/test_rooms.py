@@ -16,12 +16,8 @@ ROOMS = (
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
 FORWARD = {
-    ("model/channels/written.py", "sample", "tools"),
     ("model/channels/mechanism.py", "profile", "tools"),
-    ("model/channels/noisy_sum.py", "sample", "tools"),
-    ("model/channels/noisy_counts.py", "sample", "tools"),
-    ("model/channels/per_record.py", "sample", "tools"),
-    ("model/channels/symmetric.py", "sample", "tools"),
+    ("model/channels/mechanism.py", "_exact", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("api.py", "load", "studies"),
     ("api.py", "load", "tools"),

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Floats, Mechanism
@@ -21,6 +22,7 @@ class Noisy(Mechanism):
     query: Query
     name: str
     noise: Noise
+    clamp: bool
 
     @abstractmethod
     def _written(self) -> Written:
@@ -76,6 +78,14 @@ class Noisy(Mechanism):
     def joint(self, masses: Floats) -> Floats:
         """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
         return np.asarray(masses @ self.rows)
+
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        """Run the mechanism on a dataset, as `Mechanism.sample` says: by its row, if that holds all outputs."""
+        by_row = self.has_rows and self.clamp
+        run = self.written().sample if by_row else super().sample
+        return run(dataset, size, rng, secure=secure)
 
     def _repr_html_(self) -> str:
         return self.written()._repr_html_() if self.has_rows else super()._repr_html_()

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -12,7 +13,7 @@ from dalenius.model.channels.noise import Noise, least_contraction
 from dalenius.model.channels.noisy import Noisy
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.written import Written
-from dalenius.model.datasets import commas, generator
+from dalenius.model.datasets import commas
 from dalenius.model.query import Query, UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 
@@ -30,6 +31,7 @@ class NoisyCounts(Noisy):
     noise: Noise
     statistic: Statistic = field(init=False)
     has_rows: bool = field(init=False)
+    clamp = True
 
     def __post_init__(self) -> None:
         query, statistic = self.query, self.query.statistic
@@ -120,20 +122,15 @@ class NoisyCounts(Noisy):
             return self.written().expected_distortion() or 0.0
         return self.k * self.cell(0).expected_distortion()
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, each the noisy counts as text, such as `3,0,5`.
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
+        """The noisy counts, each as `NoisySum` draws them."""
+        count, uniform = self.cell(0), source.random((self.k, size))
+        counts = np.bincount(x, minlength=self.k).tolist()
+        drawn: list[list[int]] = np.stack(
+            [count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1
+        ).tolist()
+        return drawn
 
-        In floats as `NoisySum.sample`; secure=True draws exactly, as `Mechanism.sample` says.
-        """
-        if self.has_rows:
-            return self.written().sample(dataset, size, rng, secure=secure)
-        counts = np.bincount(self.dataset(dataset), minlength=self.k).tolist()
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import noisy_counts  # noqa: PLC0415 - the verifier's formulas, and flint
-
-            return np.array([commas(y) for y in noisy_counts(self, counts, size, rng)])
-        count, uniform = self.cell(0), generator(rng).random((self.k, checks.size(size)))
-        drawn = np.stack([count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1)
-        return np.array([commas(y) for y in drawn.tolist()])
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of counts
+        """Each output is the noisy counts as text, such as `3,0,5`."""
+        return np.array([commas(y) for y in outputs])

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets
+from dalenius.model import checks
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.noise import DiscreteGaussian, Noise, drawn, least_contraction, mean_size
@@ -328,24 +328,16 @@ class NoisySum(Noisy):
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(-self.noise.drop(k.astype(float), np.ones(1))))
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, as `Mechanism.sample` says.
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Ints:
+        """By inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u.
 
-        By its row, or by inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u. In floats u has
-        53 bits and tails some 1e-16 of error. Without clamping any integer may come out.
+        In floats u has 53 bits and tails some 1e-16 of error. Without clamping any integer may come out.
         """
-        if self.has_rows and self.clamp:
-            return self.written().sample(dataset, size, rng, secure=secure)
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import columns, unclamped  # noqa: PLC0415 - the verifier's formulas, flint
+        answer, u = int(self.answers[int(self.statistic.class_of(x))]), source.random(size)
+        return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
-            exact = columns(self, dataset, size, rng) if self.clamp else unclamped(self, dataset, size, rng)
-            return self._in_units(np.array(exact, dtype=np.int64) + (self.low if self.clamp else 0))
-        answer = int(self.answers[int(self.statistic.class_of(self.dataset(dataset)))])
-        u = datasets.generator(rng).random(checks.size(size))
-        return self._in_units(self.around(answer, u) if self.clamp else answer + drawn(self.noise, u))
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - integers
+        return self._in_units(np.asarray(outputs, dtype=np.int64))
 
     def _in_units(self, outputs: Ints) -> NDArray[np.generic]:
         """Return integer outputs in units of the answer."""

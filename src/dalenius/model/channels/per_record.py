@@ -2,17 +2,17 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.parts import Everything, Part
 from dalenius.model.channels.written import Written
-from dalenius.model.datasets import commas, generator
+from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Table
 
@@ -139,18 +139,13 @@ class PerRecord(Mechanism):
         """Return None: an output is a noisy dataset, not an answer."""
         return
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
-        x = self.dataset(dataset)
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import local_outputs  # noqa: PLC0415 - the verifier's formulas, and flint
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
+        below = np.cumsum(self.rows, axis=1)[:, :-1]
+        draws = (source.random(self.n) for _ in range(size))
+        return [(u[:, None] >= below[x]).sum(axis=1).tolist() for u in draws]
 
-            return np.array([self._label(y) for y in local_outputs(self, x.tolist(), size, rng)])
-        source, below = generator(rng), np.cumsum(self.rows, axis=1)[:, :-1]
-        draws = (source.random(self.n) for _ in range(checks.size(size)))
-        return np.array([self._label((u[:, None] >= below[x]).sum(axis=1).tolist()) for u in draws])
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of the records' outputs
+        return np.array([self._label(y) for y in outputs])
 
     def _label(self, outputs: "list[int] | tuple[int, ...]") -> str:
         return commas(self.parts[y] for y in outputs)

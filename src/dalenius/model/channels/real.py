@@ -4,13 +4,13 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets
+from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.noise import Gaussian, Laplace, RealNoise
 from dalenius.model.query import Query
@@ -24,6 +24,8 @@ class RealOutputs(Mechanism):
     noise: RealNoise
     # The least and the largest parameter of the noise.
     limits: ClassVar[tuple[float, float]]
+    # What can be drawn exactly instead.
+    drawn_exactly: ClassVar[str]
 
     @property
     @abstractmethod
@@ -46,19 +48,17 @@ class RealOutputs(Mechanism):
         """
         return self.noise.dp_delta(self.apart, checks.real("epsilon", epsilon, 0.0, math.inf))
 
-    def draws(self, size: int, rng: object, *, secure: bool, remedy: str) -> Floats:
-        """Draw noise. secure=True is refused.
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> NoReturn:  # noqa: ARG002 - of any
+        """Raise InputError.
 
         A float is not a real number: which floats answer + noise can be depends on the answer, so that the last bits of
         an output may tell it, whatever was certified [mironov12].
         """
-        if checks.flag("secure", secure):
-            message = (
-                f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden "
-                f"answer; {remedy}"
-            )
-            raise InputError(message)
-        return self.noise.sample(datasets.generator(rng), checks.size(size))
+        message = (
+            f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden answer; "
+            f"{self.drawn_exactly}"
+        )
+        raise InputError(message)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +75,7 @@ class Real(RealOutputs):
     # Accuracy at which a single prior's leakage is computed: the first whose points fit.
     accuracies: ClassVar[tuple[float, ...]] = (1e-11, 1e-7, 1e-3)
     limits: ClassVar[tuple[float, float]] = (1e-100, 1e100)
+    drawn_exactly: ClassVar[str] = "leave output='real' out, which rounds the output and is drawn exactly"
 
     def __post_init__(self) -> None:
         query, noise = self.query, self.noise
@@ -117,14 +118,9 @@ class Real(RealOutputs):
         """A finite table (A, points) that leaks what P(A = a, Y) does, up to some 1e-11, for masses (A, K)."""
         return np.asarray(masses @ self._fine)
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, floats, for studies; secure=True is refused."""
-        remedy = "leave output='real' out, which rounds the output and is drawn exactly"
-        noise = self.draws(size, rng, secure=secure, remedy=remedy)
-        drawn = self.answers[int(self.statistic.class_of(self.dataset(dataset)))] + noise
-        return np.asarray(drawn if self.query.steps is None else self._in_units(drawn))
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Floats:
+        drawn = self.answers[int(self.statistic.class_of(x))] + self.noise.sample(source, size)
+        return drawn if self.query.steps is None else self._in_units(drawn)
 
     def _in_units(self, steps: Floats) -> Floats:
         """Return outputs in units of the answer, of a mean."""

@@ -125,6 +125,9 @@ class RealRecords(RealOutputs):
     exact: Fraction
     statistic: Everything = field(init=False)
     limits: ClassVar[tuple[float, float]] = (1e-6, 1e6)
+    drawn_exactly: ClassVar[str] = (
+        "round the records with queries.total or queries.mean, whose outputs are drawn exactly"
+    )
 
     def __post_init__(self) -> None:
         checks.real(self.noise.parameter, self.noise.value, *self.limits)
@@ -212,13 +215,8 @@ class RealRecords(RealOutputs):
             raise InputError(message)
         return x
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, floats, for studies; secure=True is refused."""
-        x, query = self.dataset(dataset), self.query
-        remedy = "round the records with queries.total or queries.mean, whose outputs are drawn exactly"
-        drawn = self.draws(size, rng, secure=secure, remedy=remedy)
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> NDArray[np.float64]:
+        query, drawn = self.query, self.noise.sample(source, size)
         if self.steps is not None:
             step = (query.high - query.low) / self.steps
             rounded = np.floor((x - query.low) / step + 0.5).sum() + np.round(drawn * self.steps)

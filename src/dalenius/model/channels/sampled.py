@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.types import Floats, Ints
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 # Of the chance of error, the share that goes to outputs known before sampling where others may turn up, and the part of
 # the draws in which those are looked for. The first keeps limits within 0.5 % of what they are without the others.
@@ -159,9 +156,11 @@ class Sampled(Mechanism):
             "processed further",
         )
 
-    def sample(self, dataset: "ArrayLike", size: int = 1, rng: object = None, *, secure: bool = False) -> NoReturn:  # noqa: ARG002
-        """Raise InputError: there is a sampler already."""
+    def _drawn(self, x: object, size: int, source: object) -> NoReturn:  # noqa: ARG002 - of any
         self._refuse("the law of outputs", "run the sampler itself")
+
+    def _exact(self, x: object, size: int, rng: object) -> NoReturn:
+        self._drawn(x, size, rng)
 
     def dp_epsilon(self) -> NoReturn:
         """Raise InputError: an output that was never seen may tell everything."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError, show
-from dalenius.model import checks, datasets, storage
+from dalenius.model import checks, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.distortion import class_of_counts
@@ -74,18 +74,12 @@ class Written(Mechanism):
         """Return itself."""
         return self
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> NDArray[np.int64]:
+        row = self.rows[int(self.statistic.class_of(x))]
+        return source.choice(row.size, size=size, p=row)
 
-            picks = np.array(columns(self, dataset, size, rng), dtype=np.int64)
-        else:
-            row = self.rows[int(self.statistic.class_of(self.dataset(dataset)))]
-            picks = datasets.generator(rng).choice(row.size, size=checks.size(size), p=row)
-        kinds = {type(label) for label in self.labels}
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - columns
+        kinds, picks = {type(label) for label in self.labels}, np.asarray(outputs, dtype=np.int64)
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
         return np.array(self.labels)[picks]
