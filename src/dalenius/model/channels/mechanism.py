@@ -352,14 +352,15 @@ class Mechanism(Described, ABC):
 
     def matrix(self) -> Floats:
         """Return the full matrix, datasets in lexicographic order; raise InputError if it would not fit."""
-        rows = self.written().rows
+        written = self.written()
+        rows = written.rows
         if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
             message = (
                 f"the full matrix has {checks.size_text(self.records)} rows of {rows.shape[1]} outputs, above the "
                 f"limit of {self.most_entries} entries; use mechanism.rows, one row per class"
             )
             raise InputError(message)
-        return np.asarray(rows[self.statistic.class_table()])
+        return np.asarray(rows[written.statistic.class_table()])
 
     def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
         """Return this mechanism with its output processed further; that never leaks more.

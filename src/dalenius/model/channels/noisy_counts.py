@@ -85,7 +85,7 @@ class NoisyCounts(Noisy):
         n, k = self.n, self.k
         statistic = Sum(n, tuple(int(v == value) for v in range(k)))
         arguments = (("value", value), ("n", n), ("k", k))
-        query = Query("count_of", arguments, statistic, np.arange(n + 1), tuple(range(n + 1)), 1, named=False)
+        query = Query("count_of", arguments, statistic, statistic.values.copy(), tuple(range(n + 1)), 1, named=False)
         return NoisySum(query, self.name, self.noise, whole=self, value=value)
 
     def witnessed(self, cell: int | None) -> Noisy:
@@ -100,7 +100,7 @@ class NoisyCounts(Noisy):
         P(noise >= k) / P(noise >= k + 1) never falls with k, the law being log-concave: a count that rises from n - 1
         attains it, and by symmetry one that falls from 1, and both happen at once. So it is twice that of one count.
         """
-        return 2 * self.cell(0).dp_epsilon() if self.fits(self.query) else self.written().dp_epsilon()
+        return 2 * self.cell(0).dp_epsilon()
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
@@ -118,8 +118,6 @@ class NoisyCounts(Noisy):
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""
-        if not self.fits(self.query):
-            return self.written().expected_distortion() or 0.0
         return self.k * self.cell(0).expected_distortion()
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:

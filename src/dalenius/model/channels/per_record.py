@@ -83,10 +83,6 @@ class PerRecord(Mechanism):
         labels = tuple(self._label(y) for y in np.ndindex(*(len(self.parts),) * self.n))
         return Written(Table.everything(self.records), rows, labels, self.query, self.name, self)
 
-    def matrix(self) -> Floats:
-        """Return the full matrix, datasets in lexicographic order; raise InputError if it would not fit."""
-        return self.written().matrix()
-
     def look_at(
         self, members: tuple[int, ...], others: int, *, counted: bool = False, law: Floats | None = None
     ) -> "SomeRecords":

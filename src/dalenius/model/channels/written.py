@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -102,31 +101,16 @@ class Written(Mechanism):
     def expected_distortion(self) -> float | None:
         """Return E d(f(X), Y) for X uniform.
 
-        Outputs are the query's range, or any vector of counts where noise is on every count of a histogram.
-        None without a query, with other outputs, and where rows are not known to be at least as fine as answers.
+        Outputs are the query's range, or what the structure of the mechanism makes of it. None without a query, with
+        other outputs, and where rows are not known to be at least as fine as answers.
         """
-        distance = self._distance()
-        if distance is None:
+        query = self.query
+        if self.whole is not None or query is None:
+            return None if self.whole is None else self.whole.expected_distortion()
+        classes = _classes_of(query, self.statistic) if self.labels == query.labels else None
+        if classes is None:
             return None
-        return float(np.exp(self.statistic.log_class_sizes()) @ (self.rows * distance).sum(axis=1))
-
-    def _distance(self) -> Floats | None:
-        """d(f(x), y) for every class and output, where that is known."""
-        query, statistic = self.query, self.statistic
-        if query is None:
-            return None
-        if self.labels == query.labels:
-            classes = _classes_of(query, statistic)
-            return None if classes is None else np.asarray(query.distance()[classes])
-        side = query.n + 1
-        if not (self.by_formula and query.vector and statistic == query.statistic):
-            return None
-        counts = np.asarray(query.answers)
-        if self.n_outputs != side ** counts.shape[1]:
-            return None
-        outputs = np.array(list(product(range(side), repeat=counts.shape[1])))
-        apart = (np.abs(np.subtract.outer(c, y)) for c, y in zip(counts.T, outputs.T, strict=True))
-        return np.asarray(sum(apart), dtype=float)
+        return float(np.exp(self.statistic.log_class_sizes()) @ (self.rows * query.distance()[classes]).sum(axis=1))
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it.
