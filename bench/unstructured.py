@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 import dalenius as dl
-from dalenius.bounds.convex_bound import Dual
+from dalenius.bounds.convex_bound import LEAST_S, Dual
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent_chunked import State, step
@@ -95,7 +95,7 @@ def _ascent(cells: Cells, starts: int, product: float) -> str:
 
 def _bound(cells: Cells, product: float, *, second: bool) -> str:
     """One step of Newton's method on the constrained capacity."""
-    x, entropies = Dual.start(cells, whole=True), neg_entropies(cells.lumped.channel)
+    x, entropies = Dual.of_prior(cells, cells.rho, LEAST_S, 0.0), neg_entropies(cells.lumped.channel)
     alpha, beta = x.lam[None], np.full((1, cells.n_secrets), x.omega)
     return f"{_least(lambda: tilt(cells, alpha, beta, entropies, second=second)) / product:.1f}"
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import dalenius as dl
+from dalenius.paper.reproduce.figures import audit_figures, comparison_figures, figures, marks
 from dalenius.report import design_plots, plots, profile_text
-from dalenius.reproduce.figures import audit_figures, comparison_figures, figures, marks
 
 DOCS = Path(__file__).parent
 BENCH = DOCS.parent / "bench"

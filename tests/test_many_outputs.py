@@ -8,7 +8,8 @@ import pytest
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.settings import Calibrating, MonotoneRows, Settings, only, without
+from dalenius.settings import MonotoneRows, Settings, only, without
+from dalenius.tools import calibration
 
 COUNT = dl.queries.count
 
@@ -117,8 +118,9 @@ def test_a_survey_of_five_hundred_can_be_calibrated() -> None:
     assert dl.verify(found.leakage, found.mechanism).verified
 
 
-def test_a_calibration_says_when_there_was_no_proof() -> None:
-    settings = Settings(calibrating=Calibrating(loudest=math.log(10)), portfolio=without("monotone"))
+def test_a_calibration_says_when_there_was_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "PACE", calibration.Pace(loudest=math.log(10)))
+    settings = Settings(portfolio=without("monotone"))
     with pytest.raises(
         InputError, match=r"could be certified to leak at most 0\.06 nats: with epsilon = 0\.1 it leaks"
     ):

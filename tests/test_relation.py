@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dalenius.reproduce.experiments import EXPERIMENTS
-from dalenius.reproduce.paper_map import map_text
-from dalenius.reproduce.points import measure
-from dalenius.reproduce.relation import MARK, relation_text
+from dalenius.paper.reproduce.experiments import EXPERIMENTS
+from dalenius.paper.reproduce.paper_map import map_text
+from dalenius.paper.reproduce.points import measure
+from dalenius.paper.reproduce.relation import MARK, relation_text
 
 DOCS = Path(__file__).parents[1] / "docs"
 NUMBERS = DOCS / "reproduced"

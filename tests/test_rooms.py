@@ -10,8 +10,8 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
-    "auditing", "certificates", "designing", "results", "report", "paper", "verifying", "options", "api", "many",
-    "tools", "adapters", "sklearn", "studies", "reproduce", "demo", "explore", "cli",
+    "auditing", "certificates", "designing", "results", "report", "api", "tools", "adapters", "sklearn", "studies",
+    "paper", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.

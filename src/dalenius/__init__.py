@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from dalenius.adapters.opendp import from_opendp
     from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
+    from dalenius.certificates.verifying import verify
     from dalenius.errors import BudgetError, InputError
     from dalenius.gallery import mechanisms, queries
-    from dalenius.many import audit_many
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.prior import Prior
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from dalenius.tools.calibration import calibrate
     from dalenius.tools.composition import adaptive, compose
     from dalenius.tools.ledger import Ledger
+    from dalenius.tools.many import audit_many
     from dalenius.tools.measures import g_leakage, leakage
     from dalenius.verifier.verify import Verification
-    from dalenius.verifying import verify
 
 __version__ = "0.2.0"
 __all__ = [
@@ -85,8 +85,8 @@ _HOME = {
     "InputError": "dalenius.errors",
     "BudgetError": "dalenius.errors",
     "audit": "dalenius.api",
-    "audit_many": "dalenius.many",
-    "verify": "dalenius.verifying",
+    "audit_many": "dalenius.tools.many",
+    "verify": "dalenius.certificates.verifying",
     "curve": "dalenius.api",
     "design": "dalenius.api",
     "frontier": "dalenius.api",
@@ -129,7 +129,7 @@ if not TYPE_CHECKING:
         if name not in _HOME:
             message = f"module 'dalenius' has no attribute {name!r}"
             raise AttributeError(message)
-        from importlib import import_module  # noqa: PLC0415 - only here
+        from importlib import import_module
 
         module = import_module(_HOME[name])
         modules = ("queries", "mechanisms", "paper", "settings", "sklearn")

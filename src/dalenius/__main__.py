@@ -79,11 +79,11 @@ def run() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         sys.stdout = Output(sys.stdout)
     try:
-        import signal  # noqa: PLC0415 - inside the try
+        import signal
 
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have it ignored
             signal.signal(signal.SIGINT, stop)
-        from dalenius.cli import main  # noqa: PLC0415 - the same
+        from dalenius.cli import main
 
         main()
     except KeyboardInterrupt:
@@ -91,7 +91,7 @@ def run() -> None:
     except Exception as error:  # noqa: BLE001 - whatever it is, the exit code is not a verdict
         if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in REQUIRED:
             sys.exit(without_packages(sys.argv[1:]))
-        import traceback  # noqa: PLC0415 - seldom needed
+        import traceback
 
         traceback.print_exc()
         sys.stderr.write("dalenius: this is a defect of dalenius, and nothing was decided; please report these lines\n")
@@ -100,11 +100,11 @@ def run() -> None:
 
 def without_packages(arguments: list[str]) -> int:
     """Run `dalenius verify` with python-flint alone; name what other commands lack."""
-    from importlib.util import find_spec  # noqa: PLC0415 - seldom needed
+    from importlib.util import find_spec
 
     missing = [package for name, package in REQUIRED.items() if find_spec(name) is None]
     if arguments[:1] == ["verify"] and "python-flint" not in missing:
-        from dalenius.verifier.__main__ import main  # noqa: PLC0415 - the same
+        from dalenius.verifier.__main__ import main
 
         return main(arguments[1:], "dalenius verify")
     sys.stderr.write(

@@ -24,21 +24,6 @@ from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
-from dalenius.options import (
-    Approach,
-    Method,
-    Options,
-    adversary_of,
-    audit_problem,
-    check_named,
-    checked_mechanism,
-    design_problem,
-    distortion_of,
-    entropies_of,
-)
-from dalenius.paper.answers import paper_audit_answer, paper_design_answer
-from dalenius.paper.choices import Reading
-from dalenius.paper.method import search_leakage, search_mechanism
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import certified_answer, design_answer
@@ -47,6 +32,19 @@ from dalenius.results.bundles import Bundle, result_of
 from dalenius.results.continuous_answers import continuous_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.independent_answers import independent_answer
+from dalenius.results.options import (
+    Method,
+    MethodName,
+    Options,
+    adversary_of,
+    audit_problem,
+    check_named,
+    checked_mechanism,
+    design_problem,
+    distortion_of,
+    entropies_of,
+    method_of,
+)
 from dalenius.results.rate_answers import rate_answer
 from dalenius.results.real_answers import real_answer
 from dalenius.results.sampled_answers import sampled_answer
@@ -70,9 +68,9 @@ def audit(  # noqa: PLR0913 - the public surface
     unit: str = "nats",
     secret: object = None,
     reference: object = None,
-    method: Method = "certified",
+    method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
-    reading: Reading | None = None,
+    reading: Literal["proof", "strict"] | None = None,
     tolerance: float = 1e-6,
     relative: float = 0.0,
     nodes: int | None = None,
@@ -104,7 +102,8 @@ def audit(  # noqa: PLR0913 - the public surface
         reference: what everybody knows, a prior instead of the uniform one: one law for all (independent) records, one
             law per record, one weight per dataset, or pandas data. Give `knowledge` with it.
         method: "certified", or "paper" for the paper's Algorithm 1 from 20 random starts on all datasets: a local
-            search, so that only `lower` is proved and `upper` is the trivial bound.
+            search, so that only `lower` is proved and `upper` is the trivial bound. Or dl.paper.Method(starts=3), that
+            method with other numbers.
         repairs: with method="paper", which optional corrections of the paper's text are made. None: those of wrong
             formulas, "gradient" and "entropy_share"; (): none; or names out of these and "escort", "hinge",
             "penalty_owner".
@@ -136,9 +135,8 @@ def audit(  # noqa: PLR0913 - the public surface
         >>> dl.audit(mechanism, adversary="independent")
         <Audit 0.110944 <= L <= 0.110945 nats at independent records: record 0, proved both, stopped by gap>
     """
-    approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach,
+        method_of(method, repairs=repairs, reading=reading),
         unit=unit,
         tolerance=tolerance,
         relative=relative,
@@ -174,12 +172,9 @@ def solve(
     Ctrl-C came before the audit, which then has its first look.
     """
     if (samples := problem.mechanism.as_samples) is not None:
-        if options.paper:
-            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
-            raise InputError(message)
         above = _solved(replace(problem, mechanism=samples.above), options, known, interrupted)
         return sampled_answer(samples, above)
-    if not options.paper and tiny(problem):
+    if options.method is None and tiny(problem):
         # What takes no time needs no care for Ctrl-C, reports or other processes.
         short = short_answer(problem, options.run(Deadline(options.time_limit)))
         if short is not None:
@@ -198,10 +193,8 @@ def _solved(
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
         run = options.run(deadline)
-        if options.paper:
-            repairs = options.approach.repairs
-            found = search_leakage(problem, deadline, options.seed, repairs)
-            return paper_audit_answer(problem, found, run)
+        if options.method is not None:
+            return options.method.audit(problem, run)
         if problem.mechanism.as_real_records is not None:
             return continuous_answer(problem, run)
         if problem.adversary.kind == "independent":
@@ -222,10 +215,7 @@ def _curve_points(
             "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
         raise InputError(message)
-    if (entropies is None) == (knowledges is None):
-        how = "neither was given" if entropies is None else "both were given"
-        message = f"give exactly one of entropies and knowledges, the points of the curve; {how}"
-        raise InputError(message)
+    checks.exactly_one(", the points of the curve", entropies=entropies, knowledges=knowledges)
     for name in ("entropy", "knowledge", "adversary"):
         if name in options:
             message = (
@@ -268,8 +258,8 @@ def curve(
     given = {**(audit.__kwdefaults__ or {}), **options}
     names = ("reference", "secret", "verify", "entropy", "knowledge", "adversary")
     reference, secret, *_ = (given.pop(name) for name in names)
-    approach = Approach.from_user(*(given.pop(name) for name in ("method", "repairs", "reading")))
-    wanted = Options.from_user(approach, **given)
+    method = method_of(**{name: given.pop(name) for name in ("method", "repairs", "reading")})
+    wanted = Options.from_user(method, **given)
     checked_mechanism(mechanism)
     limits = [(b, None) if what == "entropy" else (None, b) for b in points]
     adversaries = [adversary_of(mechanism, wanted, entropy=b, knowledge=k, reference=reference) for b, k in limits]
@@ -302,9 +292,9 @@ def design(  # noqa: PLR0913 - the public surface
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
-    method: Method = "certified",
+    method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
-    reading: Reading | None = None,
+    reading: Literal["proof", "strict"] | None = None,
     tolerance: float = 1e-4,
     relative: float = 0.0,
     time_limit: float = 300.0,
@@ -353,9 +343,8 @@ def design(  # noqa: PLR0913 - the public surface
         >>> dl.design(dl.queries.count(n=2), distortion=0.3, knowledge=0.5, tolerance=0.01).mechanism.n_outputs
         3
     """
-    approach = Approach.from_user(method, repairs, reading)
     options = Options.from_user(
-        approach,
+        method_of(method, repairs=repairs, reading=reading),
         unit=unit,
         tolerance=tolerance,
         relative=relative,
@@ -368,17 +357,13 @@ def design(  # noqa: PLR0913 - the public surface
     task = distortion_of(query, measure, outputs, p0)
     adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
     asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
-    problem = reduced(asked, options.approach.method)
-    budget = float(asked.budget if leakage is None else leakage)
-    search_time = checking.searching(options.time_limit, verify)
-    with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
-        answer = _designed(asked, problem, options, budget, deadline)
-    return checking.checked(answer, verify, options.time_limit - deadline.seconds)
+    problem = reduced(asked, certified=options.method is None)
+    return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
 
 def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     task: Distortion,
-    first: Written,
+    first: Written | None,
     adversary: Adversary,
     options: Options,
     *,
@@ -386,16 +371,24 @@ def design_beside(  # noqa: PLR0913 - the question, and how it is answered
     spent: float,
     verify: checking.Verify,
 ) -> Design:
-    """Return the mechanism of least distortion that, together with an earlier release, leaks at most the budget.
+    """Return the mechanism of least distortion that, together with an earlier release if any, leaks at most the budget.
 
     budget, spent: what may leak, and what the earlier release leaks at most, in the unit of the options.
     """
     checking.check_option(verify)
     asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
+    if first is None:
+        return _answered(asked, reduced(asked, certified=True), options, budget, verify)
     domain = beside(task, first, adversary.reference)
-    problem = Problem(
-        domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent * options.nats
-    )
+    spent_nats = spent * options.nats
+    problem = Problem(domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent_nats)
+    return _answered(asked, problem, options, budget, verify)
+
+
+def _answered(
+    asked: DesignProblem, problem: Problem, options: Options, budget: float, verify: checking.Verify
+) -> Design:
+    """Design within the time limit, and check the certificate where that is wanted."""
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
         answer = _designed(asked, problem, options, budget, deadline)
@@ -404,35 +397,27 @@ def design_beside(  # noqa: PLR0913 - the question, and how it is answered
 
 def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
     """Answer a design whose options are checked; its budget is as the user gave it."""
-    run, approach = options.run(deadline), options.approach
-    if not options.paper:
-        short = rate_answer(asked, problem, budget, run)
-        if short is not None:
-            return short
-        designed, _ = Designer(problem, asked, deadline, options.seed).solve()
-        return design_answer(asked, problem, designed, budget=budget, run=run)
-    found = search_mechanism(
-        problem,
-        asked,
-        deadline=deadline,
-        seed=options.seed,
-        repairs=approach.repairs,
-        reading=approach.reading,
-    )
-    return paper_design_answer(asked, problem, found, budget=budget, run=run)
+    run = options.run(deadline)
+    if options.method is not None:
+        return options.method.design(asked, problem, budget, run)
+    short = rate_answer(asked, problem, budget, run)
+    if short is not None:
+        return short
+    designed, _ = Designer(problem, asked, deadline, options.seed).solve()
+    return design_answer(asked, problem, designed, budget=budget, run=run)
 
 
-def reduced(asked: DesignProblem, method: Method, least_slack: float = 1e-12) -> Problem:
+def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:
     """Return the design as solvers hold it; refused where it is too large, or no mechanism keeps its budget.
 
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
     """
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
-    alone = method == "certified" and rate_distortion.possible(asked.query.n, knowledge)
+    alone = certified and rate_distortion.possible(asked.query.n, knowledge)
     if alone:
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.designing.rate_pairs)
     else:
-        domain = symmetrise(task, reference, symmetric=method == "certified")
+        domain = symmetrise(task, reference, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         message = (

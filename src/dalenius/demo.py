@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(out: Path) -> bool:
-    from dalenius.report.page import Section, write_report  # noqa: PLC0415 - after the options are read
+    from dalenius.report.page import Section, write_report
 
     query = dl.queries.count(n=4)
     count = dl.audit(dl.mechanisms.geometric(query, epsilon=1), entropy=ENTROPY, verify=False)
@@ -105,7 +105,7 @@ def _run(out: Path) -> bool:
 
 def _audited(name: str, story: tuple[str, ...], audit: "Audit", out: Path) -> "tuple[Section, bool]":
     """Save and verify the certificate of an audit; print it and return its part of the page."""
-    from dalenius.report.page import Section  # noqa: PLC0415 - the same
+    from dalenius.report.page import Section
 
     proof, verified = _verified(name, audit, out)
     click.echo("\n".join([name.upper(), *map(textwrap.fill, story), "", audit.summary(), proof, ""]))
@@ -115,8 +115,8 @@ def _audited(name: str, story: tuple[str, ...], audit: "Audit", out: Path) -> "t
 
 def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, bool]":
     """Design the least leaking mechanism at the distortion of a standard one; compare the two."""
-    from dalenius.report.design_plots import plot_channels  # noqa: PLC0415 - matplotlib
-    from dalenius.report.page import Section  # noqa: PLC0415 - the same
+    from dalenius.report.design_plots import plot_channels
+    from dalenius.report.page import Section
 
     geometric = standard.mechanism.written()
     error = _expected_error(query, geometric)
@@ -134,7 +134,7 @@ def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, boo
 
 def _comparison(standard: "Audit", design: "Design") -> str:
     """Say by how much less the designed mechanism leaks, for certain."""
-    from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - the same
+    from dalenius.numerics.rounding import round_down, round_up
 
     less = round_down(100 * (1 - design.leakage.upper / standard.lower), 1)
     return (
@@ -146,7 +146,7 @@ def _comparison(standard: "Audit", design: "Design") -> str:
 
 def _frontier(query: "Query") -> "Section":
     """Draw the least leakage against the distortion, with named mechanisms."""
-    from dalenius.report.page import Section  # noqa: PLC0415 - the same
+    from dalenius.report.page import Section
 
     frontier = dl.frontier(query, entropy=ENTROPY, points=POINTS, tolerance=POINT_GAP)
     table = frontier.summary()
@@ -158,7 +158,7 @@ def _frontier(query: "Query") -> "Section":
 
 def _curve(mechanism: "dl.Mechanism") -> "Section":
     """Draw L(b): the more the adversary must not know, the less it learns."""
-    from dalenius.report.page import Section  # noqa: PLC0415 - the same
+    from dalenius.report.page import Section
 
     most = mechanism.log_universe
     curve = dl.curve(mechanism, entropies=[most * share for share in SHARES])
@@ -171,7 +171,7 @@ def _curve(mechanism: "dl.Mechanism") -> "Section":
 
 def _table(curve: "Curve") -> str:
     """The points of a curve, digits rounded outward."""
-    from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - the same
+    from dalenius.numerics.rounding import round_down, round_up
 
     head = "H(X) >= b   knows at most   leakage L(b)"
     points = [(a.entropy, a.knowledge, round_down(a.lower), round_up(a.upper)) for a in curve.audits]
@@ -195,8 +195,8 @@ def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:
 
 
 def _picture(figure: "Figure", caption: str) -> "Picture":
-    from dalenius.report.page import Picture  # noqa: PLC0415 - the same
-    from dalenius.report.plots import image  # noqa: PLC0415 - the same
+    from dalenius.report.page import Picture
+    from dalenius.report.plots import image
 
     return Picture(image(figure), caption)
 

@@ -79,16 +79,10 @@ class Limits(_Checked):
     chunk_entries: int = 2**17
     # Cells x outputs x starts that an ascent holds at once.
     ascent_entries: int = 4_000_000
-    # Pairs of rows x outputs held at once; beyond it contraction is not used.
-    pair_entries: int = 400_000
     # Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
     lumping_seconds: float = 2e-8
-    # Rows x outputs up to which outputs are put in groups: 300 answers take a second.
-    grouped_entries: int = 2**17
     # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
     ratio_entries: int = 2**24
-    # Groups of outputs up to which any two may be joined; beyond it only neighbours.
-    joined_groups: int = 12
     # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
     batch_entries: int = 4_000_000
     box_batch_entries: int = 3_000_000
@@ -96,14 +90,10 @@ class Limits(_Checked):
     opposite_candidates: int = 512
     opposite_products: int = 2**26
     opposite_laws: int = 2**18
-    # Rows or outputs of a channel up to which its capacity is computed on all rows at once.
-    capacity_rows: int = 300
     # Pairs of a class and an output in a design.
     design_pairs: int = 2**13
     # Datasets x outputs of a joint release in which a local randomiser is looked for: all of them are compared.
     beside_entries: int = 2**22
-    # `audit_many`: audits that a process takes at a time.
-    many_part: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,9 +164,6 @@ class Ascent(_Checked):
     late_rounds: int = 4
     flattest: float = 0.1
 
-    # The maximum of I - s D at fixed s: rounds, and the gain of a round below which it ends.
-    stationary_rounds: int = 500
-    stationary_still: float = 1e-13
     # The maximum of one row's own problem: random conditionals, and as many corners at most; their Dirichlet spread,
     # how far the other starts stand from the corners, and rounds; rounds after which only so many starts go on. Without
     # that four rows of 455 cells took 20 s, with it one second, for the same maxima.
@@ -288,18 +275,6 @@ class Newton(_Checked):
     # A node whose s grows beyond this holds no prior within the knowledge.
     simplex_largest_s: float = 1e9
 
-    # Capacity of a channel. Rounds; rounds in a row without a better bracket; share of the way to the boundary; what
-    # the first slacks are above, as a share of the first gap; how often Blahut's step is taken first, at once: two of
-    # them spare random channels of 3 to 64 rows .3 to .5 of 4 to 7 rounds, one and three as much or less.
-    capacity_rounds: int = 200
-    capacity_stalled: int = 10
-    capacity_inside: float = 0.999
-    capacity_first_slack: float = 0.1
-    capacity_first_step: float = 2.0
-    # Where there are many rows: how many begin, evenly spread; rows with less mass are left out again.
-    capacity_first_rows: int = 48
-    capacity_used: float = 1e-12
-
     # Choices. The maximum is smoothed to s LSE(. / s): s at first, its factor, how many s, Newton steps at each.
     choice_s: float = 0.5
     choice_s_factor: float = 0.3
@@ -321,35 +296,10 @@ class Newton(_Checked):
 class ClosedForms(_Checked):
     """Bounds by formula, and the coarse problem that sums of very many records are searched on."""
 
-    # Multipliers s, and orders 1 + s or 1 + 1/s, outside of which no bound was ever best.
-    least_s: float = 1e-6
-    most_s: float = 100.0
     # Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
     rare_nats: float = 80.0
-    # Blocks of rare classes on either side: their largest ratios stand for single ones.
-    rare_blocks: int = 200
-    # The share of a blend lies between 1 / (1 + e^30) and its complement.
-    most_share_log_odds: float = 30.0
-    # Where the search for a blend begins: log odds of the share, log(order - 1). One start alone misses the best.
-    blend_starts: tuple[tuple[float, float], ...] = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0))
-    # Entropy power: the variance of the noise that makes a count smooth, 5e-9 lost at 1; and how far from its maximum a
-    # tangent is taken, relatively.
-    power_s1: float = 1.0
-    power_width: float = 1e-6
     # A contraction above this is not worth a bound of its own.
     least_contraction_used: float = 0.999
-    # Groups of outputs of a law r that is given by steps. Without a limit on knowledge 32 come within 1e-3 of the best
-    # law, at knowledge 1 and 10 it takes 128 to come within 2 % and 0.4 %.
-    law_groups: int = 128
-    # Products of a class and a group, which a verifier adds up in a second or two; fewer groups where they are more.
-    law_terms: int = 2**24
-    # Rows that stand for all when such an r is chosen; the bound itself is over all rows.
-    law_rows: int = 257
-    # How near to the best r of those rows is near enough: far below what the steps of r cost.
-    law_accuracy: float = 1e-6
-    # A law is evaluated on all rows where those rows put it below this multiple of the best bound known. With 1 the
-    # best of 28 bounds of four sums was lost twice, with 1.1 never in 20; passes over all rows cost up to a third.
-    law_hope: float = 1.1
 
     # Share of the time for upper bounds by formula of noise on sums that are never written out: of 10^6 records each
     # takes half a second or more, and 3 s ended without an ascent.
@@ -405,90 +355,33 @@ class ClosedForms(_Checked):
     tied_rounding: float = 2e-15
     tied_least_total: float = 1e-11
     # Tables of few people, from above, by a tilt of the own count: multipliers s that are tried, rounds of the tilt at
-    # each, shares of the reference that bound what is far beside revealing it. Outputs up to order up to which no count
-    # is far; else counts rarer than this are, the first that leaves few enough outputs, where count vectors up to order
-    # are not too many. With 1e-4 a table of 16 people and 6 cells loses 0.15 % and takes a quarter of the time. The
-    # power of masses by which tilts are fitted, where 0.25 was a little better than 0.5 and 1.
+    # each. Outputs up to order up to which no count is far; else counts rarer than this are, the first that leaves few
+    # enough outputs, where count vectors up to order are not too many. With 1e-4 a table of 16 people and 6 cells loses
+    # 0.15 % and takes a quarter of the time.
     own_s: tuple[float, ...] = (1.6, 1.3, 1.15, 1.08, 1.04, 1.02, 1.01)
     own_rounds: int = 4
-    own_outside: tuple[float, ...] = (1e-3, 1e-5)
     own_few: int = 2**17
     own_rare: tuple[float, ...] = (1e-5, 1e-4, 1e-3)
     own_outputs: int = 2**20
     own_vectors: int = 2**17
-    own_fit: float = 0.25
     # Histograms of more people, from above, by counts moved through the noise: moves of the own count and of the others
-    # (0 among them), and the factor from one weight to the next at the start; steps of the search; largest logarithm of
-    # a weight or a tilt, and least s - 1. Counts that are added up, and those whose tilt is free, as multiples of their
-    # spread to both sides; noise that is not added up; records x values, and products of a count, an output and a move.
+    # (0 among them); steps of the search; noise that is not added up; records x values, and products of a count, an
+    # output and a move.
     # 1,000 people of 10 values: 0.5738 with 3 own moves, 0.5718 with 8, 0.5702 with others' moves; 0.5699 with 1,500
     # steps.
     moved_own: int = 8
     moved_others: int = 3
-    moved_weight: float = 0.3
-    moved_few: float = 0.1
-    moved_steps: int = 400
-    moved_most_tilt: float = 30.0
-    moved_least_s: float = 1e-3
-    moved_spreads: float = 14.0
-    moved_below: float = 7.0
-    moved_above: float = 9.0
+    moved_steps: int = 420
     moved_unseen: float = 1e-7
     moved_room: int = 2**17
     moved_terms: int = 2**21
     count_terms: int = 2**22
     count_pairs: int = 2**26
 
-    # The contraction certificate with eta = 1: least s. Nearer to 1 the bound is a maximum over cells, which rounding
-    # in rare ones decides.
-    stationary_s: float = 1.001
-
     # The row bound: share of s that contraction within groups of outputs may use; least s, below which the row problems
     # are nearly free, and the bound is far off.
     row_share: float = 0.9
     row_least_s: float = 1e-3
-
-    # The convex bound of very many cells. Range of s; Newton rounds at one s; movement of the logarithms at which they
-    # end (the bound is off by its square over s - theta); longest step of log r and log u, and of log w.
-    convex_s_range: tuple[float, float] = (1e-7, 1e6)
-    convex_rounds: int = 20
-    convex_still: float = 1e-6
-    convex_longest: float = 1.5
-    convex_longest_tilt: float = 8.0
-    # A step shorter than this times the last shows that old covariances are good enough.
-    convex_quick: float = 0.1
-    # Values of s at most; factor between the first ones, from nowhere and from what a sample of the cells gives; the
-    # power and the limit by which it grows; how near to its ends false position may go.
-    convex_searches: int = 40
-    convex_far: float = 1.6
-    convex_near: float = 1.05
-    convex_growth: float = 1.5
-    convex_farthest: float = 2.0
-    convex_edge: float = 0.05
-    # The search along s ends at this relative width, or where slope and curvature leave less than half this to gain.
-    convex_width: float = 1e-9
-    convex_gain: float = 1e-8
-    # Cells of the sample; least s to believe of it, since it knows too little of the rare rows that matter below; a
-    # sample whose bound is above this times the best so far promises nothing.
-    convex_sample: int = 2**15
-    convex_sample_s: float = 1e-2
-    convex_hope: float = 1.05
-    # Share of an output below which its law stays where it is.
-    convex_rarest: float = 1e-15
-
-    # The constrained capacity: rounds, relative gain of a round that is not worth another, range of s.
-    whole_rounds: int = 100
-    whole_still: float = 1e-4
-    whole_s_range: tuple[float, float] = (1e-6, 1e4)
-
-    # Channels of noise on sums, by convolution: rounds; gap at which they end, since each further digit takes several
-    # times the rounds; output laws tried for bounded knowledge; range of s; share of the uniform law in r, so that rare
-    # outputs do not weigh.
-    convolution_rounds: int = 200
-    convolution_gap: float = 1e-3
-    convolution_laws: int = 4
-    convolution_s_range: tuple[float, float] = (1e-6, 1e6)
-    convolution_mixed: float = 1e-6
 
     # The coarse problem of a sum of very many records: blocks of classes and cuts between outputs at most; products of
     # a class and a cut within the range of the noise, which a verifier adds up; classes at a time.
@@ -506,26 +399,6 @@ class ClosedForms(_Checked):
 class Locals(_Checked):
     """Local randomisers of any number of records: closed forms, and the few records that priors are searched on."""
 
-    # Points of a grid for a contraction coefficient, and how often it is refined around the best: the extreme is then
-    # known to some 1e-9 of itself.
-    coefficient_points: int = 1001
-    coefficient_rounds: int = 3
-    # Divergences below this are too near rounding for their ratio; the limit at 0 is a formula.
-    coefficient_near: float = 1e-9
-    # By this share coefficients are moved outward, so that a verifier finds them true.
-    coefficient_margin: float = 1e-7
-    # Values of the secret up to which the law u is searched: with more, and a symmetric channel, u = rho is best.
-    searched_values: int = 8
-    # Where the search begins above the least lambda, and its steps. One start alone missed the best of skewed laws.
-    excess_starts: tuple[float, ...] = (0.3, 1e-6)
-    search_steps: int = 400
-    # The largest logarithm of that excess. Without knowledge the bound falls for ever as it grows: at e^20 it is 2e-9
-    # above its limit, and further out sums of floats cancel.
-    log_excess_limit: float = 20.0
-    # lambda of one record alone where sigma is 0 in floats, as of 50 values at epsilon 0.01: it costs this share of the
-    # knowledge.
-    least_tau: float = 1e-9
-
     # Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below
     # what 200 counted records leak at most, at epsilon 1 and knowledge 0.5.
     part_cells: int = 256
@@ -540,110 +413,42 @@ class Locals(_Checked):
     # Values of a group of records that is the secret.
     group_values: int = 64
 
-    # Bits one after the other: records at most, beyond which the formula is as good; range of the multiplier and the
-    # accuracy of its logarithm; nodes while it is searched, and at last. With 120 nodes eight bits at epsilon 1 and
-    # knowledge 0.5 are 1e-4 above what more would give, in 0.15 s, and take a verifier a second or two.
+    # Bits one after the other: records at most, beyond which the formula is as good; nodes at last. With 120 nodes
+    # eight bits at epsilon 1 and knowledge 0.5 are 1e-4 above what more would give, in 0.15 s, and take a verifier a
+    # second or two.
     bellman_records: int = 32
-    bellman_s: tuple[float, float] = (1e-4, 2.0)
-    bellman_accuracy: float = 1e-3
-    bellman_few: int = 40
     bellman_nodes: int = 120
-    # Fewer nodes, which are taken where a share of the bound is asked for and they come within this part of it: with 60
-    # the same bits are 0.8 % above, and a verifier has a quarter as much to do.
-    bellman_fewer: tuple[int, ...] = (40, 60, 80)
+    # Fewer nodes are taken where a share of the bound is asked for and they come within this part of it.
     bellman_goal: float = 0.95
-    # Lines are raised by this much, so that a verifier finds them true.
-    bellman_margin: float = 1e-12
-
-    # A release of a sum beside them: least multiplier of the search and the accuracy of its logarithm; rounds until the
-    # law of the secret settles, halvings for every number of ones, and steps of the laws between two; steps of the
-    # chains, how near they come, and how many more a verifier may take. Count and randomised response of 4 bits, both
-    # at epsilon 1 and knowledge 0.3: 0.337 in 0.3 s, where a prior leaks 0.322 and contraction leaves 0.468.
-    beside_least: float = 0.02
-    beside_accuracy: float = 0.02
-    beside_balances: int = 6
-    beside_halvings: int = 10
-    beside_steps: int = 25
-    beside_rounds: int = 120
-    beside_close: float = 2e-3
-    beside_spare: int = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonotoneRows(_Checked):
-    """Chains of monotone rows, and at which output laws and multipliers they are run."""
+    """At which output laws and multipliers chains of monotone rows are run, and on which points."""
 
     # Multipliers as multiples of the best prior's; shares of a flat law in its output law. Counts of 10 to 50 close at
     # the first pair; wide noise wants a larger s, and much knowledge a share.
     factors: tuple[float, ...] = (1.0, 1.02, 1.05, 1.1, 1.2)
-    # The same where a quick answer will do, the largest first, which takes the fewest steps. 1.1 times the best s costs
-    # 8 % of the bound on count(n=10^5). Those that are too large are seen in a few steps.
-    factors_quick: tuple[float, ...] = (1.2, 1.15, 1.1, 1.07, 1.05, 1.02, 1.0)
     shares: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
-    # Cells x outputs up to which only the first pair is tried: a small tree takes less time than twenty pairs, 0.13 s
-    # on the parity of four bits, whose tree takes 0.04.
-    small: int = 100
-    # Steps at most; where their distance costs more than this share of what it did so many steps before, chains will
-    # not meet.
-    rounds: int = 1000
-    patience: int = 20
-    progress: float = 0.64
-    # The same where nothing but closing the bracket is wanted: a parity of four bits takes two thirds of the time.
-    patience_closing: int = 5
     # Least s. Wide noise has a small one, which costs nothing: count(n=400) with epsilon = .001 has 5e-4.
     least_s: float = 1e-12
-    # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
-    hopeless: float = 1.5
     # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
     closing_cells: int = 9
-    # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
-    hopeless_steps: int = 12
-    # What the distance of the chains may cost, as a share of the tolerance: it falls by a factor a step, so that little
-    # is gained by more. Where a share of the bound is asked for, and a verifier is to have little to repeat.
-    close: float = 0.02
-    close_quick: float = 0.4
-    # Products of a chain's number and an entry of the channel, for all pairs together: some seconds.
-    products: int = 2 * 10**10
 
     # Sums that are never written out: points for each standard deviation of the answers, and how many of these the
-    # points reach to either side, at first; how often they are refined, and to which number at most. With 16 points
-    # count(n=10^5) with rate .0045 loses 0.2 %.
+    # points reach to either side, at first. With 16 points count(n=10^5) with rate .0045 loses 0.2 %.
     points_per_spread: float = 16.0
     spreads: float = 9.0
-    refinements: int = 4
-    most_points: int = 1200
     # Whether the number of values of the secret may bound what an answer between points tells: not that of a
     # real-valued record, whose digits may be tied to the other records.
     counts_values: bool = True
-    # The share of the bound that may be lost between points, or beyond them; and to which the chains are run.
+    # The share of the bound that may be lost between points, or beyond them.
     lost: float = 1e-3
-    near: float = 1e-3
-    # The share of the output law that answers beyond the points have together; how many nats below the rest they are to
-    # stay; and by which factor the points reach farther where they do not.
-    beyond: float = 1e-5
-    beyond_nats: float = 15.0
-    farther: float = 1.4
-    # Where a share of the upper bound is asked for, this part of it may be lost in each of these ways, and this part is
-    # what the chains may leave.
-    allowed_lost: float = 0.1
-    allowed_near: float = 0.4
-    # From which share on points are chosen for the verifier's sake; what part of it they may use up; what share of the
-    # best prior's leakage on points is found from below, where that is not known yet; how many points there are for a
-    # standard deviation, and how far they reach, at first; the share of the output law beyond them, as a part of what
-    # may be lost of a bound, and of which at most; and how many nats such answers stay below.
-    # count(n=10^5): 109 points and 99 steps in place of 567 and 278; ages of 150: 69 and 30 in place of 162 and 48.
+    # From which share on, where one is asked for, points are chosen for the verifier's sake; what part of it they may
+    # use up. count(n=10^5): 109 points and 99 steps in place of 567 and 278; ages of 150: 69 and 30 in place of 162 and
+    # 48.
     least_allowed: float = 0.04
     allowed_goal: float = 0.95
-    found_from_below: float = 0.98
-    points_per_spread_quick: float = 5.0
-    spreads_quick: float = 6.0
-    beyond_share: float = 0.01
-    beyond_of: float = 1.0
-    beyond_nats_quick: float = 7.0
-    # Steps x points x values, which a verifier repeats in ten seconds; and where a share of the bound is asked for.
-    # Ages of 200 people, 101 values, have a gap of 11 % with 37 steps and of 2 % with 123.
-    chain_work: int = 6 * 10**5
-    chain_work_quick: int = 2 * 10**6
     # Pairs of a secret value and a point at most; points for each value at least.
     point_cells: int = 2**14
     least_points: int = 24
@@ -1026,47 +831,6 @@ class Quantising(_Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrating(_Checked):
-    """The search for the least noise within a leakage budget, by audits at several levels of noise."""
-
-    # Noise beyond this level is not tried: leakage falls with its exponential, squared.
-    loudest: float = 20.0
-    # The first step to another level; steps double.
-    first_step: float = 0.2
-    # Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
-    glance_gap: float = 1.0
-    coarse_gap: float = 0.1
-    # The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
-    fine_gap: float = 0.25
-    # Shares of the time left for these three audits, and the seconds that each may always take.
-    glance_share: float = 0.03
-    coarse_share: float = 0.1
-    fine_share: float = 0.3
-    least_seconds: float = 0.05
-    # A parameter is never known more coarsely than this, relatively.
-    coarsest_accuracy: float = 0.5
-    # A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
-    margin: float = 0.4
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperMethod(_Checked):
-    """How much an audit or a design by the paper's algorithms does."""
-
-    # Random starts: of Algorithm 1 in an audit, of Algorithm 6 or 9 in a design, and of Algorithm 1 for each mechanism
-    # that a design finds.
-    starts: int = 20
-    design_starts: int = 5
-    check_starts: int = 5
-    # Share of a design's time that is for its starts; the rest is for the audit.
-    search_share: float = 0.7
-    # Datasets x outputs at most, in an audit and in a design, which runs Algorithm 1 in every round. A dense channel of
-    # 2^15 entries takes half a minute a start.
-    most_audited: int = 2**15
-    most_designed: int = 2**10
-
-
-@dataclass(frozen=True, kw_only=True)
 class IndependentRecords(_Checked):
     """Audits against an adversary with independent records."""
 
@@ -1133,8 +897,6 @@ class Settings(_Checked):
     monotone: MonotoneRows = field(default_factory=MonotoneRows)
     designing: Designing = field(default_factory=Designing)
     quantising: Quantising = field(default_factory=Quantising)
-    calibrating: Calibrating = field(default_factory=Calibrating)
-    paper: PaperMethod = field(default_factory=PaperMethod)
     independent: IndependentRecords = field(default_factory=IndependentRecords)
     continuous: RealRecords = field(default_factory=RealRecords)
 

@@ -24,8 +24,8 @@ def __getattr__(name: str) -> "Any":  # noqa: ANN401 - a class
     if name not in _HOME:
         message = f"module 'dalenius.sklearn' has no attribute {name!r}"
         raise AttributeError(message)
-    from importlib import import_module  # noqa: PLC0415 - only here
-    from importlib.util import find_spec  # noqa: PLC0415 - only here
+    from importlib import import_module
+    from importlib.util import find_spec
 
     if find_spec("sklearn") is None:
         message = f"dalenius.sklearn.{name} needs scikit-learn: pip install 'dalenius[sklearn]'"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.bounds.closed_forms import Blend, Sibson
+from dalenius.bounds.closed_forms import blend, sibson
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.verify import verify_here
 
@@ -22,7 +22,7 @@ def test_no_allowed_prior_tells_more(seed: int, values: int, knowledge: float) -
     rng = np.random.default_rng(seed)
     rho = rng.dirichlet(np.full(values * 6, 0.5)).reshape(values, 6) + 1e-12
     rho /= rho.sum()
-    bound = Blend.best(np.log(rho), knowledge).upper
+    bound = blend(np.log(rho), knowledge).upper
     for _ in range(50):
         tilted = rho * np.exp(rng.normal(scale=rng.choice([0.1, 1.0, 5.0]), size=rho.shape))
         prior: NDArray[np.float64] = tilted / tilted.sum()
@@ -35,7 +35,7 @@ def test_no_allowed_prior_tells_more(seed: int, values: int, knowledge: float) -
 def test_it_is_the_better_one_where_the_reference_is_skewed() -> None:
     query = dl.queries.count(n=4000)
     uniform = query.statistic.log_reference(0)
-    assert Sibson.best(uniform, 0.3).upper < Blend.best(uniform, 0.3).upper
+    assert sibson(uniform, 0.3).upper < blend(uniform, 0.3).upper
     audit = dl.audit(dl.mechanisms.geometric(query, epsilon=1), knowledge=1.0, reference=SKEWED)
     assert audit.bounds == "blend"
     assert audit.upper < 0.6 < np.log(2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.bounds.closed_forms import Maximal
+from dalenius.bounds.closed_forms import maximal
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
@@ -19,7 +19,7 @@ from dalenius.verifier.verify import verify_here
 def test_of_a_count_it_is_one_plus_total_variation(n: int) -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=n), epsilon=2)
     apart = math.comb(n - 1, (n - 1) // 2) / 2 ** (n - 1)  # of two neighbouring binomials
-    bound = Maximal.of(Cells(lump(mechanism, 0)[0], 0.25)).upper
+    bound = maximal(Cells(lump(mechanism, 0)[0], 0.25)).upper
     assert bound == pytest.approx(0.25 + math.log(1 + apart), abs=1e-12)
 
 
@@ -30,13 +30,13 @@ def test_no_prior_leaks_more(seed: int) -> None:
     mechanism = dl.Mechanism.from_matrix(rows[rng.integers(0, 4, size=12)], [3, 2, 2])  # rows that repeat
     for knowledge in (0.01, 0.2, 1.0):
         cells = Cells(lump(mechanism, 0)[0], knowledge)
-        assert ascend(cells, Deadline(5), rng).value <= Maximal.of(cells).upper + 1e-12
+        assert ascend(cells, Deadline(5), rng).value <= maximal(cells).upper + 1e-12
 
 
 def test_the_verifier_proves_it_anew() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=6), epsilon=3)
     audit = dl.audit(mechanism, knowledge=0.05)
-    bound = Maximal.of(Cells(lump(mechanism, 0)[0], 0.05)).upper
+    bound = maximal(Cells(lump(mechanism, 0)[0], 0.05)).upper
     data = copy.deepcopy(audit.certificate.data)
     data["upper"] = bound + 1e-11
     data["proofs"] = [{"record": 0, "upper": bound + 1e-11, "kind": "maximal"}]

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 import dalenius as dl
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.unwritten_sums import closed_forms, fano
-from dalenius.bounds.closed_forms import Centre, Sibson
+from dalenius.bounds.closed_forms import centre, sibson
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.information import mutual_information
@@ -48,7 +48,7 @@ def test_no_prior_leaks_more_than_the_bounds_in_closed_form(mechanism: str, quer
     log_rho = large.statistic.log_reference(0)
     rng = np.random.default_rng(1)
     for knowledge in (0.001, 0.1, 1.0):
-        of_sum, of_centre = Sibson.best(log_rho, knowledge).upper, Centre.best(large, knowledge).upper
+        of_sum, of_centre = sibson(log_rho, knowledge).upper, centre(large, knowledge).upper
         for _ in range(20):
             prior = feasible(np.exp(log_rho), knowledge, rng)
             assert float(mutual_information(prior)) <= of_sum + 1e-12
@@ -59,11 +59,11 @@ def test_orders_run_from_the_information_of_the_sum_to_maximal_leakage() -> None
     log_rho = dl.queries.count(n=50).statistic.log_reference(0)
     given = log_rho - logsumexp(log_rho, axis=1, keepdims=True)
     maximal = float(logsumexp(given.max(axis=0)))
-    none, much = Sibson.best(log_rho, 0.0), Sibson.best(log_rho, 20.0)
+    none, much = sibson(log_rho, 0.0), sibson(log_rho, 20.0)
     assert float(mutual_information(np.exp(log_rho))) <= none.upper <= 1.02 * float(mutual_information(np.exp(log_rho)))
     assert much.upper == pytest.approx(20 + maximal, abs=1e-4)
     for knowledge in (0.01, 0.1, 0.5):
-        assert Sibson.best(log_rho, knowledge).upper < knowledge + maximal
+        assert sibson(log_rho, knowledge).upper < knowledge + maximal
 
 
 def test_wide_noise_is_bounded_by_the_rows_around_the_mean() -> None:

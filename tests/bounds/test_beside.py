@@ -12,7 +12,7 @@ from dalenius.bounds import beside
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.beside import Beside
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Locals, only
+from dalenius.settings import DEFAULT, only
 from dalenius.verifier.verify import verify_here
 
 
@@ -57,7 +57,7 @@ def test_no_prior_leaks_more_whatever_the_parts_the_law_and_mu(seed: int) -> Non
         rho = np.kron(rho, law)
     mechanism = dl.Mechanism.from_matrix(q, [2] * n)
     for knowledge in (0.02, 0.3, 1.0):
-        search = beside._Search(parts, law, knowledge, Locals(), Deadline(60))
+        search = beside._Search(parts, law, knowledge, Deadline(60))
         least = min(search.at(mu * (1 - search.sigma)) for mu in (0.05, 0.2, 0.4, 0.7, 1.0))
         assert search.found.upper == least
         attack = dl.audit(mechanism, knowledge=knowledge, reference=law, secret=0, relative=0.9, verify=False).lower

@@ -8,7 +8,7 @@ import pytest
 from cases import named, random_channel
 from numpy.typing import NDArray
 
-from dalenius.bounds.contraction import affordable, coarsen, coarsen_together, coefficient
+from dalenius.bounds.contraction import PAIR_ENTRIES, affordable, coarsen, coarsen_together, coefficient
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 
@@ -105,7 +105,7 @@ def test_a_limit_above_the_coefficient_puts_all_outputs_together() -> None:
 
 def test_too_many_rows_are_left_alone() -> None:
     cells = Cells(lump(random_channel([2, 400], 4, 0), 0)[0], 1.0)
-    assert cells.settings.limits.pair_entries < 400**2 * 4
+    assert PAIR_ENTRIES < 400**2 * 4
     assert not affordable(cells)
     assert coarsen(cells, 1.0)[0] == [list(range(4))] * 2
 

@@ -7,16 +7,16 @@ from cases import random_channel
 from dalenius.api import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
-from dalenius.bounds.convex_bound import Bounds, Dual, SharedBounds
+from dalenius.bounds.convex_bound import LEAST_S, Bounds, Dual, SharedBounds
 from dalenius.bounds.trees.box_bound import evaluate
 from dalenius.bounds.trees.boxes import plant
+from dalenius.certificates.verifying import verify
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Limits, Settings, without
-from dalenius.verifying import verify
+from dalenius.settings import Limits, Settings, without
 
 # Without trees on grid rows, which would go on until the time is over.
 FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid"))
@@ -27,7 +27,7 @@ def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds
 
 
 def best(bounds: Bounds, *, whole: bool) -> tuple[Dual, float]:
-    x = bounds.search(Dual.start(bounds.cells, whole=whole), Deadline(60.0))
+    x = bounds.search(Dual.of_prior(bounds.cells, bounds.cells.rho, LEAST_S, 0.0 if whole else 1.0), Deadline(60.0))
     return x, bounds.value(x)
 
 
@@ -50,7 +50,7 @@ def test_any_point_is_above_what_leaks_and_the_best_is_below_the_old_bounds(seed
     leaked = ascent.ascend(cells, deadline, rng).value
     for s in (0.1, 0.5, 1.0, 2.0):
         laws = rng.dirichlet(np.ones(outputs), size=cells.n_secrets + 1)
-        x = Dual(np.log(laws[0]), np.log(laws[1:]), s, min(1.0, s / DEFAULT.closed_forms.stationary_s), np.empty(0))
+        x = Dual(np.log(laws[0]), np.log(laws[1:]), s, min(1.0, s / LEAST_S), np.empty(0))
         assert bounds.value(x) >= leaked - 1e-12
     whole, convex = best(bounds, whole=True)[1], best(bounds, whole=False)[1]
     record = SecretAudit(cells, np.inf, 1e-6)

@@ -12,7 +12,6 @@ from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.search.deadline import Deadline
-from dalenius.settings import ClosedForms
 
 MORE = [
     *PAIRS,
@@ -38,7 +37,7 @@ def test_divergences_of_all_rows(mechanism: str, query: str) -> None:
 def test_the_capacity_is_inside_its_bracket(mechanism: str, query: str) -> None:
     large, dense = both(mechanism, query)
     truth = capacity(dense)
-    found = capacity_by_convolution(large, Deadline(20.0), ClosedForms(convolution_gap=2e-3))
+    found = capacity_by_convolution(large, Deadline(20.0), 2e-3)
     assert found.lower <= truth.upper
     assert truth.lower <= found.upper
     assert found.gap <= 2.1e-3
@@ -77,7 +76,7 @@ def test_no_prior_of_that_knowledge_tells_more(mechanism: str, query: str, knowl
 def test_a_hundred_thousand_records() -> None:
     large = mechanisms.geometric(queries.count(n=10**5), epsilon=1)
     assert isinstance(large, NoisySum)
-    found = capacity_by_convolution(large, Deadline(60.0), ClosedForms(convolution_gap=0.02))
+    found = capacity_by_convolution(large, Deadline(60.0), 0.02)
     noise = 2 * (math.exp(-1) / (1 - math.exp(-2))) - math.log((1 - math.exp(-1)) / (1 + math.exp(-1)))  # its entropy
     assert found.lower > math.log(10**5) - noise - 1e-3  # a uniform answer, and noise that the ends hardly touch
     assert found.gap <= 0.021

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,21 @@ from scipy.special import logsumexp, rel_entr
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
-from dalenius.bounds.output_law import OutputLaw
+from dalenius.bounds.output_law import laws_below, output_law
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
 from dalenius.verifier.verify import verify_here
 
 Json = Any
-COARSE = replace(DEFAULT.closed_forms, law_groups=6)
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 @pytest.mark.parametrize("knowledge", [0.3, 1e3])
 def test_the_bound_is_the_one_of_the_written_channel(mechanism: str, query: str, knowledge: float) -> None:
     mine, dense = both(mechanism, query)
-    law = OutputLaw.best(mine, knowledge, Deadline(60.0), settings=COARSE)
-    sizes = np.diff([mine.low, *law.cuts, mine.high + 1])
-    r = np.repeat(np.exp(law.log_r) / sizes, sizes)
+    law = output_law(mine, knowledge, Deadline(60.0), groups=6)
+    sizes = np.diff([mine.low, *law.data["cuts"], mine.high + 1])
+    r = np.repeat(np.exp(law.data["log_r"]) / sizes, sizes)
     assert r.sum() == pytest.approx(1.0)
     divergence = rel_entr(dense.rows, r).sum(axis=1)
     log_rho = dense.statistic.log_class_sizes()
@@ -43,14 +40,14 @@ def test_no_prior_leaks_more(mechanism: str, query: str, seed: int) -> None:
     rng, rho = np.random.default_rng(seed), np.exp(mine.statistic.log_reference(0))
     for knowledge in (0.05, 0.5):
         pi = feasible(rho, knowledge, rng)
-        law = OutputLaw.best(mine, knowledge, Deadline(60.0), settings=COARSE)
+        law = output_law(mine, knowledge, Deadline(60.0), groups=6)
         assert mutual_information(pi @ dense.rows) <= law.upper + 1e-12
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 def test_without_a_limit_on_knowledge_it_is_the_capacity(mechanism: str, query: str) -> None:
     mine, dense = both(mechanism, query)
-    law = OutputLaw.best(mine, 1e3, Deadline(60.0))
+    law = output_law(mine, 1e3, Deadline(60.0))
     assert law.upper == pytest.approx(capacity(dense).upper, rel=1e-3)
     assert law.s == 0
 
@@ -58,10 +55,10 @@ def test_without_a_limit_on_knowledge_it_is_the_capacity(mechanism: str, query: 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 def test_laws_that_cannot_help_are_not_evaluated(mechanism: str, query: str) -> None:
     mine, _ = both(mechanism, query)
-    best = OutputLaw.best(mine, 0.5, Deadline(60.0))
-    some = OutputLaw.below(mine, 0.5, Deadline(60.0), known=1.001 * best.upper)
+    best = output_law(mine, 0.5, Deadline(60.0))
+    some = laws_below(mine, 0.5, Deadline(60.0), known=1.001 * best.upper)
     assert min(law.upper for law in some) == best.upper
-    assert OutputLaw.below(mine, 0.5, Deadline(60.0), known=0.5 * best.upper) == []
+    assert laws_below(mine, 0.5, Deadline(60.0), known=0.5 * best.upper) == []
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from flint import arb
 from large_samples import both_histograms, feasible
 
 import dalenius as dl
-from dalenius.bounds.own_count import OwnCount
+from dalenius.bounds.own_count import own_count as solved
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
@@ -48,11 +48,11 @@ def test_the_bound_is_its_formula_over_all_count_vectors_and_outputs(
 ) -> None:
     large, dense = both_histograms(*table)
     n, k, knowledge = large.n, large.k, 0.2
-    found = OwnCount.best(large, knowledge, Deadline(60), ClosedForms(**options))
-    assert len(found.tilt) == top
+    found = solved(large, knowledge, Deadline(60), ClosedForms(**options))
+    assert len(found.data["tilt"]) == top
     vectors = np.array([t for t in product(range(n + 1), repeat=k) if sum(t) == n])
     rho = joint_reference(n, k)
-    h, g = np.append(0.0, found.tilt), np.array(found.others)
+    h, g = np.append(0.0, found.data["tilt"]), np.array(found.data["others"])
     inside = (vectors <= top).all(axis=1)
     kept = vectors.clip(max=top)
     laws = []
@@ -63,7 +63,7 @@ def test_the_bound_is_its_formula_over_all_count_vectors_and_outputs(
         laws[-1] /= laws[-1].sum()
     u = np.array(laws) @ dense.rows
     given, tilted = rho[0] * k, laws[0]
-    psi = np.where(inside, dense.rows @ np.log(u[0] / u.mean(axis=0)) - math.log1p(-found.outside), 0.0)
+    psi = np.where(inside, dense.rows @ np.log(u[0] / u.mean(axis=0)), 0.0)
     alive = (given > 0) & inside
     psi[alive] -= np.log(tilted[alive] / given[alive])
     total = given[alive] @ np.exp(psi[alive] / (found.s - 1))
@@ -85,7 +85,7 @@ def _channel(mechanism: dl.Mechanism) -> unwritten_histograms.Noisy:
 @pytest.mark.parametrize("knowledge", [0.01, 0.3, 2.0])
 def test_no_prior_leaks_more(mechanism: str, query: str, knowledge: float) -> None:
     large, dense = both_histograms(mechanism, query)
-    upper = OwnCount.best(large, knowledge, Deadline(60), ClosedForms()).upper
+    upper = solved(large, knowledge, Deadline(60), ClosedForms()).upper
     rng, rho = np.random.default_rng(5), joint_reference(large.n, large.k)
     for _ in range(40):
         prior = feasible(rho, knowledge, rng)
@@ -101,15 +101,15 @@ def test_no_prior_leaks_more(mechanism: str, query: str, knowledge: float) -> No
 def test_count_vectors_beyond_the_top_are_revealed(table: tuple[str, str], rare: float, top: int) -> None:
     large, dense = both_histograms(*table)
     n, k, knowledge = large.n, large.k, 0.2
-    settings = ClosedForms(own_few=1, own_rare=(rare,), own_outside=(), own_s=(1.3, 1.1))
-    found = OwnCount.best(large, knowledge, Deadline(60), settings)
-    assert (found.outside, len(found.tilt)) == (0.0, top)
+    settings = ClosedForms(own_few=1, own_rare=(rare,), own_s=(1.3, 1.1))
+    found = solved(large, knowledge, Deadline(60), settings)
+    assert (found.data["outside"], len(found.data["tilt"])) == (0.0, top)
     vectors = np.array([t for t in product(range(n + 1), repeat=k) if sum(t) == n])
     rho, far = joint_reference(n, k), (vectors > top).any(axis=1)
     # Outputs, and then the count vectors that are told.
     rows = np.hstack([dense.rows * ~far[:, None], np.eye(len(vectors)) * far])
-    h = np.concatenate([[0.0], found.tilt, np.full(n - top, math.log(k))])
-    g = np.concatenate([found.others, np.full(n - top, found.others[-1])])
+    h = np.concatenate([[0.0], found.data["tilt"], np.full(n - top, math.log(k))])
+    g = np.concatenate([found.data["others"], np.full(n - top, found.data["others"][-1])])
     laws = np.array(
         [k * rho[a] * np.exp(h[vectors[:, a]] + g[vectors].sum(axis=1) - g[vectors[:, a]]) for a in range(k)]
     )
@@ -124,7 +124,7 @@ def test_count_vectors_beyond_the_top_are_revealed(table: tuple[str, str], rare:
     assert float(check) == pytest.approx(found.upper, rel=1e-10)
     rng = np.random.default_rng(7)
     for much in (0.02, 0.2, 1.0):
-        upper = OwnCount.best(large, much, Deadline(60), settings).upper
+        upper = solved(large, much, Deadline(60), settings).upper
         assert all(mutual_information(feasible(rho, much, rng) @ dense.rows) <= upper + 1e-12 for _ in range(40))
 
 
@@ -194,17 +194,17 @@ def test_outputs_of_noise_that_still_tells_counts_apart_are_not_put_together(sou
         assert "does not cover" in verify_here(data).reason
     noise = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=14, k=4), sigma=1.0, clamp=True)
     few = ClosedForms(own_few=1, own_rare=(0.41,), own_outputs=5000)
-    assert OwnCount.best(noise, 0.05, Deadline(60), few) is None
+    assert solved(noise, 0.05, Deadline(60), few) is None
 
 
 def test_tables_of_many_people_are_left_to_other_bounds() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
-    assert OwnCount.best(mechanism, 0.3, Deadline(60), ClosedForms()) is None
+    assert solved(mechanism, 0.3, Deadline(60), ClosedForms()) is None
 
 
 def test_noise_that_is_narrow_beside_the_counts_is_checked_to_its_last_tail() -> None:
     # P(Y = 60 | t = 0) is 1e-790: the difference of two numbers near one was a ball around 0.
     large, _ = both_histograms("gaussian(sigma=1)", "histogram(n=60, k=2)")
-    found = OwnCount.best(large, 0.3, Deadline(60), ClosedForms(own_s=(1.3,)))
+    found = solved(large, 0.3, Deadline(60), ClosedForms(own_s=(1.3,)))
     check = own_count.bound(_channel(large), arb(0.3), found.to_certificate(None), "it")
     assert float(check) == pytest.approx(found.upper, rel=1e-9)

@@ -7,6 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.bounds import stationary
+from dalenius.bounds.convex_bound import Dual
 from dalenius.bounds.trees.box_bound import evaluate
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
@@ -19,8 +20,9 @@ def cells_of(mechanism: dl.Mechanism, knowledge: float) -> Cells:
 
 
 def bound(cells: Cells, pi: np.ndarray, s: float) -> float:
-    problem = stationary.problem(cells)
-    return float(evaluate(problem, problem.hull(), stationary.dual_point(cells, pi, s)).bound[0])
+    x = Dual.of_prior(cells, pi, s, 1.0)
+    problem = x.problem(cells)
+    return float(evaluate(problem, problem.hull(), x.point(problem)).bound[0])
 
 
 def random_mechanism(seed: int) -> dl.Mechanism:

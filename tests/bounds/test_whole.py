@@ -7,17 +7,17 @@ from cases import named
 import dalenius as dl
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity, whole
-from dalenius.bounds.capacity import bracket, interior_point
-from dalenius.bounds.closed_forms import Sibson
+from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
+from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.trees.boxes import plant
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Limits, Newton, Portfolio, Settings, only
+from dalenius.settings import Portfolio, only
 from dalenius.verifier.verify import verify_here
 
-FEW_ROWS = Settings(limits=Limits(capacity_rows=10), newton=Newton(capacity_first_rows=5))
+FEW_ROWS = InteriorPoint(all_rows=10, first_rows=5)
 
 
 def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
@@ -28,7 +28,7 @@ def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
 def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float) -> None:
     rows = np.ascontiguousarray(named("count(n=80)", f"geometric(epsilon={epsilon})").rows)
     all_rows = interior_point(rows, 1e-10, Deadline(60.0))
-    few = bracket(rows, 1e-9, Deadline(60.0), settings=FEW_ROWS)
+    few = bracket(rows, 1e-9, Deadline(60.0), method=FEW_ROWS)
     assert few.upper - few.lower <= 1e-8
     assert few.lower <= all_rows.upper + 1e-12
     assert few.upper >= all_rows.lower - 1e-12
@@ -36,7 +36,7 @@ def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float) -> None:
 
 def test_the_capacity_of_rows_without_order_is_found_too() -> None:
     rows = np.random.default_rng(3).dirichlet(np.full(30, 0.2), size=60)
-    few = bracket(rows, 1e-9, Deadline(60.0), settings=FEW_ROWS)
+    few = bracket(rows, 1e-9, Deadline(60.0), method=FEW_ROWS)
     all_rows = interior_point(rows, 1e-10, Deadline(60.0))
     assert few.upper == pytest.approx(all_rows.upper, abs=2e-9)
     assert few.upper - few.lower <= 1e-9
@@ -84,7 +84,7 @@ def test_channels_of_many_outputs_have_certified_bounds(mechanism: str, factor: 
 def test_sibsons_bound_of_written_rows_is_certified() -> None:
     given = named("count(n=12)", "symmetric(flip=0.01)")
     cells = cells_of(given, 0.05)
-    proof = Sibson.of(cells)
+    proof = sibson_of(cells)
     best = dl.audit(given, knowledge=0.05, tolerance=1e-4, time_limit=5)
     assert best.lower <= proof.upper
     audit = dl.audit(given, knowledge=0.05, settings=dl.Settings(portfolio=only("sibson")))

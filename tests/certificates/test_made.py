@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import dalenius as dl
-from dalenius import many
 from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
 from dalenius.results.audit import Audit
+from dalenius.tools import many
 from dalenius.verifier import verify as verifier
 
 MECHANISM = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
@@ -123,7 +123,7 @@ class Worker:
 def test_answers_of_our_own_workers_are_ours(places: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "Helper", Worker)
     monkeypatch.setattr(many._Many, "_work", lambda _: None)  # all is left to the worker
-    mechanisms = [MECHANISM] * (dl.Settings().limits.many_part + 1)
+    mechanisms = [MECHANISM] * (many.PART + 1)
     audits = dl.audit_many(mechanisms, knowledge=0.2, tolerance=1e-2, jobs=2, verify=True)
     assert audits[-1].verified  # there, and this process takes their word
     places.clear()

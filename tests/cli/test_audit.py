@@ -152,8 +152,8 @@ REFUSED = {
     ),
     "unknown reading": (["--method", "paper", "--reading", "loose"], ["reading = 'loose'", "'proof' or 'strict'"]),
     "both": (["--method", "paper", "--reading", "strict", "--repairs", "penalty_owner"], ["who sets the penalty"]),
-    "repairs of the certified method": (["--repairs", "gradient"], ["repairs chooses", 'method="paper"']),
-    "reading of the certified method": (["--reading", "proof"], ["reading chooses", 'method="paper"']),
+    "repairs of the certified method": (["--repairs", "gradient"], ["repairs is an option", 'method="paper"']),
+    "reading of the certified method": (["--reading", "proof"], ["reading is an option", 'method="paper"']),
 }
 
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dalenius.cli import main
-from dalenius.reproduce import run
-from dalenius.reproduce.experiments import EXPERIMENTS
-from dalenius.reproduce.run import Interrupted, Reproduction, Summary
+from dalenius.paper.reproduce import run
+from dalenius.paper.reproduce.experiments import EXPERIMENTS
+from dalenius.paper.reproduce.run import Interrupted, Reproduction, Summary
 from dalenius.studies.running import Progress
 
 NAMES = ["saddle", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "pairs", "modular"]

@@ -18,9 +18,7 @@ from dalenius.settings import DEFAULT, ClosedForms, Limits, Locals, RealRecords,
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
 OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
-REVEALED = dl.Settings(
-    closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4, own_few=1, own_rare=(1e-3,), own_outside=())
-)
+REVEALED = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4, own_few=1, own_rare=(1e-3,)))
 MOVED = dl.Settings(
     closed_forms=ClosedForms(
         moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5

@@ -16,15 +16,14 @@ from dalenius.gallery.parse import parse_query
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
-from dalenius.settings import PaperMethod
 
 LITERAL = {0.0: 0.0795, 0.5: 0.0795, 1.0: 0.0775, 1.5: 0.0572, 2.0: 0.0410, 2.5: 0.0164}  # medians of 20 literal starts
 LAPLACE = named("modular_sum(n=4, modulus=2)", "laplace(epsilon=1)")
 PARITY = parse_query("modular_sum(n=2, modulus=2)")
 OURS = ("gradient", "escort", "hinge", "penalty_owner")  # all repairs by choice
 SMALL = named("modular_sum(n=3, modulus=2)", "laplace(epsilon=1)")
-FEW_STARTS = dl.Settings(paper=PaperMethod(starts=3))
-ONE_START = dl.Settings(paper=PaperMethod(design_starts=1, check_starts=1))
+FEW_STARTS = dl.paper.Method(starts=3)
+ONE_START = dl.paper.Method(design_starts=1, check_starts=1)
 
 
 def checked(audit: Audit) -> Audit:
@@ -86,7 +85,7 @@ def test_every_record_has_its_own_bracket_and_none_is_above_the_truth(
     records: list[int], outputs: int, seed: int
 ) -> None:
     mechanism = random_channel(records, outputs, seed)
-    found = checked(dl.audit(mechanism, knowledge=0.3, method="paper", settings=FEW_STARTS))
+    found = checked(dl.audit(mechanism, knowledge=0.3, method=FEW_STARTS))
     truth = {r.record: r for r in dl.audit(mechanism, knowledge=0.3, tolerance=1e-4).records}
     assert sorted(r.record for r in found.records) == list(range(len(records)))
     for r in found.records:
@@ -128,17 +127,15 @@ def test_constant_noiseless_and_single_valued(rows: list[list[float]], records: 
 
 def test_bits_are_nats_in_another_unit() -> None:
     mechanism = named("modular_sum(n=2, modulus=2)", "laplace(epsilon=1)")
-    nats = checked(dl.audit(mechanism, knowledge=0.4, method="paper", settings=FEW_STARTS))
-    bits = checked(dl.audit(mechanism, knowledge=0.4 / LN2, method="paper", settings=FEW_STARTS, unit="bits"))
+    nats = checked(dl.audit(mechanism, knowledge=0.4, method=FEW_STARTS))
+    bits = checked(dl.audit(mechanism, knowledge=0.4 / LN2, method=FEW_STARTS, unit="bits"))
     assert bits.lower == pytest.approx(nats.lower / LN2, abs=1e-9)
     assert bits.upper == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.slow
 def test_the_seed_decides_and_the_file_keeps_everything(tmp_path: Path) -> None:
-    first, again, other = (
-        dl.audit(SMALL, entropy=1.7, method="paper", settings=FEW_STARTS, seed=seed) for seed in (3, 3, 4)
-    )
+    first, again, other = (dl.audit(SMALL, entropy=1.7, method=FEW_STARTS, seed=seed) for seed in (3, 3, 4))
     assert (first.lower, first.history) == (again.lower, again.history)
     np.testing.assert_array_equal(first.prior.masses, again.prior.masses)
     assert first.history != other.history
@@ -153,7 +150,7 @@ def test_the_seed_decides_and_the_file_keeps_everything(tmp_path: Path) -> None:
 
 
 def test_a_curve_takes_the_method() -> None:
-    curve = dl.curve(SMALL, [0.0, 1.0], method="paper", settings=FEW_STARTS)
+    curve = dl.curve(SMALL, [0.0, 1.0], method=FEW_STARTS)
     assert [audit.method for audit in curve.audits] == ["paper", "paper"]
     assert all(audit.proved == "lower" for audit in curve.audits)
 
@@ -222,9 +219,7 @@ def test_the_alternation_believes_too_little_and_the_audit_says_so(tmp_path: Pat
 
 @pytest.mark.parametrize("distortion", [0.0, pytest.param(0.05, marks=pytest.mark.slow), 0.5, 3.0])
 def test_the_least_leakage_is_bounded_from_above(distortion: float) -> None:
-    design = designed(
-        dl.design(PARITY, distortion=distortion, entropy=0.9, method="paper", settings=ONE_START, tolerance=1e-3)
-    )
+    design = designed(dl.design(PARITY, distortion=distortion, entropy=0.9, method=ONE_START, tolerance=1e-3))
     assert design.upper >= parity_leakage(2, min(distortion, 0.5), 0.9)
 
 
@@ -232,14 +227,12 @@ def test_the_least_leakage_is_bounded_from_above(distortion: float) -> None:
 @pytest.mark.parametrize("distortion", [0.1, 0.3])
 def test_the_primal_curve_of_the_paper_is_bounded_from_above(distortion: float) -> None:
     query = parse_query("modular_sum(n=3, modulus=2)")
-    design = designed(
-        dl.design(query, distortion=distortion, entropy=1.5, method="paper", settings=ONE_START, tolerance=1e-3)
-    )
+    design = designed(dl.design(query, distortion=distortion, entropy=1.5, method=ONE_START, tolerance=1e-3))
     assert design.upper >= parity_leakage(3, distortion, 1.5)
 
 
 def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
-    design = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper", settings=ONE_START, repairs=OURS))
+    design = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method=ONE_START, repairs=OURS))
     assert not design.kept
     assert design.leakage.lower > design.budget
     assert design.reported == pytest.approx(0.1, abs=1e-6)
@@ -268,7 +261,7 @@ def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
     ],
 )
 def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: float) -> None:
-    design = designed(dl.design(PARITY, method="paper", settings=ONE_START, repairs=OURS, **asked))  # type: ignore[arg-type]
+    design = designed(dl.design(PARITY, method=ONE_START, repairs=OURS, **asked))  # type: ignore[arg-type]
     assert design.kept
     assert design.upper == pytest.approx(distortion, abs=1e-6)
 
@@ -276,31 +269,27 @@ def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: floa
 @pytest.mark.slow
 def test_data_measure_and_outputs_are_those_asked_for() -> None:
     query, options = parse_query("count(n=2)"), {"p0": [[0.8, 0.2]] * 2, "outputs": [0, 0.5, 2], "tolerance": 0.01}
-    design = designed(
-        dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method="paper", settings=ONE_START, **options)
-    )  # type: ignore[arg-type]
+    design = designed(dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method=ONE_START, **options))  # type: ignore[arg-type]
     assert design.mechanism.rows.shape == (4, 3)
     best = dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", **options)  # type: ignore[arg-type]
     assert design.upper >= best.lower
 
 
 def test_designs_repeat() -> None:
-    one, two = (
-        dl.design(PARITY, distortion=0.2, entropy=0.5, method="paper", settings=ONE_START, seed=2) for _ in range(2)
-    )
+    one, two = (dl.design(PARITY, distortion=0.2, entropy=0.5, method=ONE_START, seed=2) for _ in range(2))
     np.testing.assert_array_equal(one.mechanism.rows, two.mechanism.rows)
     assert (one.upper, one.reported, one.history) == (two.upper, two.reported, two.history)
 
 
 @pytest.mark.slow
 def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_readings_differ() -> None:
-    printed = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method="paper", settings=ONE_START))
-    ours = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method="paper", settings=ONE_START, repairs=OURS))
+    printed = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method=ONE_START))
+    ours = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method=ONE_START, repairs=OURS))
     assert printed.history != ours.history
-    strict = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper", settings=ONE_START, reading="strict"))
+    strict = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method=ONE_START, reading="strict"))
     assert not strict.kept
     assert strict.leakage.lower > 0.5
-    proof = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method="paper", settings=ONE_START, reading="proof"))
+    proof = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method=ONE_START, reading="proof"))
     assert proof.leakage.upper < 0.3
     assert proof.history[-1].penalty > 1
     assert all(math.isfinite(step.worst) for step in proof.history)
@@ -308,20 +297,20 @@ def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_reading
 
 def test_the_choice_of_repairs_reaches_algorithm_1() -> None:
     values = {
-        repairs: checked(dl.audit(SMALL, entropy=1.5, method="paper", settings=FEW_STARTS, repairs=repairs)).history
+        repairs: checked(dl.audit(SMALL, entropy=1.5, method=FEW_STARTS, repairs=repairs)).history
         for repairs in (None, (), ("gradient", "entropy_share"), ("gradient", "escort"))
     }
     assert values[None] == values["gradient", "entropy_share"]
     assert len({tuple(history) for history in values.values()}) == 3
-    curve = dl.curve(SMALL, [1.5], method="paper", settings=FEW_STARTS, repairs="gradient, escort")
+    curve = dl.curve(SMALL, [1.5], method=FEW_STARTS, repairs="gradient, escort")
     assert curve.audits[0].history == values["gradient", "escort"]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"repairs": ["escort"]}, 'repairs chooses how the paper.s text is run; give it with method="paper"'),
-        ({"reading": "proof"}, "reading chooses how the paper.s text is run"),
+        ({"repairs": ["escort"]}, 'repairs is an option of method="paper"; give that as well, or leave it out'),
+        ({"reading": "proof"}, 'reading is an option of method="paper"'),
         ({"method": "paper", "repairs": ["escrot"]}, "no repair 'escrot'; did you mean 'escort'"),
         ({"method": "paper", "repairs": [3]}, "no repair 3; by choice: gradient, entropy_share, escort, hinge"),
         ({"method": "paper", "reading": "loose"}, "reading = 'loose' is unknown; use 'proof' or 'strict'"),
@@ -350,19 +339,42 @@ def test_the_algorithms_are_reachable_by_number() -> None:
 @pytest.mark.slow
 def test_results_say_which_repairs_and_which_reading_ran(tmp_path: Path) -> None:
     always = ["start", "current_iterate", "infeasible", "armijo", "previous"]
-    audit = dl.audit(SMALL, entropy=0.5, method="paper", settings=ONE_START, repairs=["escort"])
+    audit = dl.audit(SMALL, entropy=0.5, method=ONE_START, repairs=["escort"])
     assert audit.to_dict()["repairs"] == ["escort", *always]
     audit.save(tmp_path / "audit.json")
     assert dl.load(tmp_path / "audit.json").to_dict()["repairs"] == ["escort", *always]
-    strict = dl.design(
-        PARITY, leakage=0.3, entropy=0.0, method="paper", settings=ONE_START, repairs=(), reading="strict"
-    )
+    strict = dl.design(PARITY, leakage=0.3, entropy=0.0, method=ONE_START, repairs=(), reading="strict")
     assert (strict.to_dict()["repairs"], strict.to_dict()["reading"]) == (always, "strict")
     strict.save(tmp_path / "design.json")
     loaded = dl.load(tmp_path / "design.json")
     assert isinstance(loaded, Design)
     assert (loaded.repairs, loaded.reading) == (tuple(always), "strict")
-    primal = dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper", settings=ONE_START).to_dict()
+    primal = dl.design(PARITY, distortion=0.1, entropy=0.0, method=ONE_START).to_dict()
     assert (primal["repairs"], primal["reading"]) == (["gradient", "entropy_share", *always], None)
     certified = dl.audit(SMALL, entropy=0.5).to_dict()
     assert certified["repairs"] is None
+
+
+def test_a_method_has_its_own_numbers() -> None:
+    mechanism = named("modular_sum(n=2, modulus=2)", "laplace(epsilon=1)")
+    method = dl.paper.Method(starts=2, most_audited=8)
+    audit = dl.audit(mechanism, entropy=0.5, method=method)
+    assert {step.start for step in audit.history} == {0, 1}
+    with pytest.raises(dl.InputError, match="above its limit of 8 entries for an audit"):
+        dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=0.5, method=method)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"starts": 0}, "starts = 0"),
+        ({"search_share": 2.0}, "search_share = 2.0"),
+        ({"repairs": ("escrot",)}, "there is no repair 'escrot'; did you mean 'escort'"),
+        ({"repairs": ("penalty_owner",), "reading": "strict"}, "both choose who sets the penalty"),
+    ],
+)
+def test_a_method_that_cannot_run_is_refused(wrong: dict[str, object], says: str) -> None:
+    with pytest.raises(dl.InputError, match=says):
+        dl.paper.Method(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(dl.InputError, match="method = 3"):
+        dl.audit(SMALL, entropy=1.0, method=3)  # type: ignore[arg-type]

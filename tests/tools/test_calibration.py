@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 from dalenius.api import audit
+from dalenius.certificates.verifying import verify
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.families import FAMILIES, with_noise
@@ -16,7 +17,6 @@ from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.query import Query
 from dalenius.search.deadline import Progress
 from dalenius.tools.calibration import calibrate
-from dalenius.verifying import verify
 
 LN2 = math.log(2)
 COUNT = queries.count(n=4)

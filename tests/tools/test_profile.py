@@ -23,8 +23,8 @@ from dalenius.model.channels.written import Written
 from dalenius.model.problem import AuditProblem
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import entropy
-from dalenius.options import Options
 from dalenius.results.audit import Audit
+from dalenius.results.options import Options
 from dalenius.results.profile import Profile
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.tools.profile import audited

@@ -12,10 +12,11 @@ from flint import arb
 from large_samples import both
 
 import dalenius as dl
-from dalenius.bounds.power import Power, _Curve
+from dalenius.bounds.closing import Formula
+from dalenius.bounds.power import _Curve
+from dalenius.bounds.power import power as solved
 from dalenius.gallery.parse import unwritten
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.settings import DEFAULT
 from dalenius.verifier.balls import precision
 from dalenius.verifier.kinds import power
 from dalenius.verifier.reading import Refused
@@ -30,7 +31,7 @@ def _precision() -> Iterator[None]:
         yield
 
 
-def found(n: int, p: float, sigma: float, knowledge: float) -> Power:
+def found(n: int, p: float, sigma: float, knowledge: float) -> Formula:
     proof = _Curve(n - 1, p, sigma, knowledge, 1.0).highest(1e-6)
     assert proof is not None
     return proof
@@ -45,7 +46,7 @@ def test_known_figures_in_balls(n: int, sigma: float, knowledge: float, expected
     proof = found(n, p, sigma, knowledge)
     if p == 0.5:
         assert proof.upper == pytest.approx(expected, rel=1e-4)
-    given = power.Given(proof.s1, proof.centre, proof.m)
+    given = power.Given(**proof.data)
     bound = power.power(n, (1 - arb(p), arb(p)), arb(sigma), arb(knowledge), given, "it")
     assert float(bound) == pytest.approx(proof.upper, rel=1e-9, abs=1e-11)
 
@@ -106,13 +107,12 @@ def test_forgeries_are_refused_with_the_place() -> None:
 
 
 def test_only_gaussian_noise_on_counts() -> None:
-    settings = DEFAULT.closed_forms
     for mechanism, query in (
         ("laplace(epsilon=0.3)", "count(n=12)"),
         ("gaussian(sigma=4)", "total(n=5, values=[0, 2])"),
     ):
-        assert Power.best(both(mechanism, query)[0], 0.3, UNIFORM, settings) is None
-    assert Power.best(both("gaussian(sigma=0.5)", "count(n=12)")[0], 0.3, UNIFORM, settings) is None
+        assert solved(both(mechanism, query)[0], 0.3, UNIFORM) is None
+    assert solved(both("gaussian(sigma=0.5)", "count(n=12)")[0], 0.3, UNIFORM) is None
     assert math.isfinite(found(2, 0.5, 1.5, 0.1).upper)
 
 
@@ -133,9 +133,9 @@ def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bo
     mechanism = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=4, clamp=clamp)
     attack = dl.audit(mechanism, knowledge=0.2, relative=0.2, verify=False).lower
     whole = unwritten(mechanism)
-    proof = Power.best(whole, 0.2, UNIFORM, DEFAULT.closed_forms)
+    proof = solved(whole, 0.2, UNIFORM)
     assert attack < proof.upper < 1.4 * attack
-    given = power.Given(proof.s1, proof.centre, proof.m)
+    given = power.Given(**proof.data)
     half = arb(1) / 2
     bound = power.discrete(40, (half, half), arb(4), arb(0.2), given, "it")
     assert float(bound) == pytest.approx(proof.upper, rel=1e-9)
@@ -151,6 +151,6 @@ def test_a_wide_discrete_gaussian_count_is_closed_and_verified() -> None:
 
 def test_discrete_gaussian_noise_that_is_too_narrow_has_none() -> None:
     narrow = unwritten(dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=1))
-    assert Power.best(narrow, 0.2, UNIFORM, DEFAULT.closed_forms) is None
+    assert solved(narrow, 0.2, UNIFORM) is None
     with pytest.raises(Refused, match="sigma\\^2 above 1/3"):
         power.discrete(40, (arb(1) / 2, arb(1) / 2), arb("0.5"), arb(0.2), power.Given(0.1, 1.0, (1.0, 2.0)), "it")

@@ -14,8 +14,10 @@ from dalenius.gallery import mechanisms
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 
+Foreign = Any  # an object of diffprivlib, which is optional
 
-def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401 - diffprivlib is optional
+
+def from_diffprivlib(mechanism: Foreign, query: Query) -> Mechanism:
     """Return a diffprivlib mechanism as ours, run on the query's answer.
 
     Args:
@@ -42,11 +44,11 @@ def from_diffprivlib(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
     return KNOWN[name](mechanism, query)
 
 
-def _geometric(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+def _geometric(mechanism: Foreign, query: Query) -> Mechanism:
     return mechanisms.geometric(check_whole(query), scale=mechanism.sensitivity / mechanism.epsilon, clamp=False)
 
 
-def _truncated(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+def _truncated(mechanism: Foreign, query: Query) -> Mechanism:
     check_whole(query)
     if query.vector or (mechanism.lower, mechanism.upper) != (query.outputs[0], query.outputs[-1]):
         message = (
@@ -57,20 +59,20 @@ def _truncated(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
     return mechanisms.geometric(query, scale=mechanism.sensitivity / mechanism.epsilon)
 
 
-def _laplace(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+def _laplace(mechanism: Foreign, query: Query) -> Mechanism:
     scale = mechanism.sensitivity / (mechanism.epsilon - math.log(1 - mechanism.delta))
     return mechanisms.laplace(query, scale=scale, output="real")
 
 
-def _gaussian(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+def _gaussian(mechanism: Foreign, query: Query) -> Mechanism:
     return mechanisms.gaussian(query, sigma=float(mechanism._scale), output="real")  # noqa: SLF001 - nowhere else
 
 
-def _discrete(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+def _discrete(mechanism: Foreign, query: Query) -> Mechanism:
     return mechanisms.discrete_gaussian(check_whole(query), sigma=float(mechanism._scale))  # noqa: SLF001 - nowhere else
 
 
-def _binary(mechanism: Any, query: Query) -> Mechanism:  # noqa: ANN401
+def _binary(mechanism: Foreign, query: Query) -> Mechanism:
     if query.records != (2,):
         message = (
             f"Binary is about one value out of 2, and {query} about records {list(query.records)}; use identity(k=2)"

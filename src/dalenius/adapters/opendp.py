@@ -20,6 +20,7 @@ from dalenius.model.query import Query
 from dalenius.numerics.types import Ints
 from dalenius.tools.composition import compose
 
+Foreign = Any  # an object of OpenDP, which is optional
 # Datasets up to which all are compared, and how many otherwise.
 ALL_DATASETS = 4096
 SOME_DATASETS = 2000
@@ -28,7 +29,7 @@ WRAPPERS = ("make_pureDP_to_zCDP", "make_zCDP_to_approxDP", "make_fix_delta", "m
 COMPOSITIONS = ("make_composition", "make_basic_composition")
 
 
-def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - OpenDP is optional
+def from_opendp(measurement: Foreign, query: Query) -> Mechanism:
     """Return an OpenDP measurement as a mechanism, for data as the query describes them.
 
     Args:
@@ -73,7 +74,7 @@ def from_opendp(measurement: Any, query: Query) -> Mechanism:  # noqa: ANN401 - 
     return LEAVES[name](query, given)
 
 
-def _made(thing: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - OpenDP's
+def _made(thing: Foreign) -> tuple[str, dict[str, Any]]:
     """The constructor and its arguments."""
     made = getattr(thing, "__opendp_dict__", None)
     if not isinstance(made, dict) or "__function__" not in made:
@@ -85,7 +86,7 @@ def _made(thing: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - OpenDP's
     return str(made["__function__"]), dict(made.get("__kwargs__", {}))
 
 
-def _check_same_answers(transformation: Any, query: Query) -> None:  # noqa: ANN401 - OpenDP's
+def _check_same_answers(transformation: Foreign, query: Query) -> None:
     """Refuse a transformation that answers another question, or data of another size."""
     domain = str(transformation.input_domain)
     size = re.search(r"size=(\d+)", domain)

@@ -11,8 +11,8 @@ import numpy as np
 
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import bellman
-from dalenius.bounds.closed_forms import AtReference, Formula
-from dalenius.bounds.products import Looks, Product, looks, symmetric_bits
+from dalenius.bounds.closing import Formula
+from dalenius.bounds.products import all_looks, looks, product, symmetric_bits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.per_record import PerRecord, SomeRecords
@@ -42,7 +42,7 @@ def audit_local(
         best = _climbed(audit.cells, lift, part, deadline, rng)
         audit.pi, audit.lower = best.pi, best.value
         if problem.knowledge <= 0:
-            audit.proofs = [AtReference(audit.lower)]
+            audit.proofs = [Formula("reference", audit.lower)]
         deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
         if found is None or audit.lower > found[0].lower:
             found = audit, lift, part
@@ -60,11 +60,9 @@ def closed_forms(problem: AuditProblem, mechanism: PerRecord, about: Secret) -> 
     if "formulas" not in problem.settings.portfolio.opening:
         return []
     members = _members(about)
-    proofs: list[Formula] = [
-        Product.best(mechanism, members, problem.knowledge, problem.reference, problem.settings.locals)
-    ]
+    proofs = [product(mechanism, members, problem.knowledge, problem.reference)]
     if len(members) == 1 and symmetric_bits(mechanism):
-        proofs.append(Looks.of(mechanism))
+        proofs.append(all_looks(mechanism))
     return proofs
 
 

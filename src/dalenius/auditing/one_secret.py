@@ -25,8 +25,9 @@ from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
-from dalenius.bounds.convex_bound import Dual, SharedBounds
+from dalenius.bounds.closed_forms import maximal, sibson_of
+from dalenius.bounds.closing import Formula
+from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
 from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.choices import Choices, obvious
@@ -153,11 +154,11 @@ class SecretAudit(Bracket):
 
     def maximal(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
         """Knowledge, and what rows tell at most under the reference."""
-        self.keep_upper(Maximal.of(self.cells))
+        self.keep_upper(maximal(self.cells))
 
     def at_reference(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
         """The only prior there is."""
-        self.proofs = [AtReference(self.lower)]
+        self.proofs = [Formula("reference", self.lower)]
 
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The choices as far as they are known from audits at other b; where they are small, a few are searched."""
@@ -186,15 +187,17 @@ class SecretAudit(Bracket):
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
-        cells, least = self.cells, self.cells.settings.closed_forms.stationary_s
+        cells, least = self.cells, LEAST_S
         steep = self.s > least
         if steep and cells.alone and cells.knowledge < cells.settings.ascent.small_knowledge:
             self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
             return
         s = self.s if steep else least
         pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
-        tree = BoxTree(stationary.problem(self.cells), self.lower, self.tolerance, s)
-        tree.open_at(stationary.dual_point(self.cells, pi, s))
+        x = Dual.of_prior(cells, pi, s, 1.0)
+        problem = x.problem(cells)
+        tree = BoxTree(problem, self.lower, self.tolerance, s)
+        tree.open_at(x.point(problem))
         self.keep_upper(tree)
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
@@ -221,7 +224,7 @@ class SecretAudit(Bracket):
     def beside_records(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """A release of a sum beside local randomisers."""
         assert self.beside is not None  # noqa: S101 - for the type checker: the stage's condition
-        found = self.beside.best(self.cells.knowledge, self.cells.settings.locals, deadline)
+        found = self.beside.best(self.cells.knowledge, deadline)
         if found is not None:
             self.keep_upper(found)
 
@@ -265,7 +268,7 @@ class SecretAudit(Bracket):
 
     def sibson(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
         """Sibson's information of the best order."""
-        self.keep_upper(Sibson.of(self.cells))
+        self.keep_upper(sibson_of(self.cells))
 
     def capacity(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The capacity of the whole channel, where choices were too many; then the constrained one."""

@@ -13,9 +13,10 @@ import numpy as np
 
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
-from dalenius.bounds.closed_forms import Centres, Formula, blend_of_counts
-from dalenius.bounds.moved_counts import MovedCounts
-from dalenius.bounds.own_count import OwnCount
+from dalenius.bounds.closed_forms import blend_of_counts, centre_of_counts
+from dalenius.bounds.closing import Formula
+from dalenius.bounds.moved_counts import moved_counts
+from dalenius.bounds.own_count import own_count
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -69,11 +70,11 @@ def _by_all_counts(
     tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) if one else None
     if "formulas" not in problem.settings.portfolio.opening:
         return tied
-    if audit.open and (moved := MovedCounts.best(mechanism, knowledge, deadline, settings)) is not None:
+    if audit.open and (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
         audit.keep_upper(moved)
         if one:
             tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
-    if audit.open and (own := OwnCount.best(mechanism, knowledge, deadline, settings)) is not None:
+    if audit.open and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
         audit.keep_upper(own)
     return tied
 
@@ -94,11 +95,11 @@ def closed_forms(
     if "formulas" not in problem.settings.portfolio.opening:
         return []
     told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
-    proofs: list[Formula] = [blend_of_counts(n, knowledge, told, settings=settings)]
+    proofs = [blend_of_counts(n, knowledge, told)]
     if not deadline.expired() and (eta := mechanism.contraction()) < settings.least_contraction_used:
-        proofs.append(blend_of_counts(n, knowledge, told, eta, settings))
+        proofs.append(blend_of_counts(n, knowledge, told, eta))
     if not deadline.expired() and np.unique(law).size * (n + 1) <= settings.count_terms:
-        proofs.append(Centres.best(mechanism, knowledge, law, settings))
+        proofs.append(centre_of_counts(mechanism, knowledge, law))
     return proofs
 
 

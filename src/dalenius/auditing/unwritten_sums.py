@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds.closed_forms import AtReference, Blend, Centre, Formula, Sibson
-from dalenius.bounds.output_law import OutputLaw
-from dalenius.bounds.power import Power
+from dalenius.bounds.closed_forms import blend, centre, sibson
+from dalenius.bounds.closing import Formula
+from dalenius.bounds.output_law import laws_below
+from dalenius.bounds.power import power
 from dalenius.bounds.trees.choices import obvious
-from dalenius.bounds.unwritten_rows import PointRows, Points, rate_of
+from dalenius.bounds.unwritten_rows import Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -49,7 +50,7 @@ def audit_large(
     entries = len(lift.cell_of) * mechanism.n_outputs
     if problem.knowledge <= 0 and audit.open and entries <= problem.settings.closed_forms.told_entries:
         joint = mechanism.convolved(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
-        audit.keep_upper(AtReference(float(mutual_information(joint / joint.sum()))))
+        audit.keep_upper(Formula("reference", float(mutual_information(joint / joint.sum()))))
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
@@ -66,15 +67,15 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
         return []
     log_joint = reference.log_joint(mechanism.statistic, about)
     forms: list[Callable[[], Formula | None]] = [
-        lambda: Power.best(mechanism, knowledge, reference, settings) if isinstance(about, int) else None,
-        lambda: Sibson.best(log_joint, knowledge, settings),
-        lambda: Centre.best(mechanism, knowledge, reference, settings),
+        lambda: power(mechanism, knowledge, reference) if isinstance(about, int) else None,
+        lambda: sibson(log_joint, knowledge),
+        lambda: centre(mechanism, knowledge, reference),
     ]
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
-        forms.append(lambda: Blend.best(log_joint, knowledge, settings=settings))
+        forms.append(lambda: blend(log_joint, knowledge))
     if (eta := mechanism.contraction()) < settings.least_contraction_used:
-        forms.append(lambda: Blend.best(log_joint, knowledge, eta, settings))
+        forms.append(lambda: blend(log_joint, knowledge, eta))
     proofs: list[Formula] = []
     for form in forms:
         # Of a million classes each takes half a second or more.
@@ -82,12 +83,12 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
             return proofs
         proofs += [found for found in [form()] if found is not None]
     least = min(proof.upper for proof in proofs)
-    return [*proofs, *OutputLaw.below(mechanism, knowledge, deadline, reference, settings, known=least)]
+    return [*proofs, *laws_below(mechanism, knowledge, deadline, reference, known=least)]
 
 
 def _monotone(
     problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, known: float
-) -> PointRows | None:
+) -> Formula | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs."""
     settings, rate = problem.settings, rate_of(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)

@@ -16,36 +16,20 @@ Again chords of these at nodes leave few lines. The last maximum is (1+s) log su
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.closing import Formula, close
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import xlogy
-from dalenius.numerics.information import lse
 from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats
-from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Locals
 
-
-@dataclass(frozen=True)
-class Bellman(Formula):
-    """s K + the largest of the last lines, with the secret's own law."""
-
-    kind = "bellman"
-    s: float = 1.0
-    nodes: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))
-    # (n, lines, 2): of B_0, B_1, ...
-    lines: Floats = field(default_factory=lambda: np.zeros((1, 1, 2)))
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return the multiplier, the nodes of the first chords, and the lines of every stage."""
-        return {"s": self.s, "nodes": self.nodes.tolist(), "lines": self.lines.tolist()}
+# Lines are raised by this much, so that a verifier finds them true.
+RAISED = 1e-12
 
 
 def possible(mechanism: PerRecord, members: tuple[int, ...], knowledge: float, settings: Locals) -> bool:
@@ -63,36 +47,42 @@ def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
     deadline: Deadline,
     *,
     enough: float = 0.0,
-) -> Bellman | None:
+    s_range: tuple[float, float] = (1e-4, 2.0),
+    accuracy: float = 1e-3,
+    few: int = 40,
+    fewer: tuple[int, ...] = (40, 60, 80),
+) -> Formula | None:
     """The best multiplier on few nodes, then more of them; None where the time is over.
 
-    enough: an upper bound that will do. A verifier goes through all pairs of lines, so the fewest nodes are taken.
+    enough: an upper bound that will do. A verifier goes through all pairs of lines, so the fewest nodes are taken: with
+    60 eight bits at epsilon 1 and knowledge 0.5 are 0.8 % above what 120 give, and it has a quarter as much to do.
+    accuracy: of log s, which is searched on `few` nodes.
     """
     laws = [np.exp(reference.log_law_of(i, 2)) for i in range(mechanism.n)]
     own, others = laws[member], [law for i, law in enumerate(laws) if i != member]
     if min(law.min() for law in laws) <= 0:
         return None
 
-    def at(s: float, many: int) -> Bellman | None:
+    def at(s: float, many: int) -> Formula | None:
         # Half way in arcsin sqrt(v) chords are equally far above B_0.
         nodes = np.sin(np.linspace(0.0, np.pi / 2, many + 1)) ** 2
         nodes[-1] = 1.0
-        lines = [_chords(nodes, _told(mechanism.rows, nodes), settings.bellman_margin)]
+        lines = [_chords(nodes, _told(mechanism.rows, nodes), RAISED)]
         for law in others:
             if deadline.expired():
                 return None
-            lines.append(_looked(nodes, lines[-1], mechanism.rows, law, s, settings.bellman_margin))
-        # max_p H(p) + (1-p) c_0 + p c_1 - s D(p || rho) = (1+s) log sum_a exp( (c_a + s log rho(a)) / (1+s) )
-        upper = s * knowledge + (1 + s) * float(lse((lines[-1] + s * np.log(own)) / (1 + s)).max())
-        return Bellman(upper, s, nodes, np.stack(lines))
+            lines.append(_looked(nodes, lines[-1], mechanism.rows, law, s, RAISED))
+        # Each of the last lines is a majorant H(p) + <p, c>: theta = 1.
+        upper = float(close(np.log(own), lines[-1], knowledge, s=s, theta=1.0).max())
+        return Formula("bellman", upper, {"s": s, "nodes": nodes.tolist(), "lines": np.stack(lines).tolist()})
 
     def upper(log_s: float) -> float:
-        found = at(float(np.exp(log_s)), settings.bellman_few)
+        found = at(float(np.exp(log_s)), few)
         return np.inf if found is None else found.upper
 
-    low, high = map(math.log, settings.bellman_s)
-    log_s, _ = least_between(upper, low, high, settings.bellman_accuracy)
-    for many in settings.bellman_fewer if enough > 0 else ():
+    low, high = map(math.log, s_range)
+    log_s, _ = least_between(upper, low, high, accuracy)
+    for many in fewer if enough > 0 else ():
         found = at(math.exp(log_s), many)
         if found is None or found.upper <= enough:
             return found

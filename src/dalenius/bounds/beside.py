@@ -11,69 +11,49 @@ tau = sigma + lam, G_j = max_a (g_aj - h_a), 0 < mu <= 1 - sigma. The maximum ov
 All j are worked on at once.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.closing import Formula, close
 from dalenius.bounds.products import contraction, expansion
-from dalenius.bounds.proof import Rounding
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import xlogy
 from dalenius.numerics.information import lse, safe_log
 from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats
 from dalenius.reductions.beside import Beside
-from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Locals
 
 
 @dataclass(frozen=True)
-class BesideRecords(Formula):
-    """The bound at one mu, with a law of C for every j and every own output."""
+class BesideSearch:
+    """How laws and mu are found. Count and randomised response of 4 bits, epsilon 1, knowledge 0.3: 0.337 in 0.3 s."""
 
-    kind = "beside"
-    parts: Beside | None = None
-    eta: float = 1.0
-    sigma: float = 0.0
-    mu: float = 1.0
-    law: Floats = field(default_factory=lambda: np.full(2, 0.5))
-    heights: Floats = field(default_factory=lambda: np.zeros(2))
-    # (m+1, 2, R) log r_jy.
-    log_r: Floats = field(default_factory=lambda: np.zeros((1, 2, 1)))
-    rounds: int = 0
-
-    def claim(self, rounding: Rounding) -> float:
-        """A verifier adds what the matrix is off its two parts, some roundings for each record."""
-        return super().claim(rounding) + 1e-11 * (1 + self.upper)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - it has its own
-        """Return both parts, the numbers of the formula, and the laws."""
-        assert self.parts is not None  # noqa: S101 - for the type checker: `best` gives it
-        return {
-            "first": self.parts.first,
-            "local": self.parts.local.tolist(),
-            "release": self.parts.release.tolist(),
-            "eta": self.eta,
-            "sigma": self.sigma,
-            "mu": self.mu,
-            "law": self.law.tolist(),
-            "heights": self.heights.tolist(),
-            "laws": self.log_r.tolist(),
-            "rounds": self.rounds,
-        }
+    # Least mu, and the accuracy of its logarithm.
+    least_mu: float = 0.02
+    accuracy: float = 0.02
+    # Rounds until the law of the secret settles, halvings for every number of ones, steps of the laws between two.
+    balances: int = 6
+    halvings: int = 10
+    steps: int = 25
+    # Steps of the chains, how near they come, and how many more a verifier may take.
+    rounds: int = 120
+    close: float = 2e-3
+    spare: int = 5
 
 
-def best(parts: Beside, law: Floats, knowledge: float, settings: Locals, deadline: Deadline) -> BesideRecords | None:
+SEARCH = BesideSearch()
+
+
+def best(parts: Beside, law: Floats, knowledge: float, deadline: Deadline) -> Formula | None:
     """Choose mu by a line search; None where a value of a record never occurs or the time is over."""
     if knowledge <= 0 or law.min() <= 0:
         return None
-    search = _Search(parts, law, knowledge, settings, deadline)
-    low, high = np.log(settings.beside_least), np.log(1 - search.sigma)
-    least_between(lambda log_mu: search.at(float(np.exp(log_mu))), float(low), float(high), settings.beside_accuracy)
+    search = _Search(parts, law, knowledge, deadline)
+    low, high = np.log(SEARCH.least_mu), np.log(1 - search.sigma)
+    least_between(lambda log_mu: search.at(float(np.exp(log_mu))), float(low), float(high), SEARCH.accuracy)
     return search.found
 
 
@@ -83,12 +63,12 @@ class SharedBeside:
 
     parts: Beside
     law: Floats
-    found: BesideRecords | None = None
+    found: Formula | None = None
 
-    def best(self, knowledge: float, settings: Locals, deadline: Deadline) -> BesideRecords | None:
+    def best(self, knowledge: float, deadline: Deadline) -> Formula | None:
         """The bound as far as the time allows."""
         if self.found is None and not deadline.expired():
-            self.found = best(self.parts, self.law, knowledge, settings, deadline)
+            self.found = best(self.parts, self.law, knowledge, deadline)
         return self.found
 
 
@@ -99,17 +79,16 @@ class _Search:
     parts: Beside
     law: Floats
     knowledge: float
-    settings: Locals
     deadline: Deadline
-    found: BesideRecords | None = None
+    found: Formula | None = None
 
     @cached_property
     def eta(self) -> float:
-        return contraction(self.parts.local, self.law, self.settings)
+        return contraction(self.parts.local, self.law)
 
     @cached_property
     def sigma(self) -> float:
-        return expansion(self.parts.local, self.law, self.settings)
+        return expansion(self.parts.local, self.law)
 
     @cached_property
     def told(self) -> Floats:
@@ -151,13 +130,24 @@ class _Search:
         heights = self._heights(gains)
         most = (gains - heights).max(axis=1)
         sigma, lam = self.sigma, self._lam(mu)
-        tau = sigma + lam
-        own = float(lse(self._log_prior(heights, mu)))
-        upper = lam * self.knowledge + tau * own + (1 - sigma) * float(lse(self.log_chance + most / (1 - sigma)))
+        # One closing over the secret, with u = rho, and one over the outputs of the others.
+        own = close(np.log(self.law), heights + sigma * np.log(self.law), self.knowledge, s=lam, theta=sigma)
+        upper = float(own + close(self.log_chance, most, 0.0, s=1 - sigma))
         if self.found is None or upper < self.found.upper:
-            self.found = BesideRecords(
-                upper, self.parts, self.eta, sigma, mu, self.law, heights, log_r, rounds + self.settings.beside_spare
-            )
+            data = {
+                "first": self.parts.first,
+                "local": self.parts.local.tolist(),
+                "release": self.parts.release.tolist(),
+                "eta": self.eta,
+                "sigma": sigma,
+                "mu": mu,
+                "law": self.law.tolist(),
+                "heights": heights.tolist(),
+                "laws": log_r.tolist(),
+                "rounds": rounds + SEARCH.spare,
+            }
+            # A verifier adds what the matrix is off its two parts, some roundings for each record.
+            self.found = Formula("beside", upper, data, doubt=1e-11 * (1 + upper))
         return upper
 
     def _laws(self, mu: float) -> Floats:
@@ -173,14 +163,14 @@ class _Search:
         log_w -= lse(log_w)[..., None]
         v, more = np.full(many, self.law[1]), 0.0
         log_r = np.zeros((many, 2, self.parts.release.shape[1]))
-        for _ in range(self.settings.beside_balances):
+        for _ in range(SEARCH.balances):
             log_r, log_w = self._settled(v, log_w, mu)
             heights = self._heights(self._gained(log_r, log_w, mu))
             more = float(heights[1] - heights[0])
             log_p = self._log_prior(heights, mu)
             v = (v + np.exp(log_p[1] - lse(log_p))) / 2
         low, high = np.full(many, 1e-3), np.full(many, 1 - 1e-3)
-        for _ in range(self.settings.beside_halvings):
+        for _ in range(SEARCH.halvings):
             log_r, log_w = self._settled(v, log_w, mu)
             gain = self._gained(log_r, log_w, mu)
             short = gain[:, 1] - gain[:, 0] > more
@@ -213,7 +203,7 @@ class _Search:
         weights = np.stack([1 - v, v], axis=1)[:, :, None] * local
         share = weights / weights.sum(axis=1, keepdims=True)
         log_r = np.zeros((len(v), 2, self.parts.release.shape[1]))
-        for _ in range(self.settings.beside_steps):
+        for _ in range(SEARCH.steps):
             u = self._combined(np.exp(log_w))
             log_r = safe_log(share.transpose(0, 2, 1) @ u)
             log_w = self._tilted(safe_log(u) - local @ log_r, mu)
@@ -230,7 +220,7 @@ class _Search:
         ends = [safe_log(np.broadcast_to(self.rows[:, k], mean.shape)) for k in (-1, 0)]
         up, down = (self._increments(log_u - mean, mu) for log_u in ends)
         rounds = 0
-        while rounds < self.settings.beside_rounds and (up - down).sum(axis=2).max() > self.settings.beside_close:
+        while rounds < SEARCH.rounds and (up - down).sum(axis=2).max() > SEARCH.close:
             up, down = (self._increments(self._outputs(d) - mean, mu) for d in (up, down))
             rounds += 1
         middle = (up + down) / 2

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Trivial
+from dalenius.bounds.closing import Formula
 from dalenius.bounds.contraction import Joined, affordable, coefficient
 from dalenius.bounds.proof import Proof
 from dalenius.numerics.types import Floats
@@ -64,7 +64,7 @@ class Bracket:
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
-        self.proofs = [Trivial(self.trivial)]
+        self.proofs = [Formula("trivial", self.trivial)]
 
     @property
     def proof(self) -> Proof:

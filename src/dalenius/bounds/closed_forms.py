@@ -1,16 +1,12 @@
-"""Upper bounds by formula, most of them for channels of any size (MATH 4.8, 4.9).
-
-Each is a frozen proof: the number, the parameters that were chosen to make it small, and what a certificate holds.
-"""
+"""Majorants by formula, most of them for channels of any size (MATH 4.8, 4.9); `closing` makes bounds of them."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.bounds.proof import Rounding
+from dalenius.bounds.closing import S_RANGE, TOGETHER, Formula, close, least_closed
+from dalenius.model.channels.noise import Noise
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
@@ -18,196 +14,148 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, minimize
 from dalenius.numerics.information import lse
 from dalenius.numerics.least import least_between
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.outputs import OriginalOutputs
-from dalenius.settings import DEFAULT, ClosedForms
+
+# Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
+RARE_NATS = 80.0
+ONCE = np.ones(1, dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Formula:
-    """What all of them share: a number, and no more to say than their kind."""
+def maximal(cells: Cells) -> Formula:
+    """K + log sum_t max_a rho(t|a): knowledge, and the maximal leakage of the reference; eta = s = 1 (MATH 4.8).
 
-    kind: ClassVar[str]
-    upper: float
-
-    @property
-    def name(self) -> str:
-        """The kind."""
-        return self.kind
-
-    def claim(self, rounding: Rounding) -> float:
-        """Return the bound raised by how far rounding may reach."""
-        return self.upper + rounding.bound
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - a formula needs none
-        """Return the parameters of the formula."""
-        return {}
-
-
-def least_along_s(bound: Callable[[float], float], settings: ClosedForms) -> tuple[float, float]:
-    """Return the least value of a bound along s > 0, and that s."""
-    low, high = math.log(settings.least_s), math.log(settings.most_s)
-    log_s, value = least_between(lambda log_s: bound(math.exp(log_s)), low, high)
-    return value, math.exp(log_s)
-
-
-@dataclass(frozen=True)
-class Trivial(Formula):
-    """min(log|A|, log|Y|)."""
-
-    kind = "trivial"
-
-
-@dataclass(frozen=True)
-class AtReference(Formula):
-    """I(A;Y) at the only prior there is: knowledge 0 leaves the reference alone."""
-
-    kind = "reference"
-
-
-@dataclass(frozen=True)
-class Maximal(Formula):
-    """K + log sum_t max_a rho(t|a): knowledge, and the maximal leakage of the reference (MATH 4.8)."""
-
-    kind = "maximal"
-
-    def claim(self, rounding: Rounding) -> float:
-        """The log masses of rows enter as they are."""
-        return super().claim(rounding) + rounding.mass
-
-    @classmethod
-    def of(cls, cells: Cells) -> "Maximal":
-        """Every row t of the channel counts with the value a under which it is likeliest."""
-        given = cells.log_rho - cells.log_rows[cells.secret]
-        likeliest = np.full(len(cells.lumped.channel), -np.inf)
-        np.maximum.at(likeliest, cells.lumped.row, given)
-        return cls(cells.knowledge + float(np.logaddexp.reduce(likeliest)))
-
-
-@dataclass(frozen=True)
-class Sibson(Formula):
-    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information [sibson69], T the sum (MATH 4.8)."""
-
-    kind = "sibson"
-    order: float = math.inf
-
-    def claim(self, rounding: Rounding) -> float:
-        """Powers of the order magnify rounding."""
-        return super().claim(rounding) + rounding.bound * (1 + 1 / (self.order - 1) + self.order)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return the order."""
-        return {"order": self.order}
-
-    @classmethod
-    def of(cls, cells: Cells) -> "Sibson":
-        """The rows of the channel as T."""
-        log_reference = np.full((cells.n_secrets, len(cells.lumped.channel)), -np.inf)
-        log_reference[cells.secret, cells.lumped.row] = cells.log_rho
-        rows = log_reference[:, np.unique(cells.lumped.row)]
-        return cls.best(rows, cells.knowledge, cells.settings.closed_forms)
-
-    @classmethod
-    def best(cls, log_reference: Floats, knowledge: float, settings: ClosedForms = DEFAULT.closed_forms) -> "Sibson":
-        """Choose the order, for log rho(a,t) as (A, K).
-
-        I_order = order/(order-1) log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order). In rare classes max_a rho(t|a)
-        stands for the mean of that order, which it bounds.
-        """
-        log_p = logsumexp(log_reference, axis=1, keepdims=True)
-        log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
-        given = log_reference - log_p
-        top = given.max(axis=0)
-        common = top > top.max() - settings.rare_nats
-        rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
-
-        def bound(s: float) -> float:
-            means = lse((log_p + (1 + 1 / s) * given).T) / (1 + 1 / s)
-            return (1 + s) * (knowledge + float(np.logaddexp(lse(means), rest)))
-
-        upper, s = least_along_s(bound, settings)
-        return cls(upper, 1 + 1 / s)
-
-
-@dataclass(frozen=True)
-class Blend(Formula):
-    """share I(A;Y) + (1 - share) H(A), paid for with share x order x eta of knowledge (MATH 4.8).
-
-    eta: how much of a divergence the noise leaves, or 1. With lam = share x order x eta and c = 1 - share + lam it is
-    lam K + c log sum_a rho(a)^(lam/c) exp( share G_a / c ),
-    G_a = (order-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(order-1)).
+    Every row t of the channel counts with the value a under which it is likeliest.
     """
+    given = cells.log_rho - cells.log_rows[cells.secret]
+    likeliest = np.full(len(cells.lumped.channel), -np.inf)
+    np.maximum.at(likeliest, cells.lumped.row, given)
+    most = np.logaddexp.reduce(likeliest, keepdims=True)
+    return Formula("maximal", float(close(TOGETHER, most, cells.knowledge, s=1.0, eta=1.0)), s=1.0, written=True)
 
-    kind = "blend"
-    order: float = 2.0
-    share: float = 1.0
 
-    def claim(self, rounding: Rounding) -> float:
-        """Powers of the order magnify rounding."""
-        return super().claim(rounding) + rounding.bound * (1 + 1 / (self.order - 1) + self.order)
+def sibson_of(cells: Cells) -> Formula:
+    """Sibson's information of the rows of the channel."""
+    log_reference = np.full((cells.n_secrets, len(cells.lumped.channel)), -np.inf)
+    log_reference[cells.secret, cells.lumped.row] = cells.log_rho
+    return sibson(log_reference[:, np.unique(cells.lumped.row)], cells.knowledge, written=True)
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return order and share."""
-        return {"order": self.order, "share": self.share}
 
-    @classmethod
-    def best(
-        cls,
-        log_reference: Floats,
-        knowledge: float,
-        eta: float = 1.0,
-        settings: ClosedForms = DEFAULT.closed_forms,
-    ) -> "Blend":
-        """Choose order and share, for log rho(a,t) as (A, K). Rare classes come in blocks, by their largest ratio."""
-        log_a = logsumexp(log_reference, axis=1)
-        held = np.isfinite(log_a)
-        log_a, joint = log_a[held], log_reference[held]
-        given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0), settings)
-        known = np.isfinite(given)
+def sibson(log_reference: Floats, knowledge: float, *, written: bool = False) -> Formula:
+    """order/(order-1) K + I_order(A;T) at the reference: Sibson's information [sibson69], for log rho(a,t) as (A, K).
 
-        def log_gain(power: float) -> Floats:
-            return lse(np.where(known, given + power * ratio, -np.inf)) / power
+    I_order = s log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order) with s = order/(order-1), eta = 1 (MATH 4.8). In
+    rare classes max_a rho(t|a) stands for the mean of that order, which it bounds.
+    """
+    log_p = logsumexp(log_reference, axis=1, keepdims=True)
+    log_p, log_reference = log_p[np.isfinite(log_p[:, 0])], log_reference[np.isfinite(log_p[:, 0])]
+    given = log_reference - log_p
+    top = given.max(axis=0)
+    common = top > top.max() - RARE_NATS
+    rest, given = np.logaddexp.reduce(top[~common], initial=-np.inf), given[:, common]
 
-        return cls.chosen(log_a, log_gain, knowledge, eta, settings)
+    def gain(sigma: float) -> Floats:
+        order = 1 + 1 / sigma
+        means = lse((log_p + order * given).T) / order
+        return (1 + sigma) * np.logaddexp(lse(means), rest)[None]
 
-    @classmethod
-    def chosen(
-        cls, log_a: Floats, log_gain: Callable[[float], Floats], knowledge: float, eta: float, settings: ClosedForms
-    ) -> "Blend":
-        """Choose order and share, for log rho(a) and G_a by 1/(order-1)."""
+    s, upper = least_closed(TOGETHER, gain, knowledge, eta=1.0)
+    return Formula("sibson", upper, {"order": s / (s - 1)}, s, written=written)
 
-        def bound(at: Floats) -> float:
-            share, power = 1 / (1 + math.exp(-at[0])), math.exp(-at[1])
-            return blended(log_a, log_gain(power), eta, knowledge, power=power, share=share)
 
-        most = settings.most_share_log_odds
-        box = [(-most, most), (math.log(settings.least_s), math.log(settings.most_s))]
-        # Two parameters and no gradient at hand; from one start alone it misses the best share now and then.
-        found = [minimize(bound, at, method="Nelder-Mead", bounds=box) for at in settings.blend_starts]
-        at = min(found, key=lambda f: float(f.fun))
-        return cls(float(at.fun), 1 + math.exp(float(at.x[1])), 1 / (1 + math.exp(-float(at.x[0]))))
+def blend(log_reference: Floats, knowledge: float, eta: float = 1.0) -> Formula:
+    """share I(A;Y) + (1 - share) H(A), for log rho(a,t) as (A, K); rare classes come in blocks (MATH 4.8).
+
+    eta: how much of a divergence the noise leaves, or 1. G_a = (order-1) log sum_t rho(t|a) ( rho(t|a) / rho(t)
+    )^(1/(order-1)), theta = 1 - share, and s = share x order x eta, which is as large as the majorant's eta.
+    """
+    log_a = logsumexp(log_reference, axis=1)
+    held = np.isfinite(log_a)
+    log_a, joint = log_a[held], log_reference[held]
+    given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
+    known = np.isfinite(given)
+
+    def log_gain(power: float) -> Floats:
+        return lse(np.where(known, given + power * ratio, -np.inf)) / power
+
+    return _best_blend(log_a, log_gain, knowledge, eta)
+
+
+def blend_of_counts(n: int, knowledge: float, law: Floats, eta: float = 1.0) -> Formula:
+    """A blend where G_a is an expectation over one count, (order-1) log E( (1 + B) / (n p_a) )^(1/(order-1)).
+
+    B ~ Binomial(n-1, p_a). Where all values have the same probability a share below 1 only mixes in the trivial bound.
+    """
+    masses, place = np.unique(law, return_inverse=True)
+    parts = [one_count(n, p) for p in masses.tolist()]
+
+    def log_gain(power: float) -> Floats:
+        return np.array([part(power) for part in parts])[place]
+
+    return _best_blend(np.log(law), log_gain, knowledge, eta, shares=masses.size > 1)
+
+
+def one_count(n: int, p: float) -> Callable[[float], float]:
+    """G_a by 1/(order-1), for a value of probability p."""
+    given = log_binomial(n - 1, (1 - p, p))
+    ratio = np.log(np.arange(1.0, n + 1)) - math.log(n * p)
+    log_p, log_ratio = (part[0] for part in in_blocks(given[None], given - ratio))
+    return lambda power: float(lse(log_p + power * log_ratio)) / power
 
 
 def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
-    """The bound of a Blend, power = 1/(order-1), log_gain = G_a."""
-    lam = share * (1 + 1 / power) * eta
-    total = 1 - share + lam
-    return lam * knowledge + total * float(lse((share * log_gain + lam * log_a) / total))
+    """The bound of a blend, power = 1/(order-1), log_gain = G_a."""
+    s = share * (1 + 1 / power) * eta
+    return float(close(log_a, share * log_gain, knowledge, s=s, theta=1 - share, eta=s))
 
 
-def in_blocks(given: Floats, log_t: Floats, settings: ClosedForms) -> tuple[Floats, Floats]:
+def _best_blend(  # noqa: PLR0913 - a majorant, and what is chosen
+    log_a: Floats,
+    log_gain: Callable[[float], Floats],
+    knowledge: float,
+    eta: float,
+    *,
+    shares: bool = True,
+    starts: tuple[tuple[float, float], ...] = ((-1.0, -3.0), (1.0, -3.0), (5.0, -6.0), (1.0, -1.0)),
+    most_log_odds: float = 30.0,
+) -> Formula:
+    """Choose the order, and the share unless it is 1, for log rho(a) and G_a by 1/(order-1).
+
+    starts: log odds of the share and log(order - 1), two parameters without a gradient; from one start alone the search
+    misses the best share now and then. The share stays within 1 / (1 + e^30) and its complement.
+    """
+
+    def blend_at(share: float, log_order: float) -> float:
+        power = math.exp(-log_order)
+        return blended(log_a, log_gain(power), eta, knowledge, power=power, share=share)
+
+    box = [(-most_log_odds, most_log_odds), (math.log(S_RANGE[0]), math.log(S_RANGE[1]))]
+    if shares:
+        found = [
+            minimize(lambda x: blend_at(1 / (1 + math.exp(-x[0])), x[1]), start, method="Nelder-Mead", bounds=box)
+            for start in starts
+        ]
+        best = min(found, key=lambda f: float(f.fun))
+        upper, share, order = float(best.fun), 1 / (1 + math.exp(-float(best.x[0]))), 1 + math.exp(float(best.x[1]))
+    else:
+        # As s = order x eta, and order - 1 is what is searched.
+        log_order, upper = least_between(lambda x: blend_at(1.0, x), *box[1])
+        share, order = 1.0, 1 + math.exp(log_order)
+    return Formula("blend", upper, {"order": order, "share": share}, 1 - share + share * order * eta)
+
+
+def in_blocks(given: Floats, log_t: Floats, many: int = 200) -> tuple[Floats, Floats]:
     """log rho(t|a) and the log ratio to rho(t): of single classes, and where they are rare of blocks of classes.
 
-    A block has the sum of its masses and its largest ratio.
+    A block has the sum of its masses and its largest ratio; there are so many on either side.
     """
     with np.errstate(invalid="ignore"):
         ratio = np.where(np.isfinite(given), given - log_t, -np.inf)
-    likely = np.flatnonzero(given.max(axis=0) > given.max() - settings.rare_nats)
+    likely = np.flatnonzero(given.max(axis=0) > given.max() - RARE_NATS)
     first, end, size = int(likely[0]), int(likely[-1]) + 1, given.shape[1]
     inner = np.arange(first, end)
     outer = [
-        np.unique(np.linspace(low, high, settings.rare_blocks, endpoint=False).astype(int))
+        np.unique(np.linspace(low, high, many, endpoint=False).astype(int))
         for low, high in ((0, first), (end, size))
         if high > low
     ]
@@ -215,112 +163,37 @@ def in_blocks(given: Floats, log_t: Floats, settings: ClosedForms) -> tuple[Floa
     return np.logaddexp.reduceat(given, starts, axis=1), np.maximum.reduceat(ratio, starts, axis=1)
 
 
-@dataclass(frozen=True)
-class Centre(Formula):
-    """s K + s log sum_t rho(t) exp( D(q_t || r) / s ), r the noise around an integer (MATH 4.9)."""
-
-    kind = "centre"
-    centre: int = 0
-    s: float = 1.0
-
-    def claim(self, rounding: Rounding) -> float:
-        """Rounding inside the logarithm is multiplied by s."""
-        return super().claim(rounding) + rounding.bound * (1 + self.s)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return where r stands, and s."""
-        return {"centre": self.centre, "s": self.s}
-
-    @classmethod
-    def best(
-        cls,
-        mechanism: NoisySum,
-        knowledge: float,
-        reference: Reference = UNIFORM,
-        settings: ClosedForms = DEFAULT.closed_forms,
-    ) -> "Centre":
-        """Put r around the mean answer, and choose s."""
-        log_size, answers = reference.log_classes(mechanism.statistic), mechanism.answers
-        centre = round(float(np.exp(log_size) @ answers))
-        with np.errstate(over="ignore"):
-            far = mechanism.noise.divergence(np.abs(answers - centre).astype(float))
-
-        def bound(s: float) -> float:
-            return s * (knowledge + float(logsumexp(log_size + far / s)))
-
-        upper, s = least_along_s(bound, settings)
-        return cls(upper, centre, s)
+def centre(mechanism: NoisySum, knowledge: float, reference: Reference = UNIFORM) -> Formula:
+    """Noise around the mean answer of a sum as the law r of outputs (MATH 4.9)."""
+    log_size, answers = reference.log_classes(mechanism.statistic), mechanism.answers
+    middle = round(float(np.exp(log_size) @ answers))
+    return _around(mechanism.noise, log_size[None], answers[None] - middle, knowledge, middle)
 
 
-@dataclass(frozen=True)
-class Centres(Formula):
-    """s K + sum_v (s/k) log sum_t Bin(t; n, p_v) exp( k D(t - c_v) / s ), D that of the noise (MATH 4.9).
+def centre_of_counts(mechanism: NoisyCounts, knowledge: float, law: Floats) -> Formula:
+    """The same around the mean count of every value: rows and r are products over the counts."""
+    n = mechanism.n
+    masses, times = np.unique(law, return_counts=True)
+    log_size = np.stack([log_binomial(n, (1 - p, p)) for p in masses.tolist()])
+    middles = np.rint(n * masses).astype(np.int64)
+    places = middles[np.searchsorted(masses, law)].tolist()
+    return _around(mechanism.noise, log_size, np.arange(n + 1) - middles[:, None], knowledge, places, times)
 
-    Rows are products, so that with r the noise around the integers c_v D(q_t || r) <= sum_v D(t_v - c_v); then
-    Hoelder's inequality for the product of the k exponentials.
+
+def _around(  # noqa: PLR0913, PLR0917 - the letters of the formula
+    noise: Noise, log_size: Floats, apart: Ints, knowledge: float, centre: int | list[int], times: Ints = ONCE
+) -> Formula:
+    """s K + sum_v (s/k) log sum_t P_v(t) exp( k D(t - c_v) / s ), D that of the noise, v one of k counts.
+
+    D(q_t || r) <= sum_v D(t_v - c_v), then Hoelder's inequality for the product of the k exponentials.
+    times: how many counts have each of these laws P_v.
     """
+    k = int(times.sum())
+    with np.errstate(over="ignore"):
+        far = noise.divergence(np.abs(apart).astype(float))
 
-    kind = "centre"
-    centre: tuple[int, ...] = ()
-    s: float = 1.0
+    def gain(s: float) -> Floats:
+        return np.asarray((s / k) * (times @ logsumexp(log_size + k * far / s, axis=1))[None])
 
-    def claim(self, rounding: Rounding) -> float:
-        """Rounding inside the logarithm is multiplied by s."""
-        return super().claim(rounding) + rounding.bound * (1 + self.s)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return where r stands in every count, and s."""
-        return {"centre": list(self.centre), "s": self.s}
-
-    @classmethod
-    def best(
-        cls, mechanism: NoisyCounts, knowledge: float, law: Floats, settings: ClosedForms = DEFAULT.closed_forms
-    ) -> "Centres":
-        """Put r around the mean counts, and choose s."""
-        n, k = mechanism.n, mechanism.k
-        masses, times = np.unique(law, return_counts=True)
-        log_size = np.stack([log_binomial(n, (1 - p, p)) for p in masses.tolist()])
-        centres = np.rint(n * masses).astype(np.int64)
-        with np.errstate(over="ignore"):
-            far = mechanism.noise.divergence(np.abs(np.arange(n + 1) - centres[:, None]).astype(float))
-
-        def bound(s: float) -> float:
-            return s * (knowledge + float(times @ logsumexp(log_size + k * far / s, axis=1)) / k)
-
-        upper, s = least_along_s(bound, settings)
-        places = centres[np.searchsorted(masses, law)].tolist()
-        return cls(upper, tuple(places), s)
-
-
-def blend_of_counts(
-    n: int, knowledge: float, law: Floats, eta: float = 1.0, settings: ClosedForms = DEFAULT.closed_forms
-) -> Blend:
-    """Choose order and share of a blend (MATH 4.8), where G_a is an expectation over one count.
-
-    G_a = (order-1) log E( (1 + B) / (n p_a) )^(1/(order-1)),   B ~ Binomial(n-1, p_a).
-
-    Where all values have the same probability a share below 1 only mixes in the trivial bound.
-    """
-    masses, place = np.unique(law, return_inverse=True)
-    parts = [one_count(n, p, settings) for p in masses.tolist()]
-
-    def log_gain(power: float) -> Floats:
-        return np.array([part(power) for part in parts])[place]
-
-    if masses.size > 1:
-        return Blend.chosen(np.log(law), log_gain, knowledge, eta, settings)
-
-    def bound(s: float) -> float:
-        power = 1 / s
-        return blended(np.log(law), log_gain(power), eta, knowledge, power=power, share=1.0)
-
-    upper, s = least_along_s(bound, settings)
-    return Blend(upper, 1 + s, 1.0)
-
-
-def one_count(n: int, p: float, settings: ClosedForms = DEFAULT.closed_forms) -> Callable[[float], float]:
-    """G_a by 1/(order-1), for a value of probability p."""
-    given = log_binomial(n - 1, (1 - p, p))
-    ratio = np.log(np.arange(1.0, n + 1)) - math.log(n * p)
-    log_p, log_ratio = (part[0] for part in in_blocks(given[None], given - ratio, settings))
-    return lambda power: float(lse(log_p + power * log_ratio)) / power
+    s, upper = least_closed(TOGETHER, gain, knowledge)
+    return Formula("centre", upper, {"centre": centre, "s": s}, s)

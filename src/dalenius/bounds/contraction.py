@@ -21,6 +21,13 @@ from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 
+# Pairs of rows x outputs held at once; beyond it contraction is not used.
+PAIR_ENTRIES = 400_000
+# Rows x outputs up to which outputs are put in groups: 300 answers take a second.
+GROUPED_ENTRIES = 2**17
+# Groups of outputs up to which any two may be joined; beyond it only neighbours.
+JOINED_GROUPS = 12
+
 
 def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: float = np.inf) -> float:
     """Return eta of the channel with these rows, which need not be normalised.
@@ -77,7 +84,7 @@ def _derivatives(product: Floats, difference: Floats, q: Floats, lam: Floats) ->
 def affordable(cells: Cells) -> bool:
     """Whether every pair of rows can be looked at."""
     most = max(s.stop - s.start for s in cells.slices)
-    return bool(most**2 * cells.n_outputs <= cells.settings.limits.pair_entries)
+    return bool(most**2 * cells.n_outputs <= PAIR_ENTRIES)
 
 
 def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
@@ -89,8 +96,7 @@ def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
     groups, etas = [], []
     for part in cells.slices:
         single = list(range(cells.n_outputs)), 0.0
-        few = cells.settings.limits.joined_groups
-        labels, eta = _coarsen_row(Joined(cells.q[part]), limit, few) if affordable(cells) else single
+        labels, eta = _coarsen_row(Joined(cells.q[part]), limit) if affordable(cells) else single
         groups.append(labels)
         etas.append(eta)
     return groups, np.array(etas)
@@ -102,9 +108,9 @@ def coarsen_together(cells: Cells, limit: float, known: "Joined | None" = None) 
     `known` keeps coefficients from one limit to the next.
     """
     known = known or Joined.of(cells)
-    if known.rows.size > cells.settings.limits.grouped_entries:
+    if known.rows.size > GROUPED_ENTRIES:
         return list(range(cells.n_outputs)), 0.0
-    return _coarsen_row(known, limit, cells.settings.limits.joined_groups)
+    return _coarsen_row(known, limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +124,7 @@ class Joined:
     @classmethod
     def of(cls, cells: Cells) -> "Joined":
         """All rows as one channel."""
-        return cls(np.unique(cells.q, axis=0), cells.settings.limits.pair_entries)
+        return cls(np.unique(cells.q, axis=0), PAIR_ENTRIES)
 
     def __call__(self, members: frozenset[int]) -> float:
         """The coefficient of the channel within a group."""
@@ -127,7 +133,7 @@ class Joined:
         return self.found[members]
 
 
-def _coarsen_row(joined: Joined, limit: float, few: int) -> tuple[list[int], float]:
+def _coarsen_row(joined: Joined, limit: float, few: int = JOINED_GROUPS) -> tuple[list[int], float]:
     """The group of every output, and the coefficient; of more than `few` groups only neighbours are joined."""
     many = joined.rows.shape[1]
     everything = joined(frozenset(range(many)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dalenius.bounds.closing import close
 from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.batch import take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
@@ -23,7 +24,46 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import Tilted, neg_entropies, tilt
-from dalenius.settings import ClosedForms, Settings
+from dalenius.settings import Newton
+
+# With eta = 1 the least s. Nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides.
+LEAST_S = 1.001
+
+
+@dataclass(frozen=True)
+class ConvexSearch:
+    """How the bound is searched."""
+
+    # Range of s; Newton rounds at one s; movement of the logarithms at which they end (the bound is off by its square
+    # over s - theta); longest step of log r and log u, and of log w.
+    s_range: tuple[float, float] = (1e-7, 1e6)
+    rounds: int = 20
+    still: float = 1e-6
+    longest: float = 1.5
+    longest_tilt: float = 8.0
+    # A step shorter than this times the last shows that old covariances are good enough.
+    quick: float = 0.1
+    # Values of s at most; factor between the first ones, from nowhere and from what a sample of the cells gives; the
+    # power and the limit by which it grows; how near to its ends false position may go.
+    searches: int = 40
+    far: float = 1.6
+    near: float = 1.05
+    growth: float = 1.5
+    farthest: float = 2.0
+    edge: float = 0.05
+    # The search along s ends at this relative width, or where slope and curvature leave less than half this to gain.
+    width: float = 1e-9
+    gain: float = 1e-8
+    # Cells of the sample; least s to believe of it, since it knows too little of the rare rows that matter below; a
+    # sample whose bound is above this times the best so far promises nothing.
+    sample: int = 2**15
+    sample_s: float = 1e-2
+    hope: float = 1.05
+    # Share of an output below which its law stays where it is.
+    rarest: float = 1e-15
+
+
+SEARCH = ConvexSearch()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,18 +79,17 @@ class Dual:
     covariance: Floats
 
     @classmethod
-    def start(cls, cells: Cells, *, whole: bool) -> "Dual":
-        """The laws of the reference; whole=True is for the constrained capacity."""
-        least_s = cells.settings.closed_forms.stationary_s
-        z = np.maximum(cells.joint(cells.rho[None])[0], TINY)
-        log_u = np.log(z / z.sum(axis=1, keepdims=True))
-        return cls(np.log(z.sum(axis=0)), log_u, least_s, 0.0 if whole else 1.0, np.empty(0))
+    def of_prior(cls, cells: Cells, pi: Floats, s: float, theta: float) -> "Dual":
+        """The laws of a prior (C,): a valid point for any, and the best one at a prior that is stationary for s."""
+        z = np.maximum(cells.joint(pi[None])[0], TINY)
+        law = z.sum(axis=0)
+        return cls(np.log(law / law.sum()), np.log(z / z.sum(axis=1, keepdims=True)), s, theta, np.empty(0))
 
-    def at(self, s: float, settings: ClosedForms) -> "Dual":
+    def at(self, s: float) -> "Dual":
         """The same laws for another multiplier, theta as large as it allows."""
-        near = settings.convex_near
-        covariance = self.covariance if 1 / near <= s / self.s <= near else np.empty(0)
-        theta = min(1.0, s / settings.stationary_s) if self.theta else 0.0
+        alike = 1 / SEARCH.near <= s / self.s <= SEARCH.near
+        covariance = self.covariance if alike else np.empty(0)
+        theta = min(1.0, s / LEAST_S) if self.theta else 0.0
         return replace(self, s=s, theta=theta, covariance=covariance)
 
     @property
@@ -83,11 +122,6 @@ class Bounds:
     cells: Cells
     neg_entropy: Floats
 
-    @property
-    def settings(self) -> ClosedForms:
-        """Those of the cells."""
-        return self.cells.settings.closed_forms
-
     def value(self, x: Dual) -> float:
         """Guarantee: the result is at least I(A;Y) of every prior with D(pi || rho) <= K, up to rounding.
 
@@ -100,20 +134,19 @@ class Bounds:
             by_output = x.theta * (safe_log(seen.law) - x.lam) - x.log_r
             inner = self._tilt(by_output / sigma, (1 - x.theta - x.theta * x.omega) / sigma).log_z
             inner = inner + x.theta * seen.log_z / sigma
-        # s LSE_a( sigma LSE_t( log rho + h/sigma ) / s ) + LSE(log r) + s K
-        outer = sigma * inner / x.s
-        return float(x.s * lse(outer[None])[0] + lse(x.log_r[None])[0] + x.s * self.cells.knowledge)
+        # The masses of values are in what is inside already, and log r is not normalised.
+        gain = sigma * inner
+        closed = close(np.zeros_like(gain), gain, self.cells.knowledge, s=x.s, eta=x.theta)
+        return float(closed + lse(x.log_r[None])[0])
 
-    def search(self, x: Dual, deadline: Deadline, factor: float | None = None) -> Dual:
+    def search(self, x: Dual, deadline: Deadline, factor: float = SEARCH.far) -> Dual:
         """Settle at one s after another, until the least bound along s is enclosed; between them by false position.
 
         The first steps go by `factor`, by default as from nowhere. None crosses the s at which theta reaches 1, where
         the slope jumps.
         """
-        settings, kink = self.settings, self.settings.stationary_s
-        factor = settings.convex_far if factor is None else factor
         ends: dict[bool, tuple[float, float]] = {}
-        for _ in range(settings.convex_searches):
+        for _ in range(SEARCH.searches):
             x, slope = self.settle(x, deadline)
             t = np.log(x.s)
             ends[slope > 0] = (t, slope)
@@ -123,17 +156,17 @@ class Bounds:
                 (above, rise), (below, fall) = ends[True], ends[False]
                 width = above - below
                 # slope^2 / (2 curvature) is left to gain, the curvature by the two slopes
-                if slope**2 * width / (rise - fall) * x.s < settings.convex_gain or width < settings.convex_width:
+                if slope**2 * width / (rise - fall) * x.s < SEARCH.gain or width < SEARCH.width:
                     break
-                edge = settings.convex_edge
+                edge = SEARCH.edge
                 t = below + width * float(np.clip(-fall / (rise - fall), edge, 1 - edge))
             else:
                 t -= np.copysign(np.log(factor), slope)
-                factor = min(factor**settings.convex_growth, settings.convex_farthest)
-            s = float(np.clip(np.exp(t), *settings.convex_s_range))
+                factor = min(factor**SEARCH.growth, SEARCH.farthest)
+            s = float(np.clip(np.exp(t), *SEARCH.s_range))
             if s == x.s:
                 break
-            x = x.at(kink if x.theta and (s - kink) * (x.s - kink) < 0 else s, settings)
+            x = x.at(LEAST_S if x.theta and (s - LEAST_S) * (x.s - LEAST_S) < 0 else s)
         return x
 
     def settle(self, x: Dual, deadline: Deadline) -> tuple[Dual, float]:
@@ -141,23 +174,22 @@ class Bounds:
 
         Covariances cost as much again as the rest of a pass, and are taken anew where steps no longer shrink quickly.
         """
-        settings, kink = self.settings, self.settings.stationary_s
         last, slow = np.inf, not x.covariance.size
-        for _ in range(settings.convex_rounds):
+        for _ in range(SEARCH.rounds):
             seen = self._tilt(x.lam, x.omega, second=slow)
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
-            new, moved = _newton(x, seen, self.cells.settings)
-            if moved < settings.convex_still or deadline.expired():
+            new, moved = _newton(x, seen, self.cells.settings.newton)
+            if moved < SEARCH.still or deadline.expired():
                 break
-            slow, last, x = moved > settings.convex_quick * last, moved, new
+            slow, last, x = moved > SEARCH.quick * last, moved, new
         # d bound / ds = K - D, less theta'(s) I(X;Y|A) where theta grows with s
         p = np.exp(seen.log_z - lse(seen.log_z[None])[0])
         divergence = float(p @ (safe_log(p) + seen.mean - seen.log_z))
         inside = float(p @ (seen.neg_entropy - phi(seen.law).sum(axis=1)))
         up = self.cells.knowledge - divergence
-        down = up - inside / kink if 0 < x.s <= kink and x.theta else up
-        if x.s < kink:
+        down = up - inside / LEAST_S if 0 < x.s <= LEAST_S and x.theta else up
+        if x.s < LEAST_S:
             return x, down
         return x, (up if up < 0 else max(down, 0.0))
 
@@ -185,8 +217,7 @@ class SharedBounds:
     def capacity(self, cells: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[Dual, float]:
         """The constrained capacity of the whole channel: a dual point and its bound, found for the first secret."""
         if self.whole is None:
-            few = cells.sample(cells.settings.closed_forms.convex_sample, rng)
-            self.whole = self._best(cells, self.bounds(few).search(Dual.start(few, whole=True), deadline), deadline)
+            self.whole = self._best(cells, self._near(cells, 0.0, deadline, rng)[1], deadline)
         x, bound = self.whole
         return replace(x, log_u=np.zeros((cells.n_secrets, cells.n_outputs))), bound
 
@@ -196,31 +227,33 @@ class SharedBounds:
         A sample of the cells shows where to search, and whether the bound promises to be `below`; only then it is
         searched on all cells.
         """
-        few = self.bounds(cells.sample(cells.settings.closed_forms.convex_sample, rng))
-        near = few.search(Dual.start(few.cells, whole=False), deadline)
-        hopeful = few.value(near) < few.settings.convex_hope * below
+        few, near = self._near(cells, 1.0, deadline, rng)
+        hopeful = few.value(near) < SEARCH.hope * below
         return self._best(cells, near, deadline) if hopeful else (near, np.inf)
+
+    def _near(self, cells: Cells, theta: float, deadline: Deadline, rng: np.random.Generator) -> tuple[Bounds, Dual]:
+        """The best point of a sample of the cells, from the reference on."""
+        few = self.bounds(cells.sample(SEARCH.sample, rng))
+        return few, few.search(Dual.of_prior(few.cells, few.cells.rho, LEAST_S, theta), deadline)
 
     def _best(self, cells: Cells, near: Dual, deadline: Deadline) -> tuple[Dual, float]:
         bounds = self.bounds(cells)
-        settings = bounds.settings
-        begin = near.at(max(near.s, settings.convex_sample_s), settings)
-        x = bounds.search(begin, deadline, settings.convex_near)
+        begin = near.at(max(near.s, SEARCH.sample_s))
+        x = bounds.search(begin, deadline, SEARCH.near)
         return x, bounds.value(x)
 
 
-def _newton(x: Dual, seen: Tilted, settings: Settings) -> tuple[Dual, float]:
+def _newton(x: Dual, seen: Tilted, newton: Newton) -> tuple[Dual, float]:
     """One Newton step on log u_a = log w q_a and r = sum p(a) u_a in log u and log r, and how far it goes.
 
     With C_a the covariance of q under w and v_a = w q_a, dlog u_a = S_a^-1 ( v_a log(v_a/u_a) - C_a dlog r / s ), where
     S_a = diag(v_a) - theta C_a / s is positive, since C_a <= diag(v_a).
     """
-    convex, newton = settings.closed_forms, settings.newton
     p, law, s = np.exp(seen.log_z - lse(seen.log_z[None])[0]), seen.law, x.s
     covariance = x.covariance / s
     eye = np.eye(law.shape[1])
     # own = S^-1 v log(v/u) and by_r = S^-1 C/s: dlog u = own - by_r dlog r
-    u = np.maximum(law, convex.convex_rarest)
+    u = np.maximum(law, SEARCH.rarest)
     right = np.concatenate([(u * (np.log(u) - x.log_u))[:, :, None], covariance], axis=2)
     bent = _solved(u[:, :, None] * eye - x.theta * covariance, right) if x.theta else np.zeros_like(right)
     own, by_r = bent[:, :, 0], bent[:, :, 1:]
@@ -234,11 +267,11 @@ def _newton(x: Dual, seen: Tilted, settings: Settings) -> tuple[Dual, float]:
     matrix = np.diag(r) - np.outer(r, r) + np.einsum("a,ayx->yx", p, by_moved)
     matrix = matrix + newton.ridge_constant + newton.ridge * eye
     d_r = solve(matrix[None], (p @ moved - r)[None])[0]
-    d_u = (own - by_r @ d_r) * (u > convex.convex_rarest) if x.theta else np.zeros_like(law)
+    d_u = (own - by_r @ d_r) * (u > SEARCH.rarest) if x.theta else np.zeros_like(law)
     # A step that changes log w by more leaves the region where the model holds.
     size = max(float(np.abs(d_r).max()), float(np.abs(d_u).max()))
     tilted = np.ptp(x.theta * d_u - d_r, axis=1).max() / s
-    share = 1 / float(overshoot(np.asarray(size / convex.convex_longest), tilted / convex.convex_longest_tilt))
+    share = 1 / float(overshoot(np.asarray(size / SEARCH.longest), tilted / SEARCH.longest_tilt))
     log_r, log_u = x.log_r + share * d_r, x.log_u + share * d_u
     new = replace(x, log_r=log_r - lse(log_r[None])[0], log_u=log_u - lse(log_u)[:, None])
     return new, size

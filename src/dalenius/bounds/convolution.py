@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.bounds.capacity import Capacity, best_multiplier
+from dalenius.bounds.capacity import Capacity
+from dalenius.bounds.closing import least_closed
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, xlogy
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, ClosedForms
 
 # How far rounding and the noise out of sight may reach, relative to 1 + the bound.
 MARGIN = 1e-8
@@ -73,24 +73,22 @@ def own_terms(mechanism: NoisySum) -> Floats:
     return np.asarray(beside[mechanism.high - f] + beside[f - mechanism.low] + centre)
 
 
-def capacity_by_convolution(
-    mechanism: NoisySum, deadline: Deadline, settings: ClosedForms = DEFAULT.closed_forms
-) -> Capacity:
+def capacity_by_convolution(mechanism: NoisySum, deadline: Deadline, gap: float = 1e-3, rounds: int = 200) -> Capacity:
     """Return a bracket on max_p I(X;Y) of the whole channel, by Blahut's and Arimoto's alternating iteration.
 
     Guarantee: lower <= C <= upper in nats, I(p) <= C <= max_t D_t at every p and r = p q, moved outward by more than
-    rounding reaches; upper is at most the maximal leakage. It ends when the gap is small, after a number of rounds, or
-    when the deadline expires.
+    rounding reaches; upper is at most the maximal leakage. It ends at this gap, since each further digit takes several
+    times the rounds, after so many rounds, or when the deadline expires.
     """
     rows = Rows.of(mechanism)
     p = np.full(rows.own.size, 1 / rows.own.size)
     lower, upper, best = 0.0, math.log(mechanism.most_likely()), p
-    for _ in range(settings.convolution_rounds):
+    for _ in range(rounds):
         divergence = rows.divergence(rows.outputs(p))
         low = float(p @ divergence)
         lower, best = (low, p) if low > lower else (lower, best)
         upper = min(upper, float(divergence.max()))
-        if upper - lower <= settings.convolution_gap or deadline.expired():
+        if upper - lower <= gap or deadline.expired():
             break
         # p(t) ~ p(t) exp D_t
         p = p * np.exp(divergence - divergence.max())
@@ -99,12 +97,14 @@ def capacity_by_convolution(
     return Capacity(max(0.0, lower - margin), upper + margin, best)
 
 
-def knowledge_bound(
+def knowledge_bound(  # noqa: PLR0913 - a problem, and how it is searched
     mechanism: NoisySum,
     knowledge: float,
     deadline: Deadline,
-    settings: ClosedForms = DEFAULT.closed_forms,
     reference: Reference = UNIFORM,
+    *,
+    laws: int = 4,
+    mixed: float = 1e-6,
 ) -> float:
     """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || reference) <= knowledge.
 
@@ -113,15 +113,16 @@ def knowledge_bound(
         s log( sum_t rho(t) exp(D_t / s) ) + s knowledge,   rho(t) the mass of class t under the reference.
 
     The first r is what data of the reference give, each further one what the prior rho exp(D/s) of the bound before
-    gives: the alternating iteration again. A little of the uniform law is mixed in, so that rare outputs do not weigh.
+    gives: the alternating iteration again, for so many laws. A little of the uniform law is mixed in, so that rare
+    outputs do not weigh.
     """
     rows, log_rho = Rows.of(mechanism), reference.log_classes(mechanism.statistic)
     most = best = math.log(mechanism.most_likely())
-    prior, mixed = np.exp(log_rho), settings.convolution_mixed
-    for _ in range(settings.convolution_laws):
+    prior = np.exp(log_rho)
+    for _ in range(laws):
         r = rows.outputs(prior)
         divergence = rows.divergence((1 - mixed) * r + mixed / r.size)
-        s, bound = best_multiplier(log_rho, divergence, knowledge, settings.convolution_s_range)
+        s, bound = least_closed(log_rho, divergence, knowledge, s_range=(1e-6, 1e6))
         best = min(best, bound)
         if deadline.expired():
             break

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Formula
-from dalenius.bounds.proof import Rounding
+from dalenius.bounds.closing import MANY_TERMS, Formula, close
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
@@ -28,26 +27,49 @@ from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.settings import MonotoneRows
 
-# A channel that is ordered but for rounding is taken as one that is: what a verifier may add for each entry.
+# Where no name says that a channel is ordered a verifier repairs it, and adds up to this for each entry.
 REPAIR = 4e-16
+
+
+@dataclass(frozen=True)
+class ChainSearch:
+    """How long chains are run, and which pairs of a multiplier and a share are left out."""
+
+    # Multipliers where a quick answer will do, the largest first, which takes the fewest steps. 1.1 times the best s
+    # costs 8 % of the bound on count(n=10^5). Those that are too large are seen in a few steps.
+    factors_quick: tuple[float, ...] = (1.2, 1.15, 1.1, 1.07, 1.05, 1.02, 1.0)
+    # Cells x outputs up to which only the first pair is tried: a small tree takes less time than twenty pairs, 0.13 s
+    # on the parity of four bits, whose tree takes 0.04.
+    small: int = 100
+    # Steps at most; where their distance costs more than this share of what it did so many steps before, chains will
+    # not meet.
+    rounds: int = 1000
+    patience: int = 20
+    progress: float = 0.64
+    # The same where nothing but closing the bracket is wanted: a parity of four bits takes two thirds of the time.
+    patience_closing: int = 5
+    # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
+    hopeless: float = 1.5
+    # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
+    hopeless_steps: int = 12
+    # What the distance of the chains may cost, as a share of the tolerance: it falls by a factor a step, so that little
+    # is gained by more. Where a share of the bound is asked for, and a verifier is to have little to repeat.
+    close: float = 0.02
+    close_quick: float = 0.4
+    # Products of a chain's number and an entry of the channel, for all pairs together: some seconds.
+    products: int = 2 * 10**10
+
+
+SEARCH = ChainSearch()
 
 
 @dataclass(frozen=True)
 class Monotone(Formula):
     """The row bound at (r, s), reached after so many steps of both chains of every value."""
 
-    kind = "monotone"
-    s: float = 1.0
     log_r: Floats = field(default_factory=lambda: np.zeros(1))
     rounds: int = 0
     order: Order | None = None
-    # Rows x outputs whose order a verifier establishes by itself, and has to repair; 0 where a name says it.
-    repaired: int = 0
-
-    def claim(self, rounding: Rounding) -> float:
-        """The log masses enter multiplied by s; repairs let through as much as log|A|."""
-        lost = self.repaired * REPAIR * (1 + abs(self.upper))
-        return self.upper + 10 * rounding.bound + 4 * rounding.mass * max(self.s, 1.0) + lost
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return s, r and the number of steps; and the order, where no name says it."""
@@ -186,18 +208,18 @@ class Scan:
         """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
         settings, q = self.settings, self.cells.q
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
-        budget = settings.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
+        budget = SEARCH.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
-        few, reached = self.most < settings.rounds, dict.fromkeys(settings.factors + settings.factors_quick, 0.0)
-        factors, shares = settings.factors_quick if self.quick else settings.factors, settings.shares
+        few, reached = self.most < SEARCH.rounds, dict.fromkeys(settings.factors + SEARCH.factors_quick, 0.0)
+        factors, shares = SEARCH.factors_quick if self.quick else settings.factors, settings.shares
         trees = "simplices" in self.cells.settings.portfolio.bounds
-        if trees and self.cells.size * q.shape[1] <= settings.small:
+        if trees and self.cells.size * q.shape[1] <= SEARCH.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
         for share in shares:
             for factor in factors:
                 if budget <= 0 or self.deadline.expired():
                     return self.best
-                if few and self.best is not None and reached[factor] > settings.hopeless * self.best.upper:
+                if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
                 log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
@@ -229,23 +251,22 @@ class Scan:
         cells = self.cells
         w = pi / np.maximum(cells.row_sum(pi), TINY)[cells.secret]
         log_rho = cells.log_rho - cells.log_rows[cells.secret]
-        for _ in range(self.settings.hopeless_steps):
+        for _ in range(SEARCH.hopeless_steps):
             u = cells.joint(w[None])[0]
             log_ratio = safe_log(u) - log_r
             gains = (u * log_ratio).sum(axis=1) - s * cells.row_sum(w * (safe_log(w) - log_rho))
-            if s * float(lse(cells.log_rows + gains / s) + cells.knowledge) > goal:
+            if close(cells.log_rows, gains, cells.knowledge, s=s) > goal:
                 return True
             w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
         return False
 
     def _try(self, log_r: Floats, s: float, tolerance: float, most: int, goal: float) -> Chains:
         """Run the chains at (r, s) until they meet or come no nearer; to the goal, where a quick answer will do."""
-        settings = self.settings
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
-        patience = settings.patience_closing if self.closing else settings.patience
-        progress = settings.progress ** (patience / settings.patience)
-        mark, close = np.inf, (settings.close_quick if self.quick else settings.close) * tolerance
-        for k in range(min(most, settings.rounds, self.most)):
+        patience = SEARCH.patience_closing if self.closing else SEARCH.patience
+        progress = SEARCH.progress ** (patience / SEARCH.patience)
+        mark, close = np.inf, (SEARCH.close_quick if self.quick else SEARCH.close) * tolerance
+        for k in range(min(most, SEARCH.rounds, self.most)):
             cost = chains.costs().max()
             near = cost <= (tolerance if self.quick else close)
             if (near and (cost <= close or self._value(chains) <= goal)) or self.deadline.expired():
@@ -262,10 +283,20 @@ class Scan:
         s, upper = chains.s, self._value(chains)
         if self.best is None or upper < self.best.upper:
             repaired = 0 if self.order.parts is None else chains.channel.size
-            self.best = Monotone(upper, s, chains.log_r, chains.stated, self.order, repaired)
+            # What is repaired tells as much as log|A|.
+            doubt = MANY_TERMS + repaired * REPAIR * (1 + abs(upper))
+            self.best = Monotone(
+                "monotone",
+                upper,
+                s=s,
+                doubt=doubt,
+                written=True,
+                log_r=chains.log_r,
+                rounds=chains.stated,
+                order=self.order,
+            )
         return upper
 
     def _value(self, chains: Chains) -> float:
         """The bound of chains."""
-        s = chains.s
-        return s * float(lse((self.cells.log_rows + chains.values() / s)[None])[0]) + s * self.cells.knowledge
+        return float(close(self.cells.log_rows, chains.values(), self.cells.knowledge, s=chains.s))

@@ -14,72 +14,54 @@ function of t_a plus one of each other count, and all sums over count vectors ar
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Formula
-from dalenius.bounds.proof import Rounding
+from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close
 from dalenius.model.channels.noise import Noise
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.tied import last_powers, log_poisson
 from dalenius.numerics.deferred import gammaln, logsumexp, minimize
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
 
 LEAST = 1e-300
+# Floats end at 1e-308; all terms of a sum that are lost below it are less than this together. A share that is nothing.
+LOG_LOSABLE, LOG_NOTHING = math.log(1e-300), math.log(1e-13)
 UNHEARD_OF = 1e6  # nats
+# Counts that are added up, and those below and above the mean whose tilt is free, as multiples of their spread.
+SPREADS, BELOW, ABOVE = 14.0, 7.0, 9.0
+# The largest logarithm of a weight or a tilt, and the least s - 1.
+MOST_TILT, LEAST_SIGMA = 30.0, 1e-3
+# The factor from one weight to the next at the start, of moves of the own count and of the others.
+WEIGHT_OF_OWN, WEIGHT_OF_OTHERS = 0.3, 0.1
 
 
 @dataclass(frozen=True)
 class MovedCounts(Formula):
-    """The bound at a tilt g, given from the count `first` on and constant beyond its ends, and weights of moves."""
+    """The bound, and the prior that it fits: log F of the own count and log H of each other one, t = 0..n."""
 
-    kind = "moved"
-    s: float = 2.0
-    first: int = 0
-    tilt: tuple[float, ...] = ()
-    own: tuple[float, ...] = (1.0,)
-    others: tuple[float, ...] = (1.0,)
-    reach: int = 0
-    # log F of the own count and log H of each other one, t = 0..n, of the prior that the bound fits.
     scores: tuple[Floats, Floats] = field(default_factory=lambda: (np.zeros(1), np.zeros(1)), repr=False, compare=False)
 
-    def claim(self, rounding: Rounding) -> float:
-        """Rounding inside the logarithm is divided by s - 1, and multiplied by it again."""
-        return super().claim(rounding) + 1e-9 * (1 + 1 / (self.s - 1))
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return s, the tilt, both lists of weights, and how far noise is added up."""
-        return {
-            "s": self.s,
-            "first": self.first,
-            "tilt": list(self.tilt),
-            "own": list(self.own),
-            "others": list(self.others),
-            "reach": self.reach,
-        }
-
-    @classmethod
-    def best(
-        cls, mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms
-    ) -> "MovedCounts | None":
-        """Choose tilt, weights and s together, by their gradient; None where counts are too many, or too wide noise."""
-        search = _Search.of(mechanism, knowledge, deadline, settings)
-        if search is None or knowledge <= 0 or deadline.expired():
-            return None
-        # A gradient method: the bound is smooth, and convex in the law J where that is free.
-        minimize(
-            search.value,
-            search.start(settings),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=search.limits(settings),
-            options={"maxiter": settings.moved_steps, "maxcor": 20},
-        )
-        return search.found
+def moved_counts(
+    mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms
+) -> MovedCounts | None:
+    """Choose tilt, weights and s together, by their gradient; None where counts are too many, or too wide noise."""
+    search = _Search.of(mechanism, knowledge, deadline, settings)
+    if search is None or knowledge <= 0 or deadline.expired():
+        return None
+    # A gradient method: the bound is smooth, and convex in the law J where that is free.
+    minimize(
+        search.value,
+        search.start(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=search.limits(),
+        options={"maxiter": settings.moved_steps, "maxcor": 20},
+    )
+    return search.found
 
 
 @dataclass(eq=False)
@@ -112,8 +94,8 @@ class _Search:
         def counts(below: float, above: float) -> tuple[int, int]:
             return max(0, math.floor(mean - below * spread)), min(n, math.ceil(mean + above * spread) + 1)
 
-        low, high = counts(settings.moved_spreads, settings.moved_spreads)
-        first, last = counts(settings.moved_below, settings.moved_above)
+        low, high = counts(SPREADS, SPREADS)
+        first, last = counts(BELOW, ABOVE)
         reach = _reach(mechanism.noise, settings.moved_unseen, settings.moved_terms)
         terms = (last - first + 1) * (2 * reach + 1) * (settings.moved_own + settings.moved_others)
         if n * k > settings.moved_room or terms > settings.moved_terms:
@@ -121,8 +103,8 @@ class _Search:
         moves = (settings.moved_own, settings.moved_others)
         noise = _law(mechanism.noise, reach + max(moves))
         # Rarer counts are left out, and must not weigh: their ratio to the power 1/(s-1) is below what is rare.
-        far = 0.0 if high == n else 3 * math.log(high / mean) / settings.moved_spreads**2
-        window, least = slice(first - low, last - low + 1), max(settings.moved_least_s, far)
+        far = 0.0 if high == n else 3 * math.log(high / mean) / SPREADS**2
+        window, least = slice(first - low, last - low + 1), max(LEAST_SIGMA, far)
         return cls(n, k, knowledge, noise, reach, np.arange(low, high + 1), window, moves, least, deadline)
 
     @property
@@ -130,17 +112,17 @@ class _Search:
         """How many counts have a tilt of their own."""
         return int(self.window.stop - self.window.start)
 
-    def start(self, settings: ClosedForms) -> Floats:
+    def start(self) -> Floats:
         """No tilt, some weight on moves, and an s as for counts without noise, halfway to 1."""
-        own = settings.moved_weight ** np.arange(self.moves[0])
-        others = settings.moved_few ** np.arange(self.moves[1])
+        own = WEIGHT_OF_OWN ** np.arange(self.moves[0])
+        others = WEIGHT_OF_OTHERS ** np.arange(self.moves[1])
         s = 1 + max(0.5 / math.sqrt(2 * self.knowledge * self.n / self.k), self.least_s)
         return np.concatenate([np.zeros(self.size), np.log(own), np.log(others), [math.log(s - 1)]])
 
-    def limits(self, settings: ClosedForms) -> list[tuple[float, float]]:
+    def limits(self) -> list[tuple[float, float]]:
         """Tilts and weights that floats can hold."""
-        most = settings.moved_most_tilt
-        return [(-most, most)] * (self.size + sum(self.moves)) + [(math.log(self.least_s), math.log(settings.most_s))]
+        tilts = [(-MOST_TILT, MOST_TILT)] * (self.size + sum(self.moves))
+        return [*tilts, (math.log(self.least_s), math.log(S_RANGE[1]))]
 
     @cached_property
     def log_poisson(self) -> Floats:
@@ -182,19 +164,27 @@ class _Search:
         # Under the prior that the bound fits the own count has the law `law`, and the others together `marginal`.
         # Their tilts are counted from the mean count on, so that powers stay within floats.
         centre = float(np.interp(n / k, self.t, beta))
-        weights = np.exp(self.log_poisson - power * (beta - centre))
+        weights, scale = _within_floats(self.log_poisson - power * (beta - centre))
         few, rest = last_powers(weights, k - 1)
         places = n - self.t - (k - 1) * self.t[0]
         inside = (places >= 0) & (places < rest.size) & (self.t > 0)
         rests = np.where(inside, rest[np.where(inside, places, 0)], 0.0)
         plain = log_poisson(n - self.t, (k - 1) * n / k)
         log_t = np.log(np.maximum(self.t, 1) * k / n)
-        log_terms = self.log_own + power * (log_t - alpha) + np.log(rests) - plain
+        log_factors = self.log_own + power * (log_t - alpha) + (k - 1) * scale[0] + scale[1] * places - plain
+        log_terms = log_factors + np.log(rests)
         total = float(logsumexp(log_terms))
+        # Next to s = 1 floats may be too short for these powers, and what they lose would be missing in the bound: a
+        # weight or product that is not a float, times at most the power of all weights together.
+        lost = LOG_LOSABLE + (k - 2) * math.log(weights.sum()) + float(logsumexp(log_factors[inside]))
+        if not lost < total + LOG_NOTHING:
+            return math.inf, np.zeros_like(x)
         law = np.exp(log_terms - total)
-        upper = s * self.knowledge + (s - 1) * total - (k - 1) * centre + log_norm
+        gain = np.array([(s - 1) * total - (k - 1) * centre + log_norm])
+        upper = float(close(TOGETHER, gain, self.knowledge, s=s, eta=1.0))
         spread = np.zeros(rest.size)
-        spread[places[inside]] = law[inside] / rests[inside]
+        held = inside & (rests > 0)
+        spread[places[held]] = law[held] / rests[held]
         marginal = (k - 1) * weights * np.correlate(spread, few, "valid")
         if math.isfinite(upper):
             self._keep(upper, s, x, (own, others), (power * (log_t - alpha), -power * (beta - centre)))
@@ -267,11 +257,30 @@ class _Search:
         self, upper: float, s: float, x: Floats, weights: tuple[Floats, Floats], scores: tuple[Floats, Floats]
     ) -> None:
         if self.found is None or upper < self.found.upper:
-            tilt, first = tuple(x[: self.size].tolist()), int(self.t[self.window.start])
-            own, others = (tuple(part.tolist()) for part in weights)
-            everywhere = np.arange(self.n + 1)
-            longer = tuple(np.interp(everywhere, self.t, part) for part in scores)
-            self.found = MovedCounts(upper, s, first, tilt, own, others, self.reach, (longer[0], longer[1]))
+            # The tilt is given from the count `first` on, and constant beyond its ends; noise is added up to `reach`.
+            data = {
+                "s": s,
+                "first": int(self.t[self.window.start]),
+                "tilt": x[: self.size].tolist(),
+                "own": weights[0].tolist(),
+                "others": weights[1].tolist(),
+                "reach": self.reach,
+            }
+            own, others = (np.interp(np.arange(self.n + 1), self.t, part) for part in scores)
+            self.found = MovedCounts("moved", upper, data, s, doubt=MANY_TERMS, scores=(own, others))
+
+
+def _within_floats(log_weights: Floats) -> tuple[Floats, tuple[float, float]]:
+    """Weights of counts of at most 1, as like each other as a factor for each count can make them.
+
+    scale: (c, d) such that the weight at the place j was exp(c + d j) times as large. Counts add up to one number, so
+    that in their products this is one known factor.
+    """
+    j = np.arange(log_weights.size)
+    slope = float(log_weights[-1] - log_weights[0]) / max(1, log_weights.size - 1)
+    level = log_weights - slope * j
+    top = float(level.max())
+    return np.exp(level - top), (top, slope)
 
 
 def _reach(noise: Noise, unseen: float, most: int) -> int:

@@ -3,60 +3,45 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.closing import Formula
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Sum
-from dalenius.reductions.outputs import OriginalOutputs
-from dalenius.settings import ClosedForms
 
 
-@dataclass(frozen=True)
-class Power(Formula):
-    """max_m (1/2) log[ (m + sqrt(m + 1/12 - E(m)) + 1/4 + sigma^2) / (E(m)/S^2 + sigma^2 - s1) ]."""
+def power(mechanism: NoisySum, knowledge: float, reference: Reference, s1: float = 1.0) -> Formula | None:
+    """max_m (1/2) log[ (m + sqrt(m + 1/12 - E(m)) + 1/4 + sigma^2) / (E(m)/S^2 + sigma^2 - s1) ].
 
-    kind = "power"
-    s1: float = 1.0
-    centre: float = 0.0
-    m: tuple[float, float] = (0.0, 0.0)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return the parameters of the formula, and two places around its maximum."""
-        return {"s1": self.s1, "centre": self.centre, "m": list(self.m)}
-
-    @classmethod
-    def best(cls, mechanism: NoisySum, knowledge: float, reference: Reference, settings: ClosedForms) -> "Power | None":
-        """Find the maximum; None where the noise is too narrow, or it is not Gaussian noise on a count of bits.
-
-        Discrete Gaussian noise is, but for a small chance, rounded normal noise of a variance that is 1/12 less.
-        """
-        noise, statistic = mechanism.noise, mechanism.statistic
-        bits = isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus is None
-        if not isinstance(noise, (Gaussian, DiscreteGaussian)):
-            return None
-        if not (bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
-            return None
-        # Where the square of sigma is not a float, nothing leaks anyway.
-        if noise.sigma > 1e150 or noise.sigma**2 <= settings.power_s1:  # noqa: PLR2004 - root of the largest float
-            return None
-        p = math.exp(float(reference.log_law_of(0, 2)[1]))
-        if not 0 < p < 1:
-            return None
-        if isinstance(noise, Gaussian):
-            return _Curve(mechanism.n - 1, p, noise.sigma, knowledge, settings.power_s1).highest(settings.power_width)
-        return _of_discrete(mechanism.n - 1, p, noise.sigma, knowledge, settings)
+    None where the noise is too narrow, or it is not Gaussian noise on a count of bits. Discrete Gaussian noise is, but
+    for a small chance, rounded normal noise of a variance that is 1/12 less. s1: the variance of the noise that makes a
+    count smooth, 5e-9 lost at 1.
+    """
+    noise, statistic = mechanism.noise, mechanism.statistic
+    bits = isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus is None
+    if not isinstance(noise, (Gaussian, DiscreteGaussian)):
+        return None
+    if not (bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
+        return None
+    # Where the square of sigma is not a float, nothing leaks anyway.
+    if noise.sigma > 1e150 or noise.sigma**2 <= s1:  # noqa: PLR2004 - root of the largest float
+        return None
+    p = math.exp(float(reference.log_law_of(0, 2)[1]))
+    if not 0 < p < 1:
+        return None
+    if isinstance(noise, Gaussian):
+        return _Curve(mechanism.n - 1, p, noise.sigma, knowledge, s1).highest()
+    return _of_discrete(mechanism.n - 1, p, noise.sigma, knowledge, s1)
 
 
-def _of_discrete(others: int, p: float, sigma: float, knowledge: float, settings: ClosedForms) -> Power | None:
+def _of_discrete(others: int, p: float, sigma: float, knowledge: float, s1: float) -> Formula | None:
     """The bound of rounded normal noise, which a share of the discrete noise is, and all of one bit else."""
     variance = sigma**2 / 2 * (1 + math.sqrt(max(0.0, 1 - 1 / (3 * sigma**2))))
-    if variance <= settings.power_s1:
+    if variance <= s1:
         return None
-    found = _Curve(others, p, math.sqrt(variance), knowledge, settings.power_s1).highest(settings.power_width)
+    found = _Curve(others, p, math.sqrt(variance), knowledge, s1).highest()
     kept = math.sqrt(variance) / (sigma * _kernel(sigma**2))
     return None if found is None else replace(found, upper=kept * found.upper + (1 - kept) * math.log(2))
 
@@ -105,7 +90,7 @@ class _Curve:
 
         return min(value(j) for j in range(max(0, low - 2), min(n, low + 2) + 1))
 
-    def highest(self, width: float) -> Power | None:
+    def highest(self, width: float = 1e-6) -> Formula | None:
         """The maximum between two places this share of it apart, and the tangent there."""
         alpha, beta = self.alpha, self.beta
         total = _kernel(self.s1)
@@ -139,7 +124,8 @@ class _Curve:
         (value, slope), (_, last) = at(ends[0]), at(ends[1])
         if not (slope >= 0 >= last):
             return None
-        return Power(value + slope * (ends[1] - ends[0]), self.s1, self.centre, ends)
+        data = {"s1": self.s1, "centre": self.centre, "m": list(ends)}
+        return Formula("power", value + slope * (ends[1] - ends[0]), data)
 
     @staticmethod
     def _ends(parts: Callable[[float], tuple[float, float]], middle: float) -> tuple[float, float]:

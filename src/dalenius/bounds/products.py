@@ -12,12 +12,11 @@ every prior of knowledge K leaks at most, for lam >= (1-sigma) eta and tau = sig
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import Formula
+from dalenius.bounds.closing import Formula, close
 from dalenius.bounds.contraction import coefficient
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.counting import log_binomial
@@ -25,54 +24,32 @@ from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import minimize, xlogy
 from dalenius.numerics.information import lse
 from dalenius.numerics.types import Floats
-from dalenius.reductions.outputs import OriginalOutputs
-from dalenius.settings import Locals
+
+# Divergences below this are too near rounding for their ratio; the limit at 0 is a formula.
+NEAR = 1e-9
+# By this share coefficients are moved outward, so that a verifier finds them true.
+OUTWARD = 1e-7
 
 
-@dataclass(frozen=True)
-class Product(Formula):
-    """lam K + tau log sum_a u_a^(sigma/tau) rho(a)^(lam/tau) e^(D_a/tau)."""
-
-    kind = "product"
-    eta: float = 1.0
-    sigma: float = 0.0
-    lam: float = 1.0
-    law: Floats = field(default_factory=lambda: np.ones(1))
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
-        """Return the parameters of the formula."""
-        return {"eta": self.eta, "sigma": self.sigma, "lambda": self.lam, "law": self.law.tolist()}
-
-    @classmethod
-    def best(
-        cls, mechanism: PerRecord, members: tuple[int, ...], knowledge: float, reference: Reference, settings: Locals
-    ) -> "Product":
-        """Choose u and lam."""
-        w, k = mechanism.rows, mechanism.k
-        laws = [np.exp(reference.log_law_of(i, k)) for i in members]
-        eta = max((contraction(w, law, settings) for law in _other_laws(mechanism, members, reference)), default=0.0)
-        rows: Floats = np.ones((1, 1))
-        rho: Floats = np.ones(1)
-        for law in laws:
-            rows, rho = np.asarray(np.kron(rows, w), dtype=float), np.asarray(np.kron(rho, law), dtype=float)
-        return _Choice(rows, rho, eta, knowledge, settings).best(alone=len(members) == 1)
+def product(mechanism: PerRecord, members: tuple[int, ...], knowledge: float, reference: Reference) -> Formula:
+    """Choose u and lam."""
+    w, k = mechanism.rows, mechanism.k
+    laws = [np.exp(reference.log_law_of(i, k)) for i in members]
+    eta = max((contraction(w, law) for law in _other_laws(mechanism, members, reference)), default=0.0)
+    rows: Floats = np.ones((1, 1))
+    rho: Floats = np.ones(1)
+    for law in laws:
+        rows, rho = np.asarray(np.kron(rows, w), dtype=float), np.asarray(np.kron(rho, law), dtype=float)
+    return _Choice(rows, rho, eta, knowledge).best(alone=len(members) == 1)
 
 
-@dataclass(frozen=True)
-class Looks(Formula):
+def all_looks(mechanism: PerRecord) -> Formula:
     """The capacity of n looks at one bit through a symmetric channel: what an adversary without limits learns.
 
     I(A;Y) is convex in the laws of the others given A, so at a fixed dataset of theirs for each value of A; a record
     that is the same in both tells nothing, and one that differs is one more look.
     """
-
-    kind = "looks"
-
-    @classmethod
-    def of(cls, mechanism: PerRecord) -> "Looks":
-        """log 2 - H(A|Y) at equal chances: the sum over how many outputs are 1."""
-        n, flip = mechanism.n, float(mechanism.rows[0, 1])
-        return cls(looks(n, flip))
+    return Formula("looks", looks(mechanism.n, float(mechanism.rows[0, 1])))
 
 
 def looks(n: int, flip: float) -> float:
@@ -95,15 +72,15 @@ def _other_laws(mechanism: PerRecord, members: tuple[int, ...], reference: Refer
     return [np.exp(reference.log_law_of(i, mechanism.k)) for i in different.values()]
 
 
-def contraction(w: Floats, law: Floats, settings: Locals) -> float:
+def contraction(w: Floats, law: Floats) -> float:
     """Return at least sup D(v W || law W) / D(v || law) over laws v, up to rounding and a share of margin.
 
     Bits, and k-ary randomised response at the uniform law, in one variable; else the coefficient over all laws.
     """
-    margin, k = 1 + settings.coefficient_margin, len(w)
+    margin, k = 1 + OUTWARD, len(w)
     kept = _kept(w)
     if w.shape == (2, 2):
-        largest = -_least(lambda x: -_ratio(np.stack([1 - x, x], axis=1), w, law, settings), 0.0, 1.0, settings)
+        largest = -_least(lambda x: -_ratio(np.stack([1 - x, x], axis=1), w, law), 0.0, 1.0)
         return min(1.0, margin * max(largest, _local(w, law)))
     if kept is None or not _even(law):
         return min(1.0, margin * coefficient(w))
@@ -111,14 +88,14 @@ def contraction(w: Floats, law: Floats, settings: Locals) -> float:
     def apart(x: Floats) -> Floats:
         """Laws (x, y, .., y)."""
         others = np.repeat((1 - x[:, None]) / (k - 1), k - 1, axis=1)
-        return -_ratio(np.concatenate([x[:, None], others], axis=1), w, law, settings)
+        return -_ratio(np.concatenate([x[:, None], others], axis=1), w, law)
 
-    return min(1.0, margin * max(-_least(apart, 1 / k, 1.0, settings), kept**2))
+    return min(1.0, margin * max(-_least(apart, 1 / k, 1.0), kept**2))
 
 
-def expansion(w: Floats, law: Floats, settings: Locals) -> float:
+def expansion(w: Floats, law: Floats) -> float:
     """Return at most inf D(v W || law W) / D(v || law) over laws v, up to rounding and a share of margin; 0 serves."""
-    margin, k = 1 - settings.coefficient_margin, len(w)
+    margin, k = 1 - OUTWARD, len(w)
     kept = _kept(w)
     if w.shape == (2, 2):
         ends = _divergence(w, law @ w) / -np.log(law)
@@ -130,9 +107,9 @@ def expansion(w: Floats, law: Floats, settings: Locals) -> float:
         """Laws (x, .., x, y, 0, .., 0) with j entries x."""
         laws = np.zeros((y.size, k))
         laws[:, :j], laws[:, j] = ((1 - y) / j)[:, None], y
-        return _ratio(laws, w, law, settings)
+        return _ratio(laws, w, law)
 
-    least = min(_least(lambda y, j=j: apart(y, j), 0.0, 1 / (j + 1), settings) for j in range(1, k))  # type: ignore[misc]
+    least = min(_least(lambda y, j=j: apart(y, j), 0.0, 1 / (j + 1)) for j in range(1, k))  # type: ignore[misc]
     return max(0.0, margin * min(least, kept**2))
 
 
@@ -141,18 +118,18 @@ def _even(law: Floats) -> bool:
     return bool(np.ptp(law) <= 1e-15 * law.max())
 
 
-def _ratio(laws: Floats, w: Floats, law: Floats, settings: Locals) -> Floats:
+def _ratio(laws: Floats, w: Floats, law: Floats) -> Floats:
     """D(v W || law W) / D(v || law) of every v; not a number so near the law that it is rounding."""
     apart = _divergence(laws, law)
-    near = apart < settings.coefficient_near
+    near = apart < NEAR
     return np.where(near, np.nan, _divergence(laws @ w, law @ w) / np.where(near, 1.0, apart))
 
 
-def _least(f: Callable[[Floats], Floats], low: float, high: float, settings: Locals) -> float:
-    """The least value of f on a grid, then on a finer one around it; inf where f is no number anywhere."""
+def _least(f: Callable[[Floats], Floats], low: float, high: float, points: int = 1001, rounds: int = 3) -> float:
+    """The least value of f on a grid, then on finer ones around it, to some 1e-9; inf where f is no number anywhere."""
     best = math.inf
-    for _ in range(settings.coefficient_rounds):
-        share = (1 - np.cos(math.pi * np.linspace(0.0, 1.0, settings.coefficient_points))) / 2
+    for _ in range(rounds):
+        share = (1 - np.cos(math.pi * np.linspace(0.0, 1.0, points))) / 2
         x = low + (high - low) * share
         values = np.where(np.isnan(y := f(x)), np.inf, y)
         at = int(values.argmin())
@@ -187,47 +164,62 @@ class _Choice:
     rho: Floats
     eta: float
     knowledge: float
-    settings: Locals
 
-    def at(self, law: Floats, sigma: float, excess: float) -> tuple[float, float]:
-        """The bound, and lam = (1-sigma) eta + excess."""
-        lam = (1 - sigma) * self.eta + excess
-        # Where sigma is lost in rounding and nobody else is there, tau would be 0, for which the bound is not stated.
-        lam = lam if sigma + lam > 0 else self.settings.least_tau
-        tau = sigma + lam
-        out = law @ self.rows
-        told = (xlogy(self.rows, self.rows) - xlogy(self.rows, out)).sum(axis=1)
-        terms = (sigma * np.log(law) + lam * np.log(self.rho) + told) / tau
-        return lam * self.knowledge + tau * float(lse(terms)), lam
+    def at(self, law: Floats, sigma: float, excess: float, least: float = 1e-9) -> Formula:
+        """The majorant theta = sigma, G_a = D_a + sigma log u_a, closed at s = lam = (1-sigma) eta + excess.
 
-    def best(self, *, alone: bool) -> Product:
+        least: lam of one record alone where sigma is 0 in floats, as of 50 values at epsilon 0.01. The theorem asks for
+        sigma + lam > 0; it costs this share of the knowledge.
+        """
+        eta = (1 - sigma) * self.eta
+        lam = eta + excess
+        lam = lam if sigma + lam > 0 else least
+        told = (xlogy(self.rows, self.rows) - xlogy(self.rows, law @ self.rows)).sum(axis=1)
+        gain = told + sigma * np.log(law)
+        upper = float(close(np.log(self.rho), gain, self.knowledge, s=lam, theta=sigma, eta=eta))
+        data = {"eta": self.eta, "sigma": sigma, "lambda": lam, "law": law.tolist()}
+        # The margin is that of h alone, which has sufficed so far: lam may be as large as e^20.
+        return Formula("product", upper, data)
+
+    def best(self, *, alone: bool) -> Formula:
         """u = rho and the least lam, and what a search from there finds; with and without sigma."""
         uses = [True, False] if alone else [False]
         found = [item for use in uses for item in self._searched(use_sigma=use)]
         return min(found, key=lambda proof: proof.upper)
 
-    def _searched(self, *, use_sigma: bool) -> list[Product]:
-        def proof(point: Floats) -> Product:
+    def _searched(
+        self,
+        *,
+        use_sigma: bool,
+        values: int = 8,
+        starts: tuple[float, ...] = (0.3, 1e-6),
+        most_log_excess: float = 20.0,
+    ) -> list[Formula]:
+        """Bounds at u = rho, and at the u that are found from there.
+
+        values: of the secret, up to which u is searched: with more, and a symmetric channel, u = rho is best. starts:
+        of lam above the least; one alone missed the best of skewed laws. most_log_excess: without knowledge the bound
+        falls for ever as lam grows. At e^20 it is 2e-9 above its limit, and further out sums of floats cancel.
+        """
+
+        def proof(point: Floats) -> Formula:
             law = np.exp(point[1:] - lse(point[1:]))
             law = np.maximum(law, 1e-12) / np.maximum(law, 1e-12).sum()
-            sigma = expansion(self.rows, law, self.settings) if use_sigma else 0.0
-            # Without knowledge a larger excess is always better: beyond the limit sums of floats would cancel.
-            excess = math.exp(min(point[0], self.settings.log_excess_limit)) if point[0] > -25 else 0.0  # noqa: PLR2004 - as good as none
-            upper, lam = self.at(law, sigma, excess)
-            return Product(upper, self.eta, sigma, lam, law)
+            sigma = expansion(self.rows, law) if use_sigma else 0.0
+            excess = math.exp(min(point[0], most_log_excess)) if point[0] > -25 else 0.0  # noqa: PLR2004 - as good as none
+            return self.at(law, sigma, excess)
 
         start = np.log(self.rho)
         found = [proof(np.append(-30.0, start))]
-        few = self.rho.size <= self.settings.searched_values
         # With sigma the law has to stay uniform but for bits.
-        if (use_sigma and self.rows.shape != (2, 2)) or not few:
+        if (use_sigma and self.rows.shape != (2, 2)) or self.rho.size > values:
             return found
-        for excess in self.settings.excess_starts:
+        for excess in starts:
             got = minimize(
                 lambda x: proof(x).upper,
                 np.append(math.log(excess), start),
                 method="Nelder-Mead",
-                options={"maxiter": self.settings.search_steps, "xatol": 1e-7, "fatol": 1e-12},
+                options={"maxiter": 400, "xatol": 1e-7, "fatol": 1e-12},
             )
             found.append(proof(np.asarray(got.x)))
         return found

@@ -1,7 +1,7 @@
 """What every upper bound hands over: a number, what it claims beyond rounding, and its data for a certificate."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from dalenius.reductions.outputs import OriginalOutputs
 
@@ -20,7 +20,9 @@ class Rounding:
 class Proof(Protocol):
     """A proved upper bound. A verifier knows its kind, and needs nothing but `to_certificate`."""
 
-    kind: ClassVar[str]
+    @property
+    def kind(self) -> str:
+        """The word by which certificates name it."""
 
     @property
     def upper(self) -> float:

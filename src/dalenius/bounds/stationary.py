@@ -1,8 +1,8 @@
 """The contraction certificate at a stationary prior (MATH 4.3): from s = 1 on it needs no search.
 
 No channel expands divergences, so eta = 1 holds for every row, and for s > 1 the function I(A;Y) - s D(pi || rho) is
-concave in pi. The iteration of MATH 3 at a fixed s leads to its maximum, where the dual point is at hand: r is the
-output law, and w0 ~ rho exp(q.log v / s) with v the posterior. Then L <= max { I - s D } + s K, and where s is the
+concave in pi. The iteration of MATH 3 at a fixed s leads to its maximum, where the dual point is at hand: its laws of
+outputs, with theta = 1. Then L <= max { I - s D } + s K, and where s is the
 multiplier of the best prior found, that prior is the best of all. Two products with the channel a round, any size.
 """
 
@@ -11,56 +11,38 @@ import math
 import numpy as np
 
 from dalenius.bounds.convex_bound import Dual
-from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.acceleration import squarem
-from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
 
 
-def problem(cells: Cells) -> BoxProblem:
-    """All outputs in one group, eta = theta = 1."""
-    ones = np.ones(cells.n_secrets)
-    return BoxProblem(cells, [[0] * cells.n_outputs] * cells.n_secrets, ones, ones, 1.0)
-
-
-def dual_point(cells: Cells, pi: Floats, s: float) -> Point:
-    """The point of the bound that belongs to a prior (C,) and a multiplier: valid for any, best for stationary ones."""
-    none = np.zeros((1, cells.n_secrets, 1))
-    log_r = safe_log(pi[None] @ cells.q)
-    return Point(log_r, none, none, none + 1, np.array([s]), log_posterior(cells, pi[None]) / s, none)
-
-
 def near_reference(cells: Cells, pi: Floats, s: float) -> tuple[Dual, float]:
     """The bound with theta = 0 at a prior's output law r, for one cell per value and K near 0: I is concave there.
 
-    Guarantee: the bound s K + s log sum_c rho(c) exp( D(q_c || r) / s ) is at least L, up to rounding; s is large, and
-    the sum next to 1.
+    Guarantee: the bound s K + s log sum_c rho(c) exp( D(q_c || r) / s ) is at least L, up to rounding. It is the
+    closing formula by another road: s is so large that the sum is next to 1, and its logarithm would lose all digits.
     """
-    law = np.maximum(pi @ cells.q, TINY)
-    log_r = np.log(law / law.sum())
-    divergence = cells.neg_entropy - cells.q @ log_r
-    bound = s * (cells.knowledge + math.log1p(float(cells.rho @ np.expm1(divergence / s))))
-    return Dual(log_r, np.zeros((cells.n_secrets, cells.n_outputs)), s, 0.0, np.empty(0)), bound
+    x = Dual.of_prior(cells, pi, s, 0.0)
+    divergence = cells.neg_entropy - cells.q @ x.log_r
+    return x, s * (cells.knowledge + math.log1p(float(cells.rho @ np.expm1(divergence / s))))
 
 
-def settle(cells: Cells, s: float, deadline: Deadline) -> Floats:
+def settle(cells: Cells, s: float, deadline: Deadline, rounds: int = 500, still: float = 1e-13) -> Floats:
     """The prior of largest I - s D(pi || rho), (C,), for s > 1; extrapolated steps only where they gain."""
-    settings = cells.settings.ascent
     log_v = log_posterior(cells, cells.rho[None])
     value, pi = -np.inf, cells.rho
-    for _ in range(settings.stationary_rounds):
+    for _ in range(rounds):
         first = log_posterior(cells, at_multiplier(cells, log_v, s))
         plain = at_multiplier(cells, first, s)
         second = log_posterior(cells, plain)
-        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, settings.leap), 0.0), s)
+        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, cells.settings.ascent.leap), 0.0), s)
         tried = np.concatenate([plain, leap])
         values = cells.leakage(tried) - s * cells.divergence(tried)
         best = int(np.nanargmax(values))
         pi, gain, value = tried[best], values[best] - value, float(values[best])
         log_v = log_posterior(cells, pi[None])
-        if gain < settings.stationary_still or deadline.expired():
+        if gain < still or deadline.expired():
             break
     return np.asarray(pi)

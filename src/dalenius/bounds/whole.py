@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.bounds.capacity import best_multiplier, bracket
+from dalenius.bounds.capacity import bracket
+from dalenius.bounds.closing import least_closed
 from dalenius.bounds.convex_bound import Dual
 from dalenius.bounds.trees.choices import Choices
 from dalenius.numerics.information import lse, safe_log
@@ -20,14 +21,14 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import neg_entropies
-from dalenius.settings import DEFAULT, Settings
+from dalenius.settings import DEFAULT
 
 
 def unconstrained(cells: Cells, tolerance: float, ceiling: float, deadline: Deadline) -> Choices:
     """The root of the choices: the capacity of the whole channel, roughly where it is above `ceiling`."""
     channel = cells.lumped.channel[np.unique(cells.lumped.row)]
     choices = Choices(cells, tolerance)
-    choices.close_root(safe_log(bracket(channel, tolerance, deadline, ceiling, cells.settings).law))
+    choices.close_root(safe_log(bracket(channel, tolerance, deadline, ceiling).law))
     return choices
 
 
@@ -37,7 +38,7 @@ def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
     channel = cells.lumped.channel[rows]
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
-    best = alternate(channel, log_rho, cells.knowledge, deadline, cells.settings)
+    best = alternate(channel, log_rho, cells.knowledge, deadline, chunk=cells.settings.limits.chunk_entries)
     return Dual(best.log_r, np.zeros((cells.n_secrets, cells.n_outputs)), best.s, 0.0, np.empty(0)), best.bound
 
 
@@ -52,28 +53,35 @@ class Alternated:
     bound: float
 
 
-def alternate(
-    channel: Floats, log_rho: Floats, knowledge: float, deadline: Deadline, settings: Settings = DEFAULT
+def alternate(  # noqa: PLR0913 - a problem, and how long
+    channel: Floats,
+    log_rho: Floats,
+    knowledge: float,
+    deadline: Deadline,
+    *,
+    chunk: int = DEFAULT.limits.chunk_entries,
+    rounds: int = 100,
+    still: float = 1e-4,
 ) -> Alternated:
     """Choose r and s of the constrained capacity by the alternating iteration.
 
     At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
-    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho).
+    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho). still: the relative gain of a
+    round that is not worth another.
     """
-    numbers = settings.closed_forms
-    neg_entropy = neg_entropies(channel, settings.limits.chunk_entries)
+    neg_entropy = neg_entropies(channel, chunk)
     log_p, way = log_rho, 1.0
     best = Alternated(log_p, np.zeros(channel.shape[1]), log_rho, 1.0, math.inf)
-    for _ in range(numbers.whole_rounds):
+    for _ in range(rounds):
         # r = p q,   D_t = sum_y phi(q) - q.log r
         log_r = safe_log(np.exp(log_p) @ channel)
         log_r -= lse(log_r[None])[0]
         divergence = neg_entropy - channel @ log_r
-        s, bound = best_multiplier(log_rho, divergence, knowledge, numbers.whole_s_range)
+        s, bound = least_closed(log_rho, divergence, knowledge, s_range=(1e-6, 1e4))
         gained = best.bound - bound
         if gained > 0:
             best = Alternated(log_p, log_r, log_rho + divergence / s, s, bound)
-        if gained < numbers.whole_still * abs(bound):
+        if gained < still * abs(bound):
             shortest = best.s / (1 + best.s)
             if way <= shortest:
                 break

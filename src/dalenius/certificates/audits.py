@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from dalenius.auditing.all_records import Audited
-from dalenius.bounds.closed_forms import Trivial
+from dalenius.bounds.closing import Formula
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
@@ -37,7 +37,7 @@ def with_rounding_margin(
     The log reference masses are good to about ROUNDING (10 + log(1/rho_min)), and enter multiplied by s. Where
     that reaches above the trivial bound, the trivial bound is stated.
     """
-    proof, trivial = item.audit.proof, Trivial(math.nextafter(item.audit.trivial, math.inf))
+    proof, trivial = item.audit.proof, Formula("trivial", math.nextafter(item.audit.trivial, math.inf))
     upper = proof.claim(Rounding(MARGIN_UP, ROUNDING * (10 - reference.log_least(mechanism.records))))
     upper += mechanism.lost * math.log(secrets.size(item.secret, mechanism.records))
     return (trivial, trivial.upper) if upper >= trivial.upper else (proof, upper)

@@ -82,7 +82,7 @@ def main(context: click.Context) -> None:
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
 
     Exit codes: 0 done, 1 the answer is no (verify, check), 2 bad input, 3 undecided (check), 130 interrupted.
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

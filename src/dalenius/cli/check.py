@@ -23,8 +23,8 @@ def check(*, spec: Path, as_json: bool) -> int:
 
     Exit codes: 0 every upper bound is within its budget, 1 some lower bound is above it, 3 undecided within the
     limits, 2 bad input (found before any work), 130 interrupted.
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.studies.gate import exit_code, read_checks, run_checks  # noqa: PLC0415 - pydantic
+    """
+    from dalenius.studies.gate import exit_code, read_checks, run_checks
 
     checks = read_checks(spec)
     done = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from dalenius.errors import InputError, printable
+from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
 if TYPE_CHECKING:
@@ -25,18 +26,27 @@ if TYPE_CHECKING:
     from dalenius.search.deadline import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Write = tuple[Path | None, Callable[[Path], None]]  # a file that was asked for, and what writes it
+Asked = Any  # options that a command passes on by their names: checked where they are used
+Files = dict[str, Path | None]  # files that are to be written, by their options
 
 FILE = click.Path(path_type=Path)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-CERTIFICATE = click.option(
-    "--certificate", type=FILE, help="Write the certificate here (.json); `dalenius verify` checks it."
+QUERY = click.option("--query", metavar="CALL", required=True, help='A query of the gallery, such as "count(n=4)".')
+UNIT = click.option(
+    "--unit",
+    type=click.Choice(["nats", "bits"]),
+    default="nats",
+    show_default=True,
+    help="Unit of every amount of information.",
 )
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
+VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}
 VERIFY = click.option(
     "--verify",
-    type=click.Choice(["auto", "yes", "no"]),
+    type=click.Choice(list(VERIFIES)),
     default="auto",
     show_default=True,
+    callback=lambda _, __, word: VERIFIES[word],
     help="Check the certificate at once; auto does so if the check is quick.",
 )
 REFERENCE = click.option(
@@ -54,7 +64,6 @@ RELATIVE = click.option(
     help="Also stop at a gap of this share of the upper bound, such as 0.01.",
 )
 
-VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}  # what --verify means
 PICTURES = (".png", ".svg", ".pdf")
 INTERRUPTED = 130
 SOURCES = "--query with --mechanism, --channel with --records, or --load"
@@ -77,54 +86,97 @@ def options(*listed: Callable[[Command], Command]) -> Callable[[Command], Comman
     return decorate
 
 
-def solving(
-    tolerance: float, time_limit: float | None, methods: Sequence[str] = ("certified", "paper")
-) -> Callable[[Command], Command]:
-    """Return the options of every command that solves: the adversary, the method, and how long to try."""
-    return options(
-        click.option("--entropy", type=float, metavar="B", help="The least entropy of the adversary's prior."),
-        click.option(
-            "--knowledge", type=float, metavar="K", help="The most that the adversary knows: entropy = log|X| - K."
-        ),
-        click.option(
-            "--unit",
-            type=click.Choice(["nats", "bits"]),
-            default="nats",
-            show_default=True,
-            help="Unit of every amount of information.",
-        ),
-        click.option(
-            "--method",
-            type=click.Choice(methods),
-            default="certified",
-            show_default=True,
-            help="How to solve" + (": with both bounds, or by the paper's local search." if len(methods) > 1 else "."),
-        ),
-        *(
-            click.option(
-                "--repairs",
-                metavar="NAMES",
-                help='With --method paper: repairs to apply to its text, such as gradient,escort; "" for none.',
-            ),
-            click.option(
-                "--reading",
-                metavar="proof|strict",
-                help="With --method paper: how Algorithms 9 and 10 share their penalty.",
-            ),
-        )
-        * (len(methods) > 1),
-        click.option("--tolerance", type=float, default=tolerance, show_default=True, help="Gap at which to stop."),
-        click.option(
-            "--time-limit",
-            type=float,
-            default=time_limit,
-            show_default=time_limit is not None,
-            metavar="S",
-            help="Seconds after which the search returns the best bracket so far"
-            + ("; default 60, with --nodes none." if time_limit is None else "."),
-        ),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts."),
+def limit(default: float | None, words: str) -> Callable[[Command], Command]:
+    """Return the option --time-limit with its default and its words."""
+    return click.option(
+        "--time-limit", type=float, default=default, show_default=default is not None, metavar="S", help=words
     )
+
+
+def gap(default: float, words: str = "Gap at which to stop.") -> Callable[[Command], Command]:
+    """Return the option --tolerance with its default and its words."""
+    return click.option("--tolerance", type=float, default=default, show_default=True, help=words)
+
+
+def adversary(words: str) -> Callable[[Command], Command]:
+    """Return the option --adversary with its words."""
+    kinds = click.Choice(["bounded", "independent"])
+    return click.option("--adversary", type=kinds, default="bounded", show_default=True, help=words)
+
+
+def numbers(option: str, metavar: str, words: str) -> Callable[[Command], Command]:
+    """Return an option that lists numbers, such as 0,1.5."""
+
+    def read(_: object, __: object, text: str | None) -> list[float] | None:
+        try:
+            return None if text is None else [float(part) for part in text.split(",")]
+        except ValueError:
+            message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
+            raise InputError(message) from None
+
+    return click.option(option, metavar=metavar, callback=read, help=words)
+
+
+def _secret(_: object, __: object, text: str | None) -> list[int] | list[str] | None:
+    """Return [0, 1] for 0,1, and ["0.1"], an attribute of a table, for 0.1."""
+    if text is not None and "." in text:
+        return text.split(",")
+    try:
+        return None if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        message = f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1"
+        raise InputError(message) from None
+
+
+SECRET = click.option(
+    "--secret",
+    metavar="RECORDS",
+    callback=_secret,
+    help="Records that form one secret, such as 0,1, or attributes of a table, such as 0.1; default: each record.",
+)
+
+
+KNOWING = options(
+    click.option("--entropy", type=float, metavar="B", help="The least entropy of the adversary's prior."),
+    click.option(
+        "--knowledge", type=float, metavar="K", help="The most that the adversary knows: entropy = log|X| - K."
+    ),
+)
+PAPER = options(
+    click.option(
+        "--method",
+        type=click.Choice(["certified", "paper"]),
+        default="certified",
+        show_default=True,
+        help="How to solve: with both bounds, or by the paper's local search.",
+    ),
+    click.option(
+        "--repairs",
+        metavar="NAMES",
+        help='With --method paper: repairs to apply to its text, such as gradient,escort; "" for none.',
+    ),
+    click.option(
+        "--reading",
+        metavar="proof|strict",
+        help="With --method paper: how Algorithms 9 and 10 share their penalty.",
+    ),
+)
+# Commands that know one method take its name, so that scripts need not tell commands apart.
+CERTIFIED = click.option(
+    "--method",
+    type=click.Choice(["certified"]),
+    default="certified",
+    show_default=True,
+    expose_value=False,
+    help="How to solve.",
+)
+
+
+def solving(tolerance: float, time_limit: float | None, *, paper: bool = False) -> Callable[[Command], Command]:
+    """Return the options of every command that solves: the adversary, the method, and how long to try."""
+    none = "; default 60, with --nodes none." if time_limit is None else "."
+    seconds = limit(time_limit, f"Seconds after which the search returns the best bracket so far{none}")
+    return options(KNOWING, UNIT, PAPER if paper else CERTIFIED, gap(tolerance), seconds, SEED)
 
 
 @dataclass(frozen=True)
@@ -173,8 +225,8 @@ class Source:
             message = f"--{name} is about how --channel is read; leave it out"
             raise InputError(message)
 
-        from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-        from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
+        from dalenius.gallery.parse import parse_mechanism, parse_query
+        from dalenius.model.channels.mechanism import Mechanism
 
         if self.query is not None and self.mechanism is not None:
             return parse_mechanism(self.mechanism, parse_query(self.query))
@@ -193,7 +245,7 @@ def about_a_mechanism(command: Callable[..., int]) -> Callable[..., int]:
     """The options that say which mechanism a command is about; it receives them as one `source`."""
 
     @wraps(command)
-    def gathered(**given: Any) -> int:  # noqa: ANN401 - as click hands them over
+    def gathered(**given: Asked) -> int:
         source = Source(**{item.name: given.pop(item.name) for item in fields(Source)})
         return command(source=source, **given)
 
@@ -222,32 +274,35 @@ def about_a_mechanism(command: Callable[..., int]) -> Callable[..., int]:
     )(gathered)
 
 
-UNIT = click.option(
-    "--unit",
-    type=click.Choice(["nats", "bits"]),
-    default="nats",
-    show_default=True,
-    help="Unit of every amount of information.",
-)
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
+WRITTEN = {
+    "certificate": "Write the certificate here (.json); `dalenius verify` checks it.",
+    "out": "Write the mechanism here (.json); dalenius audit --load reads it.",
+    "table": "Write the exact table of the mechanism here (.csv), for deployment.",
+    "save": "Write the whole answer here (.json); dl.load reads it.",
+    "plot": "Draw {} here (.png, .svg, .pdf).",
+}
 
 
-def numbers_from(option: str, text: str | None) -> list[float] | None:
-    """Return [0.0, 1.5] for 0,1.5."""
-    try:
-        return None if text is None else [float(part) for part in text.split(",")]
-    except ValueError:
-        message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
-        raise InputError(message) from None
+def writing(*names: str, plot: str, save: str | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of files that a command writes; it receives them as `files`.
+
+    plot: what a picture shows. save: other words for what is saved.
+    """
+    words = {**WRITTEN, "plot": WRITTEN["plot"].format(plot), "save": save or WRITTEN["save"]}
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @wraps(command)
+        def gathered(**given: Asked) -> int:
+            return command(files={name: given.pop(name) for name in (*names, "plot")}, **given)
+
+        return options(*(click.option(f"--{name}", type=FILE, help=words[name]) for name in (*names, "plot")))(gathered)
+
+    return decorate
 
 
-def exactly_one(**given: float | None) -> None:
+def exactly_one(**given: object) -> None:
     """Refuse unless exactly one of two options was given."""
-    names = [f"--{name}" for name in given]
-    found = sum(value is not None for value in given.values())
-    if found != 1:
-        message = f"give exactly one of {' and '.join(names)}; {'both were given' if found else 'neither was given'}"
-        raise InputError(message)
+    checks.exactly_one(**{f"--{name}": value for name, value in given.items()})
 
 
 def alphabet_sizes(text: str) -> list[int]:
@@ -259,24 +314,13 @@ def alphabet_sizes(text: str) -> list[int]:
         raise InputError(message) from None
 
 
-def secret_from(text: str | None) -> list[int] | list[str] | None:
-    """Return [0, 1] for 0,1, and ["0.1"], an attribute of a table, for 0.1."""
-    if text is not None and "." in text:
-        return text.split(",")
-    try:
-        return None if text is None else [int(part) for part in text.split(",")]
-    except ValueError:
-        message = f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1"
-        raise InputError(message) from None
-
-
 def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
     """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
-    from dalenius.model.channels.density import Density  # noqa: PLC0415 - numpy
-    from dalenius.model.channels.real_records import RealQuery  # noqa: PLC0415 - numpy
-    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
+    from dalenius.model.channels.density import Density
+    from dalenius.model.channels.real_records import RealQuery
+    from dalenius.model.reference import Reference
 
     query = getattr(asked, "query", asked)
     if isinstance(query, RealQuery):
@@ -284,17 +328,17 @@ def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference 
     return Reference.from_file(path, asked.records)
 
 
-def check_outputs(
-    outputs: Sequence[tuple[str, Path | None]], inputs: Sequence[Path | None], *, pages: bool = False
-) -> None:
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], *, pages: bool = False) -> None:
     """Refuse, before any work, a file that could not be written, has a wrong ending, or would replace an input.
 
     pages: what is written are pages; else no file may be named like one.
     """
     taken = {os.path.realpath(path): "an input" for path in inputs if path is not None}
-    for option, path in outputs:
+    for name, path in outputs.items():
         if path is None:
             continue
+        # Arguments have their names in capitals.
+        option = name if name.isupper() else f"--{name}"
         problem = _unwritable(path) or _ending(option, path) or ("" if pages else not_a_page(path))
         if (place := os.path.realpath(path)) in taken:
             problem = f"it is also {taken[place]}; choose another name"
@@ -320,25 +364,26 @@ def _ending(option: str, path: Path) -> str:
 
 
 def finish(
-    answer: Any,  # noqa: ANN401 - with summary() and to_dict()
+    answer: Asked,
+    files: Files,
     *,
     as_json: bool,
-    certificate: Path | None,
-    files: Sequence[Write],
+    about: Asked = None,
     more: Mapping[str, Any] | None = None,
 ) -> int:
     """Write the files asked for, print the answer whatever happens to them, and return the exit code.
 
-    more: what its JSON says besides.
+    answer: with summary() and to_dict(). about: whose certificate, picture and so on are written, where that is not the
+    answer itself. more: what its JSON says besides.
     """
     if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
-    written = []
+    written, whose = [], answer if about is None else about
     try:
-        for path, write in files:
+        for name, path in files.items():
             if path is not None:
-                write(path)  # whole or not at all
-                check = f"; check it with: dalenius verify {path}" if path == certificate else ""
+                WRITERS[name](whose, path)  # whole or not at all
+                check = f"; check it with: dalenius verify {path}" if name == "certificate" else ""
                 written.append(f"Wrote      {path}{check}")
     finally:  # a full disk does not cost the answer
         print_json({**answer.to_dict(), **(more or {})}) if as_json else click.echo(answer.summary())
@@ -348,16 +393,21 @@ def finish(
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
 
 
-def write_picture(draw: "Callable[[], Figure]") -> Callable[[Path], None]:
-    """Return what writes a picture, in the format of the file's ending."""
+def write_picture(figure: "Figure", path: Path) -> None:
+    """Write a picture, in the format of the file's ending."""
+    from dalenius.model.storage import write as write_bytes
+    from dalenius.report.plots import image
 
-    def write(path: Path) -> None:
-        from dalenius.model.storage import write as write_bytes  # noqa: PLC0415 - numpy
-        from dalenius.report.plots import image  # noqa: PLC0415 - matplotlib
+    write_bytes(path, image(figure, path.suffix.lower()[1:]))
 
-        write_bytes(path, image(draw(), path.suffix.lower()[1:]))
 
-    return write
+WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    "certificate": lambda answer, path: answer.certificate.save(path),
+    "out": lambda answer, path: answer.mechanism.save(path),
+    "table": lambda answer, path: answer.mechanism.save_table(path),
+    "save": lambda answer, path: answer.save(path),
+    "plot": lambda answer, path: write_picture(answer.plot(), path),
+}
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -374,12 +424,12 @@ def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield False
         return
-    from rich.console import Console  # noqa: PLC0415 - 100 ms that pipes need not pay
-    from rich.live import Live  # noqa: PLC0415 - the same
-    from rich.text import Text  # noqa: PLC0415 - the same
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
 
-    from dalenius.numerics.rounding import short_up  # noqa: PLC0415
-    from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - numpy
+    from dalenius.numerics.rounding import short_up
+    from dalenius.results.units import NATS_PER_UNIT
 
     scale = NATS_PER_UNIT.get(unit, 1.0)
     with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:

@@ -25,20 +25,20 @@ def compose(  # noqa: PLR0913 - one parameter per option
 
     \b
       dalenius compose --query "count(n=4)" --mechanism "geometric(epsilon=1)" --times 2 --out twice.json
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--out", out)], list(files))
+    """
+    check_outputs({"out": out}, list(files))
     if bool(query) != bool(mechanisms):
         message = "--query and --mechanism go together: give both, or saved mechanisms"
         raise InputError(message)
 
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
+    from dalenius.gallery.parse import parse_mechanism, parse_query
+    from dalenius.model.channels.mechanism import Mechanism
 
     asked = None if query is None else parse_query(query)
     parts = [Mechanism.load(path) for path in files]
     parts += [] if asked is None else [parse_mechanism(text, asked) for text in mechanisms]
 
-    from dalenius.tools.composition import compose as together  # noqa: PLC0415 - scipy
+    from dalenius.tools.composition import compose as together
 
     joint = together(*parts, times=times)
     joint.save(out)

@@ -6,80 +6,51 @@ import click
 
 from dalenius.cli.common import (
     AS_JSON,
-    FILE,
     REFERENCE,
+    SECRET,
     SEED,
     UNIT,
+    Asked,
+    Files,
     Source,
     about_a_mechanism,
     check_outputs,
+    exactly_one,
     finish,
-    numbers_from,
+    gap,
+    limit,
+    numbers,
     progress_line,
     reference_from,
-    secret_from,
-    write_picture,
+    writing,
 )
-from dalenius.errors import InputError
 
 
 @click.command(short_help="Bound the leakage along what the adversary may know.")
 @about_a_mechanism
-@click.option("--entropies", metavar="B,B,...", help="Least entropies of the adversary's prior, such as 0,1,2.")
-@click.option("--knowledges", metavar="K,K,...", help="The most that the adversary knows, such as 0.1,0.5,1.")
-@click.option("--secret", metavar="RECORDS", help="Records that form one secret, such as 0,1; default: each record.")
+@numbers("--entropies", "B,B,...", "Least entropies of the adversary's prior, such as 0,1,2.")
+@numbers("--knowledges", "K,K,...", "The most that the adversary knows, such as 0.1,0.5,1.")
+@SECRET
 @REFERENCE
 @UNIT
-@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Gap at which an audit stops.")
-@click.option("--time-limit", type=float, metavar="S", help="Seconds for all points together; default: 60 per point.")
+@gap(1e-6, "Gap at which an audit stops.")
+@limit(None, "Seconds for all points together; default: 60 per point.")
 @SEED
-@click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
-@click.option("--plot", type=FILE, help="Draw the curve here (.png, .svg, .pdf).")
+@writing("save", plot="the curve")
 @AS_JSON
-def curve(  # noqa: PLR0913 - one parameter per option
-    *,
-    source: Source,
-    entropies: str | None,
-    knowledges: str | None,
-    secret: str | None,
-    reference: Path | None,
-    unit: str,
-    tolerance: float,
-    time_limit: float | None,
-    seed: int,
-    save: Path | None,
-    plot: Path | None,
-    as_json: bool,
-) -> int:
+def curve(*, source: Source, reference: Path | None, files: Files, as_json: bool, **asked: Asked) -> int:
     """Bound the maximal leakage about a record at several values of what the adversary may know.
 
     \b
       dalenius curve --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledges 0.1,0.5,1
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--save", save), ("--plot", plot)], [*source.files, reference])
-    if (entropies is None) == (knowledges is None):
-        how = "neither was given" if entropies is None else "both were given"
-        message = f"give exactly one of --entropies and --knowledges; {how}"
-        raise InputError(message)
-    points = numbers_from("--entropies", entropies), numbers_from("--knowledges", knowledges)
+    """
+    check_outputs(files, [*source.files, reference])
+    exactly_one(entropies=asked["entropies"], knowledges=asked["knowledges"])
     described = source.described()
     known = reference_from(reference, described)
 
-    from dalenius import api  # noqa: PLC0415 - scipy
+    from dalenius import api
 
-    limit = {} if time_limit is None else {"time_limit": time_limit}
-    with progress_line(unit) as listener:
-        answer = api.curve(
-            described,
-            points[0],
-            knowledges=points[1],
-            unit=unit,
-            secret=secret_from(secret),
-            reference=known,
-            tolerance=tolerance,
-            seed=seed,
-            progress=listener,
-            **limit,
-        )
-    files = [(save, answer.save), (plot, write_picture(answer.plot))]
-    return finish(answer, as_json=as_json, certificate=None, files=files)
+    with progress_line(asked["unit"]) as listener:
+        answer = api.curve(described, reference=known, progress=listener, **asked)
+    return finish(answer, files, as_json=as_json)

@@ -1,25 +1,26 @@
 """dalenius design: the least leaking mechanism at a distortion, or the least distorting one at a leakage."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dalenius.cli.common import (
     AS_JSON,
-    CERTIFICATE,
     FILE,
+    QUERY,
     REFERENCE,
     RELATIVE,
-    VERIFIES,
     VERIFY,
+    Asked,
+    Files,
     check_outputs,
     exactly_one,
     finish,
     progress_line,
     reference_from,
     solving,
-    write_picture,
+    writing,
 )
 from dalenius.errors import InputError
 
@@ -32,7 +33,7 @@ TABLES = (".csv", ".npy", ".json")
 
 
 @click.command(short_help="Find the best mechanism; bound what any can reach.")
-@click.option("--query", metavar="CALL", required=True, help='A query of the gallery, such as "count(n=4)".')
+@QUERY
 @click.option("--distortion", type=float, metavar="D", help="The most expected distortion; the leakage is minimised.")
 @click.option("--leakage", type=float, metavar="L", help="The most leakage; the expected distortion is minimised.")
 @click.option(
@@ -54,42 +55,22 @@ TABLES = (".csv", ".npy", ".json")
     metavar="LIST",
     help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
 )
-@solving(tolerance=1e-4, time_limit=300.0)
+@solving(tolerance=1e-4, time_limit=300.0, paper=True)
 @RELATIVE
 @REFERENCE
-@CERTIFICATE
 @VERIFY
-@click.option("--out", type=FILE, help="Write the mechanism here (.json); dalenius audit --load reads it.")
-@click.option("--table", type=FILE, help="Write the exact table of the mechanism here (.csv), for deployment.")
-@click.option("--save", type=FILE, help="Write the whole answer here (.json); dl.load reads it.")
-@click.option("--plot", type=FILE, help="Draw the mechanism and the bracket here (.png, .svg, .pdf).")
+@writing("certificate", "out", "table", "save", plot="the mechanism and the bracket")
 @AS_JSON
-def design(  # noqa: PLR0913 - one parameter per option
+def design(  # noqa: PLR0913 - what is read or checked here; all else is passed on
     *,
     query: str,
-    distortion: float | None,
-    leakage: float | None,
     measure: str,
     p0: Path | None,
     outputs: str | None,
-    entropy: float | None,
-    knowledge: float | None,
-    unit: str,
-    method: Literal["certified", "paper"],
-    repairs: str | None,
-    reading: Literal["proof", "strict"] | None,
     reference: Path | None,
-    tolerance: float,
-    relative: float,
-    time_limit: float,
-    seed: int,
-    certificate: Path | None,
-    verify: str,
-    out: Path | None,
-    table: Path | None,
-    save: Path | None,
-    plot: Path | None,
+    files: Files,
     as_json: bool,
+    **asked: Asked,
 ) -> int:
     """Find the best mechanism for a query, and bound what any mechanism could reach.
 
@@ -101,59 +82,28 @@ def design(  # noqa: PLR0913 - one parameter per option
     \b
       dalenius design --query "count(n=4)" --distortion 0.5 --entropy 2 --out mechanism.json
       dalenius design --query "modular_sum(n=2, modulus=2)" --leakage 0.05 --entropy 0
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    named = measure in MEASURES
-    check_outputs(
-        [("--certificate", certificate), ("--out", out), ("--table", table), ("--save", save), ("--plot", plot)],
-        [p0, reference, None if named else Path(measure)],
-    )
-    exactly_one(distortion=distortion, leakage=leakage)
-    exactly_one(entropy=entropy, knowledge=knowledge)
+    """
+    named, leakage = measure in MEASURES, asked["leakage"]
+    check_outputs(files, [p0, reference, None if named else Path(measure)])
+    exactly_one(distortion=asked["distortion"], leakage=leakage)
+    exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
 
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import parse_query
 
-    asked = parse_query(query)
-    values = None if outputs is None else output_list(outputs)
-    weights = None if p0 is None else _distribution(p0)
-    how = measure if named else _measure(measure)
-    rho = reference_from(reference, asked)
+    about = parse_query(query)
+    asked |= {
+        "outputs": None if outputs is None else output_list(outputs),
+        "p0": None if p0 is None else _distribution(p0),
+        "measure": measure if named else _measure(measure),
+        "reference": reference_from(reference, about),
+    }
 
-    from dalenius import api  # noqa: PLC0415 - scipy
+    from dalenius import api
 
-    with progress_line(*((unit, "least leakage") if leakage is None else ("", "least distortion"))) as listener:
-        answer = api.design(
-            asked,
-            distortion=distortion,
-            leakage=leakage,
-            entropy=entropy,
-            knowledge=knowledge,
-            unit=unit,
-            reference=rho,
-            p0=weights,
-            measure=how,
-            outputs=values,
-            method=method,
-            repairs=repairs,
-            reading=reading,
-            tolerance=tolerance,
-            relative=relative,
-            time_limit=time_limit,
-            seed=seed,
-            progress=listener,
-            verify=VERIFIES[verify],
-        )
-    return finish(
-        answer,
-        as_json=as_json,
-        certificate=certificate,
-        files=[
-            (certificate, answer.certificate.save),
-            (out, answer.mechanism.save),
-            (table, answer.mechanism.save_table),
-            (save, answer.save),
-            (plot, write_picture(answer.plot)),
-        ],
-    )
+    shown = (asked["unit"], "least leakage") if leakage is None else ("", "least distortion")
+    with progress_line(*shown) as listener:
+        answer = api.design(about, progress=listener, **asked)
+    return finish(answer, files, as_json=as_json)
 
 
 def output_list(text: str) -> list[Any]:
@@ -191,9 +141,9 @@ def _measure(text: str) -> "NDArray[np.float64]":
 
 
 def _read(option: str, path: Path) -> "NDArray[np.float64]":
-    import numpy as np  # noqa: PLC0415 - 100 ms
+    import numpy as np
 
-    from dalenius.model.storage import read_matrix  # noqa: PLC0415 - the same
+    from dalenius.model.storage import read_matrix
 
     content, _ = read_matrix(path)
     try:

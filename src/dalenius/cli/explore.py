@@ -27,9 +27,9 @@ def explore(*, port: int, no_browser: bool) -> int:
 
     The address is printed on a line of its own. It holds a token, without which the server answers nothing. It works on
     this machine only, until Ctrl-C. The command needs the extra `explore`: pip install "dalenius[explore]".
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    """
     try:
-        from dalenius.explore.server import serve  # noqa: PLC0415 - optional, and a third of a second
+        from dalenius.explore.server import serve
     except ImportError as error:
         message = f'dalenius explore needs {error.name}, which is not installed; pip install "dalenius[explore]"'
         raise InputError(message) from None

@@ -8,13 +8,14 @@ import click
 from dalenius.cli.common import (
     AS_JSON,
     FILE,
+    SECRET,
     UNIT,
+    Asked,
     Source,
     about_a_mechanism,
     check_outputs,
     print_json,
     reference_from,
-    secret_from,
 )
 
 
@@ -25,35 +26,28 @@ from dalenius.cli.common import (
     type=FILE,
     help="The prior (.csv, .npy, .json): one law, one per record, or weights of datasets; default: uniform.",
 )
-@click.option("--secret", metavar="RECORDS", help="Records that form one secret, such as 0,1; default: each record.")
+@SECRET
 @UNIT
 @AS_JSON
-def leakage(
-    *,
-    source: Source,
-    prior: Path | None,
-    secret: str | None,
-    unit: str,
-    as_json: bool,
-) -> int:
+def leakage(*, source: Source, prior: Path | None, as_json: bool, **asked: Asked) -> int:
     """Enclose the leakage of a mechanism about a record under one given prior.
 
     \b
       dalenius leakage --query "count(n=4)" --mechanism "geometric(epsilon=1)"
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([], [*source.files, prior])
+    """
+    check_outputs({}, [*source.files, prior])
     described = source.described()
     belief = reference_from(prior, described)
 
-    from dalenius.numerics.rounding import round_down, round_up  # noqa: PLC0415 - numpy
-    from dalenius.tools.measures import leakage as enclosed  # noqa: PLC0415 - the verifier
+    from dalenius.numerics.rounding import outward
+    from dalenius.tools.measures import leakage as enclosed
 
-    answer = enclosed(described, belief, secret=secret_from(secret), unit=unit)
+    answer = enclosed(described, belief, **asked)
     if as_json:
         print_json(asdict(answer))
         return 0
-    low, high = round_down(answer.lower, 9), round_up(answer.upper, 9)
+    low, high = outward(answer.lower, answer.upper, 9)
     whose = "the secret" if answer.record is None else f"record {answer.record}, which leaks most"
-    click.echo(f"Leakage    {low} <= I <= {high} {unit} about {whose}")
+    click.echo(f"Leakage    {low} <= I <= {high} {answer.unit} about {whose}")
     click.echo(f"Prior      {'uniform' if prior is None else prior}")
     return 0

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,13 +10,18 @@ from dalenius.cli.common import (
     AS_JSON,
     FILE,
     INTERRUPTED,
+    KNOWING,
     REFERENCE,
     UNIT,
+    Asked,
     Source,
     about_a_mechanism,
+    adversary,
     alphabet_sizes,
     check_outputs,
     exactly_one,
+    gap,
+    limit,
     options,
     print_json,
 )
@@ -43,7 +48,7 @@ def ledger() -> None:
       dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
       dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
       dalenius ledger show book.json
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    """
 
 
 @ledger.command()
@@ -52,66 +57,43 @@ def ledger() -> None:
 @click.option("--records", metavar="SIZES", help="Or how many values each record has, such as 2,2,2.")
 @click.option("--columns", metavar="SIZES", help="Or the columns of a record, such as age=8,smokes=2, with --n.")
 @click.option("--n", type=int, metavar="N", help="How many records there are, with --columns.")
-@click.option("--entropy", type=float, metavar="B", help="Least entropy of the adversary's prior.")
-@click.option("--knowledge", type=float, metavar="K", help="Most the adversary knows: entropy = log|X| - K.")
-@click.option(
-    "--adversary",
-    type=click.Choice(["bounded", "independent"]),
-    default="bounded",
-    show_default=True,
-    help="Adversary of the account; with independent records leave out --entropy and --knowledge.",
-)
+@KNOWING
+@adversary("Adversary of the account; with independent records leave out --entropy and --knowledge.")
 @REFERENCE
 @UNIT
 @click.option("--budget", type=float, metavar="L", help="The most that all releases together may leak about a record.")
-@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="Gap at which an account stops.")
-@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="S", help="Seconds for one account.")
+@gap(1e-4, "Gap at which an account stops.")
+@limit(60.0, "Seconds for one account.")
 @AS_JSON
-def new(  # noqa: PLR0913 - one parameter per option
+def new(  # noqa: PLR0913 - what is read or checked here; all else is passed on
     *,
     path: Path,
     query: str | None,
     records: str | None,
     columns: str | None,
     n: int | None,
-    entropy: float | None,
-    knowledge: float | None,
-    adversary: Literal["bounded", "independent"],
     reference: Path | None,
-    unit: str,
-    budget: float | None,
-    tolerance: float,
-    time_limit: float,
     as_json: bool,
+    **asked: Asked,
 ) -> int:
     """Begin an empty ledger in the file LEDGER, which must not exist yet.
 
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("LEDGER", path)], [reference])
+    """
+    check_outputs({"LEDGER": path}, [reference])
     if path.exists():
         message = f"{path} exists already, and a new ledger replaces no file; choose another name"
         raise InputError(message)
-    if adversary == "bounded":
-        exactly_one(entropy=entropy, knowledge=knowledge)
+    if asked["adversary"] == "bounded":
+        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
     data = _data(query, records, columns, n)
 
-    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
-    from dalenius.tools.ledger import Ledger, records_of  # noqa: PLC0415 - scipy
+    from dalenius.model.reference import Reference
+    from dalenius.tools.ledger import Ledger, records_of
 
     known = None if reference is None else Reference.from_file(reference, records_of(**data))
-    book = Ledger(
-        **data,
-        entropy=entropy,
-        knowledge=knowledge,
-        adversary=adversary,
-        unit=unit,
-        reference=known,
-        budget=budget,
-        tolerance=tolerance,
-        time_limit=time_limit,
-    )
+    book = Ledger(**data, reference=known, **asked)
     book.save(path)
     _show(book, book.account(), as_json=as_json)
     return 0
@@ -130,7 +112,7 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
         raise InputError(message)
     if records is not None:
         return {"data": alphabet_sizes(records)}
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import parse_query
 
     return {"data": parse_query(query or "")}
 
@@ -146,13 +128,7 @@ def _column(text: str) -> tuple[str, int]:
 @ledger.command("what-if")
 @RELEASED
 @AS_JSON
-def what_if(
-    *,
-    path: Path,
-    source: Source,
-    columns: str | None,
-    as_json: bool,
-) -> int:
+def what_if(*, path: Path, source: Source, columns: str | None, as_json: bool) -> int:
     """Show the account as it would be after one more release; record nothing.
 
     With a budget the exit code is the verdict: 0 it would be kept, 1 it would be exceeded, 3 undecided.
@@ -160,9 +136,9 @@ def what_if(
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.search.deadline import Deadline  # noqa: PLC0415 - numpy
-    from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
+    """
+    from dalenius.search.deadline import Deadline
+    from dalenius.tools.ledger import Ledger
 
     book = Ledger.load(path)
     described = source.described()
@@ -173,7 +149,7 @@ def what_if(
         return INTERRUPTED
     if book.budget is None:
         return 0
-    from dalenius.studies.gate import EXIT, verdict_of  # noqa: PLC0415 - pydantic
+    from dalenius.studies.gate import EXIT, verdict_of
 
     verdict = verdict_of(account.lower, account.upper, book.budget)
     if not as_json:
@@ -200,9 +176,9 @@ def release(  # noqa: PLR0913 - one parameter per option
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.search.deadline import Deadline  # noqa: PLC0415 - numpy
-    from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
+    """
+    from dalenius.search.deadline import Deadline
+    from dalenius.tools.ledger import Ledger
 
     book = Ledger.load(path)
     described = source.described()
@@ -223,8 +199,8 @@ def show(*, path: Path, verify: bool, as_json: bool) -> int:
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger show book.json
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.tools.ledger import Ledger  # noqa: PLC0415 - scipy
+    """
+    from dalenius.tools.ledger import Ledger
 
     book = Ledger.load(path, verify=verify)
     _show(book, book.account(), as_json=as_json)

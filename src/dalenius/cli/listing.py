@@ -16,12 +16,12 @@ def listing(*, as_json: bool) -> int:
 
     \b
       dalenius list
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.gallery import plugins  # noqa: PLC0415 - numpy
-    from dalenius.gallery.families import FAMILIES  # noqa: PLC0415 - the same
-    from dalenius.gallery.parse import QUERIES  # noqa: PLC0415 - the same
-    from dalenius.model import checks  # noqa: PLC0415 - the same
-    from dalenius.results.units import NATS_PER_UNIT  # noqa: PLC0415 - the same
+    """
+    from dalenius.gallery import plugins
+    from dalenius.gallery.families import FAMILIES
+    from dalenius.gallery.parse import QUERIES
+    from dalenius.model import checks
+    from dalenius.results.units import NATS_PER_UNIT
 
     found: dict[str, Any] = {
         "queries": [_entry(name, build) for name, build in QUERIES.items()],
@@ -53,8 +53,8 @@ def listing(*, as_json: bool) -> int:
 
 def _other(name: str) -> dict[str, str]:
     """A mechanism of another distribution, or why it cannot be used."""
-    from dalenius.errors import InputError  # noqa: PLC0415 - as above
-    from dalenius.gallery import plugins  # noqa: PLC0415 - numpy
+    from dalenius.errors import InputError
+    from dalenius.gallery import plugins
 
     try:
         return _entry(name, plugins.load(name), skip=1)

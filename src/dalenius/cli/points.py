@@ -20,9 +20,9 @@ def listener() -> "Iterator[Report]":
     if not sys.stderr.isatty():
         yield _Lines()
         return
-    from rich.console import Console  # noqa: PLC0415 - 100 ms that pipes need not pay
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn  # noqa: PLC0415 - the same
-    from rich.progress import Progress as Bar  # noqa: PLC0415 - the same
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[words]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -23,15 +23,15 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --save audit.json
       dalenius report audit.json --out report.html
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--out", out)], list(results), pages=True)
-    from dalenius.model.files import PAGES  # noqa: PLC0415 - only here
+    """
+    check_outputs({"out": out}, list(results), pages=True)
+    from dalenius.model.files import PAGES
 
     if out.suffix.lower() not in PAGES:
         message = f"--out {out}: a report ends in .html"
         raise InputError(message)
-    from dalenius.api import load  # noqa: PLC0415 - numpy
-    from dalenius.report.document import write_document  # noqa: PLC0415 - the same
+    from dalenius.api import load
+    from dalenius.report.document import write_document
 
     loaded = [load(path, verify=verifies) for path in results]
     write_document(loaded, out, title, computed_by=_version(results))
@@ -41,7 +41,7 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
 
 def _version(results: tuple[Path, ...]) -> str:
     """Return the version that computed all these results; InputError if there are two (a study has ours)."""
-    from dalenius.model.files import read_json  # noqa: PLC0415 - only here
+    from dalenius.model.files import read_json
 
     found = {
         path: __version__ if path.suffix in (".db", ".toml") else read_json(path).get("dalenius", "0.1 or earlier")

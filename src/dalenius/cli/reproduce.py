@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dalenius.cli.common import AS_JSON, FILE, INTERRUPTED, print_json
+from dalenius.cli.common import AS_JSON, FILE, INTERRUPTED, SEED, print_json
 from dalenius.cli.points import listener
 
 UNVERIFIED = 1
@@ -15,7 +15,7 @@ UNVERIFIED = 1
 @click.option("--only", multiple=True, metavar="NAME", help="Only this experiment; may be repeated.")
 @click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty, on two cores.")
 @click.option("--jobs", type=int, metavar="N", help="Processes; default: one per core.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
+@SEED
 @AS_JSON
 def reproduce(  # noqa: PLR0913 - one parameter per option
     *, out: Path, only: tuple[str, ...], quick: bool, jobs: int | None, seed: int, as_json: bool
@@ -33,9 +33,9 @@ def reproduce(  # noqa: PLR0913 - one parameter per option
       dalenius reproduce --quick --only saddle --only closed-forms --out paper
 
     Exit codes: 0 done, 1 a certificate was not verified, 2 bad input, 130 interrupted.
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    from dalenius.reproduce.run import Interrupted  # noqa: PLC0415 - numpy, scipy
-    from dalenius.reproduce.run import reproduce as run_experiments  # noqa: PLC0415 - the same
+    """
+    from dalenius.paper.reproduce.run import Interrupted
+    from dalenius.paper.reproduce.run import reproduce as run_experiments
 
     try:
         with listener() as report:

@@ -40,13 +40,13 @@ def sweep(  # noqa: PLR0913 - one parameter per option
       dalenius sweep examples/study.toml --csv table.csv
 
     Exit codes: 0 all points done, 1 some point failed, 2 bad input, 130 interrupted.
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
-    check_outputs([("--csv", table), ("--parquet", parquet)], [study, store])
+    """
+    check_outputs({"csv": table, "parquet": parquet}, [study, store])
     for path, ending in ((table, ".csv"), (parquet, ".parquet")):
         if path is not None and path.suffix != ending:
             message = f"{path} does not end in {ending}"
             raise InputError(message)
-    from dalenius.studies.study import Study, need  # noqa: PLC0415 - pydantic
+    from dalenius.studies.study import Study, need
 
     if parquet is not None:
         need("pyarrow", "a Parquet file")

@@ -2,18 +2,16 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from dalenius.cli.common import print_json
+from dalenius.cli.common import AS_JSON, FILE, print_json
 from dalenius.errors import printable
 from dalenius.verifier.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
-
-FILE = click.Path(path_type=Path)
 
 
 @click.command()
@@ -41,7 +39,7 @@ FILE = click.Path(path_type=Path)
     metavar="SECONDS",
     help="The most time that reading and checking may take.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@AS_JSON
 def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time_limit: float, as_json: bool) -> int:
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
@@ -50,13 +48,13 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
       dalenius verify proof.json
 
     Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.
-    """  # noqa: D301 - \b is click's mark for lines kept as they are
+    """
     about = None
     if mechanisms:
-        from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy
+        from dalenius.model.channels.mechanism import Mechanism
 
         about = [Mechanism.load(path) for path in mechanisms]
-    from dalenius.verifier.verify import verify as check  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.verify import verify as check
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
     if as_json:
@@ -69,14 +67,13 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
 
 def _words(verdict: "Verification") -> str:
     """What was checked, the bounds and the verdict; digits rounded outward."""
-    from dalenius.numerics.rounding import decimals, round_down, round_up  # noqa: PLC0415 - only for people
+    from dalenius.numerics.rounding import outward
 
     lines = [f"Problem    {_problem(printable(verdict.problem))}"] if verdict.problem else []
     if not verdict.verified or verdict.lower is None or verdict.upper is None:
         return "\n".join([*lines, f"Verdict    NOT VERIFIED: {printable(verdict.reason)}"])
-    digits = decimals(verdict.upper)
-    lower, upper = round_down(verdict.lower, digits), round_up(verdict.upper, digits)
-    bounds = f"{lower} <= {verdict.quantity} <= {upper} {verdict.unit}".rstrip()
+    bounds = f" <= {verdict.quantity} <= ".join(outward(verdict.lower, verdict.upper))
+    bounds = f"{bounds} {verdict.unit}".rstrip()
     bounds += "" if verdict.confidence is None else f" with confidence {verdict.confidence:.12g}"
     return "\n".join(
         [*lines, f"Bounds     {bounds}", f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}"]
@@ -88,6 +85,6 @@ def _problem(text: str, longest: int = 300) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is anything
+def _plain(value: object) -> object:
     """Non-finite numbers are null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -67,7 +67,7 @@ class Guard:
         hosts = [value for name, value in headers if name == b"host"]
         if hosts != [self.host.encode()]:
             return NO_HOST.format(host=self.host)
-        # Browsers name the page that asks; a client that names none is no other page.
+        # Browsers send Origin; a request without it does not come from another page.
         origins = {value for name, value in headers if name == b"origin"}
         if origins - {f"http://{self.host}".encode()}:
             return NO_ORIGIN

@@ -8,8 +8,9 @@ import numpy as np
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.reference import Reference
-from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
+from dalenius.numerics.rounding import epsilon_up, outward, short
 from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, staircase, text
+from dalenius.report.series_page import least_possible, named_series
 from dalenius.report.text import adversary_words, alive, checked_words, class_words, heaviest, why
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -30,8 +31,7 @@ def width_of(*, narrow: bool) -> int:
 
 def bracket_words(lower: float, upper: float, unit: str) -> str:
     """Return `0.311312 to 0.311313 nats`, rounded outward."""
-    digits = decimals(upper)
-    return f"{round_down(lower, digits)} to {round_up(upper, digits)} {unit}"
+    return f"{' to '.join(outward(lower, upper))} {unit}"
 
 
 def landmarks(records: Sequence[int], reference: Reference, unit: str) -> list[dict[str, object]]:
@@ -178,9 +178,7 @@ def frontier_chart(
     if one is None:
         return ""
     unit = one.unit
-    series = [
-        Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
-    ]
+    series = [least_possible(designs)]
     rows = [(f"least possible at {d.budget:.4g}", bracket_words(d.lower, d.upper, unit)) for d in designs]
     if release is not None:
         at = release.mechanism.expected_distortion() or 0.0
@@ -189,13 +187,12 @@ def frontier_chart(
     if best is not None:
         series.append(Series("designed for the same error", [best.distortion], [best.leakage.lower], [best.upper]))
         rows.append((f"designed, at {best.distortion:.4g}", bracket_words(best.leakage.lower, best.upper, unit)))
-    for family in dict.fromkeys(point.family for point in named):
-        points = [point for point in named if point.family == family]
-        lows, highs = ([getattr(p.leakage, end) for p in points] for end in ("lower", "upper"))
-        series.append(Series(family, [point.distortion for point in points], lows, highs, joined=False))
-        rows += [
-            (f"{p.name}, at {p.distortion:.4g}", bracket_words(p.leakage.lower, p.leakage.upper, unit)) for p in points
-        ]
+    series += named_series(named, joined=False)
+    families = list(dict.fromkeys(point.family for point in named))
+    rows += [
+        (f"{p.name}, at {p.distortion:.4g}", bracket_words(p.leakage.lower, p.leakage.upper, unit))
+        for p in sorted(named, key=lambda point: families.index(point.family))
+    ]
     look = Look(width_of(narrow=narrow), stops=False, bands=_frontier_band(designs))
     # Room for the name of the axis above the highest point.
     end = 1.1 * max(high for one in series for high in one.high)

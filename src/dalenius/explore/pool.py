@@ -2,19 +2,17 @@
 
 import asyncio
 import json
-import os
-import signal
-import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dalenius.search.crew import ONE_THREAD
+from dalenius.explore.worker import answer, begin
+from dalenius.search.helper import Helper, Message, NoAnswerError
 
-# Characters of one event: a chart, a table, or the Python of a long question.
-LONGEST_LINE = 2**25
 # Seconds within which a solver that was told to stop must have stopped, and within which every answer must be there.
 PATIENCE, MOST_SECONDS = 0.5, 150.0
 # Questions after which a process is replaced, so that its memory goes back to where it was.
@@ -25,93 +23,71 @@ class Busy(Exception):  # noqa: N818 - no error: come again
     """Too many questions wait already."""
 
 
-class Died(Exception):  # noqa: N818 - a fact about a process
-    """The solver process ended on the way, or was too slow; the message says how."""
-
-
 @dataclass(eq=False)
 class Solver:
-    """One process."""
+    """One process; a thread waits for what it sends."""
 
-    process: asyncio.subprocess.Process
-    number: int = 0
+    helper: Helper
+    messages: "asyncio.Queue[Message | NoAnswerError]" = field(default_factory=asyncio.Queue)
+    asked: int = 0
     busy: bool = False
 
     @classmethod
     async def start(cls, folder: Path) -> "Solver":
         """Start a process, which loads what it needs while nobody waits for it."""
-        path = os.pathsep.join(entry for entry in sys.path if entry)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "dalenius.explore.worker",
-            str(folder),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
-            # A terminal's Ctrl-C is for the server.
-            start_new_session=True,
-            limit=LONGEST_LINE,
-        )
-        return cls(process)
+        solver = cls(await asyncio.to_thread(Helper, partial(begin, folder)))
+        threading.Thread(target=solver._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
+        return solver
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        message: Message | NoAnswerError = "answer", None
+        while not isinstance(message, NoAnswerError):
+            try:
+                message = self.helper.read()
+            except NoAnswerError as ended:
+                message = ended
+                self.helper.close()
+            try:
+                loop.call_soon_threadsafe(self.messages.put_nowait, message)
+            except RuntimeError:
+                # The server has ended.
+                return
 
     @property
     def alive(self) -> bool:
         """Whether the process is there."""
-        return self.process.returncode is None
+        return self.helper.alive
 
     async def ask(self, question: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of an answer."""
-        self.number += 1
+        """Yield the events of an answer; NoAnswerError where the process ends on the way."""
+        self.asked += 1
         self.busy = True
-        await self._write({**question, "number": self.number})
-        while (message := await self._read()) is not None:
-            if message.get("number") != self.number:
-                continue
-            if message.get("end"):
-                self.busy = False
-                return
-            yield message["event"]
-        raise Died(await self._how())
+        self.helper.ask(answer, question, talks=True)
+        while self.busy:
+            message = await self.messages.get()
+            if isinstance(message, NoAnswerError):
+                raise message
+            kind, content = message
+            self.busy = kind != "answer"
+            if self.busy:
+                yield json.loads(content)
 
     async def settle(self) -> None:
         """Stop what nobody waits for: politely, then for good."""
         if self.busy and self.alive:
             try:
-                await self._write({"cancel": self.number})
+                self.helper.cancel()
                 async with asyncio.timeout(PATIENCE):
-                    while self.busy and (message := await self._read()) is not None:
-                        self.busy = not (message.get("end") and message.get("number") == self.number)
-            except (TimeoutError, Died):
+                    while self.busy and not isinstance(message := await self.messages.get(), NoAnswerError):
+                        self.busy = message[0] != "answer"
+            except (TimeoutError, NoAnswerError):
                 pass
-        if self.busy or self.number >= MOST_QUESTIONS:
+        if self.busy or self.asked >= MOST_QUESTIONS:
             await self.end()
 
     async def end(self) -> None:
         """End the process, whatever it does."""
-        if self.alive:
-            self.process.kill()
-        await self.process.wait()
-
-    async def _write(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None  # noqa: S101 - for the type checker: it was asked for
-        try:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-            await self.process.stdin.drain()
-        except (BrokenPipeError, ConnectionResetError):
-            raise Died(await self._how()) from None
-
-    async def _read(self) -> dict[str, Any] | None:
-        assert self.process.stdout is not None  # noqa: S101 - the same
-        line = await self.process.stdout.readline()
-        found: dict[str, Any] | None = json.loads(line) if line.endswith(b"\n") else None
-        return found
-
-    async def _how(self) -> str:
-        code = await self.process.wait()
-        if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
-        return f"ended with exit code {code}"
+        await asyncio.to_thread(self.helper.end)
 
 
 @dataclass

@@ -22,9 +22,10 @@ from starlette.routing import Route
 from dalenius.errors import InputError
 from dalenius.explore.guard import App, Guard, Receive, Scope, Send, refuse
 from dalenius.explore.page import page_html, style
-from dalenius.explore.pool import MOST_SECONDS, Busy, Died, Pool
+from dalenius.explore.pool import MOST_SECONDS, Busy, Pool
 from dalenius.explore.question import as_sentence
 from dalenius.explore.shelf import MOST_BYTES, Shelf, key_of
+from dalenius.search.helper import NoAnswerError
 
 HOST = "127.0.0.1"
 # A body beyond the limit is read and thrown away up to here, so that the answer arrives before the connection ends.
@@ -78,7 +79,7 @@ class Explorer:
 
     async def status(self, _: Request) -> Response:
         """Return how many questions run and wait, and which processes there are."""
-        solvers = sorted(solver.process.pid for solver in self.pool.everyone if solver.alive)
+        solvers = sorted(solver.helper.pid for solver in self.pool.everyone if solver.alive)
         return JSONResponse({"running": self.pool.running, "waiting": self.pool.waiting, "solvers": solvers})
 
     async def answer(self, request: Request) -> App:
@@ -137,14 +138,14 @@ class Explorer:
         sentence = ""
         try:
             async with asyncio.timeout(MOST_SECONDS), self.pool.solver() as solver:
-                async for event in solver.ask(question):
+                async for event in solver.ask({**question, "folder": str(self.shelf.folder)}):
                     if event["kind"] == "defect":
                         sentence = DEFECT.format(words=event["words"])
                     else:
                         yield event
         except Busy:
             sentence = BUSY
-        except Died as how:
+        except NoAnswerError as how:
             sentence = KILLED.format(how=how)
         except TimeoutError:
             sentence = SLOW.format(seconds=MOST_SECONDS)

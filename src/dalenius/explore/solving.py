@@ -12,16 +12,16 @@ from dalenius import api
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.errors import InputError
 from dalenius.explore import pieces
-from dalenius.explore.again import again
 from dalenius.explore.question import Question
 from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
 from dalenius.model.query import Query
-from dalenius.options import Options, Report, adversary_of, audit_problem, distortion_of
+from dalenius.report.call import IMPORT, Call, of_file, of_matrix, of_mechanism, of_query
 from dalenius.report.document import write_document
 from dalenius.report.text import problem
 from dalenius.results.audit import Audit
 from dalenius.results.checking import checked
 from dalenius.results.design import Design, NamedPoint
+from dalenius.results.options import Options, Report, adversary_of, audit_problem, distortion_of
 from dalenius.results.units import in_unit
 from dalenius.search.deadline import Progress
 
@@ -52,7 +52,8 @@ def _described(job: Job, release: Release, options: dict[str, Any], budget: floa
     asked, mechanism = release.asked, release.mechanism
     epsilon, epsilon_means = pieces.epsilon_words(mechanism)
     error, error_means = pieces.error_words(mechanism)
-    same = again(asked, job.file, release.kind, options, budget)
+    calls = _calls(asked, job.file, release.kind, options, budget)
+    lines = [call.python for call in calls] + [f"print({call.verb}.summary())" for call in calls]
     job.tell(
         "release",
         words=problem(mechanism),
@@ -64,9 +65,32 @@ def _described(job: Job, release: Release, options: dict[str, Any], budget: floa
         landmarks=pieces.landmarks(mechanism.records, release.reference, asked.unit),
         most=pieces.most_known(mechanism.records, release.reference, asked.unit),
         held=in_unit(math.log(max(mechanism.records)), asked.unit),
-        python=same.python,
-        command=same.command,
+        python=IMPORT + calls[0].subject.python + "\n".join([*lines, ""]),
+        command="\n".join(call.command for call in calls),
     )
+
+
+def _calls(asked: Question, file: str, kind: str, options: dict[str, Any], budget: float | None) -> list[Call]:
+    """How to ask the same. file, kind: the name of a dropped file, and what it holds; options: of the search.
+
+    budget: the distortion of the release, where the question is which mechanism leaks least at that.
+    """
+    limit = {name: value for name, value in asked.against.items() if name != "reference"}
+    wanted = {**limit, **({} if asked.unit == "nats" else {"unit": asked.unit}), **options}
+    if asked.view == "frontier":
+        query = of_query(asked.query)
+        calls = [Call("frontier", query, wanted, law=asked.reference)]
+        if budget is not None:
+            one = {"distortion": budget, **{name: value for name, value in wanted.items() if name != "points"}}
+            calls.append(Call("design", query, one, law=asked.reference))
+        return calls
+    if asked.query is not None and asked.mechanism is not None:
+        subject = of_mechanism(asked.query, asked.mechanism)
+    elif kind == "matrix":
+        subject = of_matrix(file, list(asked.records), asked.reading)
+    else:
+        subject = of_file(file, result=kind != "mechanism")
+    return [Call("audit", subject, wanted, law=asked.reference)]
 
 
 def _audit(job: Job, release: Release) -> None:

@@ -105,6 +105,14 @@ def seconds(name: str, value: object) -> float:
     return real(name, value, 0.0, math.inf, open_low=True)
 
 
+def exactly_one(what: str = "", /, **given: object) -> None:
+    """Refuse unless one of two is there; what: words for what they are."""
+    if sum(value is not None for value in given.values()) != 1:
+        how = "neither was given" if all(value is None for value in given.values()) else "both were given"
+        message = f"give exactly one of {' and '.join(given)}{what}; {how}"
+        raise InputError(message)
+
+
 def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """Return value if it is one of these words."""
     if not isinstance(value, str) or value not in allowed:

@@ -28,6 +28,12 @@ def round_up(x: float, digits: int = DECIMALS) -> str:
     return _rounded(x, digits, ROUND_CEILING)
 
 
+def outward(lower: float, upper: float, digits: int | None = None) -> tuple[str, str]:
+    """Return both ends of a bracket, never narrower than it is; by default with the decimals of the upper end."""
+    digits = decimals(upper) if digits is None else digits
+    return round_down(lower, digits), round_up(upper, digits)
+
+
 def short(x: float) -> str:
     """Return x with four significant digits and no trailing zeros, never in powers of ten for ordinary sizes."""
     return f"{x:.4g}" if abs(x) < 1e4 else f"{x:,.0f}"  # noqa: PLR2004

@@ -2,7 +2,8 @@
 
 Algorithm 1 is in leakage.py, 2 in marginal.py, 3 to 5 in conditionals.py, 6 to 8 in primal.py, 9 to 11 in dual.py;
 the paper's theorems on derivatives are in gradients.py, the repairs of its text in choices.py. Every entry of a REQUIRE
-list is an argument; where the paper gives a default, it is that.
+list is an argument; where the paper gives a default, it is that. Method is what method="paper" means in `dl.audit` and
+`dl.design`.
 """
 
 from dalenius.paper.conditionals import (
@@ -14,6 +15,7 @@ from dalenius.paper.conditionals import (
 from dalenius.paper.dual import dual_adaptive_smooth_penalty, dual_exponentiated_gradient_descent, minimal_distortion
 from dalenius.paper.leakage import maximal_leakage, restarts
 from dalenius.paper.marginal import modified_blahut_arimoto
+from dalenius.paper.method import Method
 from dalenius.paper.primal import adaptive_smooth_penalty, exponentiated_gradient_descent, leakage_distortion_tradeoff
 from dalenius.paper.universe import Universe
 
@@ -30,6 +32,7 @@ algorithm_10 = dual_adaptive_smooth_penalty
 algorithm_11 = dual_exponentiated_gradient_descent
 
 __all__ = [
+    "Method",
     "Universe",
     "adaptive_smooth_penalty",
     "algorithm_1",

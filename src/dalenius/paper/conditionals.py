@@ -30,18 +30,18 @@ class Conditionals:
     history: tuple[float, ...]
 
 
-def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
+def projected_gradient_coordinate_ascent(
     marginal: ArrayLike,
     p_start: ArrayLike,
     rows: ArrayLike,
     b: float,
     *,
     tau: float = 1e-6,
-    T_max: int = 100,  # noqa: N803 - the paper's letters
+    T_max: int = 100,
     eta_0: float = 1.0,
     beta: float = 0.5,
     max_inner: int = 10,
-    tau_H: float = 1e-9,  # noqa: N803 - the same
+    tau_H: float = 1e-9,
     beta_range: Sequence[float] = (0.0, 1e6),
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
@@ -89,7 +89,7 @@ def projected_gradient_coordinate_ascent(  # noqa: PLR0913 - the REQUIRE list
     return Conditionals(kept, best, status, tuple(history))
 
 
-def _row_step(  # noqa: PLR0913, PLR0917 - lines 17 to 26
+def _row_step(
     marginal: Floats,
     conditionals: Floats,
     rows: Floats,
@@ -142,12 +142,12 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     return np.asarray(np.maximum(v - theta[np.flatnonzero(falling > theta)[-1]], 0.0))
 
 
-def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
+def project_to_entropy(
     v: ArrayLike,
     target: float,
     *,
     eps: float = 1e-9,
-    T_max: int = 100,  # noqa: N803 - the paper's letters
+    T_max: int = 100,
     beta_range: Sequence[float] = (0.0, 1e6),
     repairs: Iterable[str] | None = None,
 ) -> Floats | None:
@@ -164,7 +164,7 @@ def project_to_entropy(  # noqa: PLR0913 - the REQUIRE list
     return _on_entropy(parameters.vector("v", v), target, eps, ends, most=T_max, escort=escort)
 
 
-def _on_entropy(  # noqa: PLR0913 - of Algorithm 5
+def _on_entropy(
     v: Floats,
     target: float,
     eps: float,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace
+from dalenius.paper.parameters import PenaltyLoop
 from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
 from dalenius.results.history import Step
 
@@ -91,7 +92,55 @@ class Penalty:
         return 0.0 if z < -flat else 2 * float(np.logaddexp(0.0, z)) / (1 + math.exp(-z))
 
 
-def descend(  # noqa: PLR0913 - the REQUIRE list
+def penalised(
+    q: Floats,
+    penalty: Penalty,
+    loop: PenaltyLoop,
+    descended: Callable[[Floats, float], tuple[Descent, Trace]],
+    *,
+    wanted: Callable[[Floats], float],
+    limited: Callable[[Floats], float],
+    budget: float,
+    safe: Floats,
+    fixed: bool = False,
+    expired: Callable[[], bool] = never,
+) -> Update:
+    """Algorithms 7 and 10: min of wanted(q) with limited(q) <= budget, by a penalty with an adaptive lambda.
+
+    descended: one run of Algorithm 8 or 11 from a mechanism, with a lambda. safe: a mechanism that keeps the budget,
+    for the repair "hinge". fixed: lambda stays as it is, so that one run is all.
+    """
+    kept, least = (fit(q, safe, limited, budget) if penalty.hinge else q), math.inf
+    level, weight, status = math.inf, loop.lambda_0, CAPPED
+    history: list[float] = []
+    weights: list[float] = []
+    traces: list[Trace] = []
+    for k in range(1 if fixed else loop.T_max):  # repair 9: capped
+        found, trace = descended(q, weight)
+        traces.append(replace(trace, iteration=k))
+        weights.append(weight)
+        q = found.channel
+        before, level = level, limited(q)
+        history.append(level)
+        if penalty.hinge:
+            kept = min(kept, fit(q, safe, limited, budget), key=wanted)
+        elif (value := wanted(q) + weight * penalty(level - budget)) < least:
+            kept, least = q, value
+        if fixed:
+            status = found.status
+            break
+        weight = loop.adjusted(weight, level - budget)
+        # Repair 9: the value before is not yet overwritten.
+        if abs(level - before) < loop.eps and abs(level - budget) < loop.eps:
+            status = CONVERGED
+            break
+        if expired():
+            status = EXPIRED
+            break
+    return Update(kept, status, tuple(history), tuple(weights), weight, tuple(traces))
+
+
+def descend(
     channel: Floats,
     objective: Callable[[Floats], float],
     gradient: Callable[[Floats], Floats],
@@ -99,7 +148,7 @@ def descend(  # noqa: PLR0913 - the REQUIRE list
     eta_0: float = 1.0,
     beta: float = 0.5,
     eps: float = 1e-4,
-    T_max: int = 60,  # noqa: N803 - the paper's letters
+    T_max: int = 60,
     sufficient: float = 1e-4,
     halvings: int = 40,
     expired: Callable[[], bool] = never,
@@ -159,7 +208,7 @@ def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: flo
     return np.asarray((1 - high) * q + high * safe)
 
 
-def task_of(  # noqa: PLR0913, PLR0917 - the inputs that Algorithms 6 to 11 share
+def task_of(
     distance: ArrayLike, records: Sequence[int], budget: float, p0: ArrayLike | None, prior: ArrayLike | None, name: str
 ) -> Subproblem:
     """Check d(f(x), y) as (|X|, |Y|), p0 (None: uniform), a prior and the budget, and put them together."""

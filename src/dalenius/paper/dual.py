@@ -22,7 +22,7 @@ from dalenius.paper.descent import (
     Tradeoff,
     Update,
     descend,
-    fit,
+    penalised,
     start_of,
     task_of,
 )
@@ -34,10 +34,10 @@ from dalenius.paper.universe import Floats, never
 from dalenius.results.history import Step
 
 
-def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
+def minimal_distortion(
     distance: ArrayLike,
     records: Sequence[int],
-    L: float,  # noqa: N803 - the paper's letter
+    L: float,
     b: float,
     *,
     p0: ArrayLike | None = None,
@@ -46,7 +46,7 @@ def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
     eps_constraint: float = 2 * PenaltyLoop.delta,
     mu: float = PenaltyLoop.mu,
     lambda_0: float = PenaltyLoop.lambda_0,
-    T_max: int | None = None,  # noqa: N803 - the same
+    T_max: int | None = None,
     repairs: Iterable[str] | None = None,
     reading: str | None = None,
     inner: parameters.Inner | None = None,
@@ -122,11 +122,11 @@ def minimal_distortion(  # noqa: PLR0913 - the REQUIRE list
     return Tradeoff(q, attack.prior, float(leaks.max()), distortion, status, tuple(history), tuple(traces))
 
 
-def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
+def dual_adaptive_smooth_penalty(
     prior: ArrayLike,
     distance: ArrayLike,
     records: Sequence[int],
-    L: float,  # noqa: N803 - the paper's letter
+    L: float,
     *,
     q_start: ArrayLike,
     p0: ArrayLike | None = None,
@@ -134,7 +134,7 @@ def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     lambda_0: float = PenaltyLoop.lambda_0,
     mu: float = PenaltyLoop.mu,
     delta: float = PenaltyLoop.delta,
-    T_max: int = PenaltyLoop.T_max,  # noqa: N803 - the same
+    T_max: int = PenaltyLoop.T_max,
     fixed: bool = False,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
@@ -155,7 +155,7 @@ def dual_adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     )
 
 
-def _penalised(  # noqa: PLR0913, PLR0917 - as above
+def _penalised(
     problem: Subproblem,
     q: Floats,
     choice: frozenset[str],
@@ -166,44 +166,33 @@ def _penalised(  # noqa: PLR0913, PLR0917 - as above
     fixed: bool,
 ) -> Update:
     """Algorithm 10 on a problem that was checked."""
-    hinge, L = Penalty("hinge" in choice), problem.budget  # noqa: N806
-    constant = best_constant(problem.cost)
-    kept, least = (fit(q, constant, problem.leakage, L), math.inf) if hinge.hinge else (q, math.inf)
-    leaks, penalty, status = math.inf, loop.lambda_0, CAPPED
-    history: list[float] = []
-    penalties: list[float] = []
-    traces: list[Trace] = []
-    for k in range(1 if fixed else loop.T_max):  # repair 9: capped
-        found = _descended(problem, q, penalty, hinge, of_descent, expired)
-        traces.append(Trace(11, k, found.status, found.history))
-        penalties.append(penalty)
-        q = found.channel
-        before, leaks = leaks, problem.leakage(q)
-        history.append(leaks)
-        if hinge.hinge:
-            kept = min(kept, fit(q, constant, problem.leakage, L), key=problem.distortion)
-        elif (value := problem.distortion(q) + penalty * hinge(leaks - L)) < least:
-            kept, least = q, value
-        if fixed:
-            status = found.status
-            break
-        penalty = loop.adjusted(penalty, leaks - L)
-        if abs(leaks - before) < loop.eps and abs(leaks - L) < loop.eps:  # repair 9: I_prev is not yet overwritten
-            status = CONVERGED
-            break
-        if expired():
-            status = EXPIRED
-            break
-    return Update(kept, status, tuple(history), tuple(penalties), penalty, tuple(traces))
+    penalty = Penalty("hinge" in choice)
+
+    def descended(q: Floats, weight: float) -> tuple[Descent, Trace]:
+        found = _descended(problem, q, weight, penalty, of_descent, expired)
+        return found, Trace(11, 0, found.status, found.history)
+
+    return penalised(
+        q,
+        penalty,
+        loop,
+        descended,
+        wanted=problem.distortion,
+        limited=problem.leakage,
+        budget=problem.budget,
+        safe=best_constant(problem.cost),
+        fixed=fixed,
+        expired=expired,
+    )
 
 
-def dual_exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list
+def dual_exponentiated_gradient_descent(
     channel: ArrayLike,
     penalty: float,
     prior: ArrayLike,
     distance: ArrayLike,
     records: Sequence[int],
-    L: float,  # noqa: N803 - the paper's letter
+    L: float,
     *,
     p0: ArrayLike | None = None,
     repairs: Iterable[str] | None = None,
@@ -221,7 +210,7 @@ def dual_exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE
     return _descended(problem, q, penalty, Penalty("hinge" in repairs_from(repairs)), options, expired)
 
 
-def _descended(  # noqa: PLR0913, PLR0917 - as above
+def _descended(
     problem: Subproblem,
     q: Floats,
     penalty: float,

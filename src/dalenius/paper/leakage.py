@@ -36,7 +36,7 @@ class Leakage:
     inner: tuple[Trace, ...] = ()  # the runs of Algorithms 2 and 3, in order
 
 
-def restarts(  # noqa: PLR0913 - the algorithm's inputs
+def restarts(
     channel: Floats,
     records: Sequence[int],
     b: float,
@@ -56,14 +56,14 @@ def restarts(  # noqa: PLR0913 - the algorithm's inputs
     return found
 
 
-def maximal_leakage(  # noqa: PLR0913 - the REQUIRE list
+def maximal_leakage(
     channel: Mechanism | ArrayLike,
     records: Sequence[int] | None = None,
     b: float = 0.0,
     *,
     p_start: ArrayLike | None = None,
     eps: float = 1e-6,
-    T_max: int = 50,  # noqa: N803 - the paper's letters
+    T_max: int = 50,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     rng: np.random.Generator | None = None,
@@ -118,7 +118,7 @@ def maximal_leakage(  # noqa: PLR0913 - the REQUIRE list
     return Leakage(best, worst_prior, record, tuple(met.tolist()), status, tuple(history), tuple(traces))
 
 
-def _candidate(  # noqa: PLR0913, PLR0917 - what a round knows
+def _candidate(
     universe: Universe,
     q: Floats,
     prior: Floats,
@@ -146,7 +146,7 @@ def _candidate(  # noqa: PLR0913, PLR0917 - what a round knows
     return _spread(candidate, b) if entropy(candidate) >= b - SLACK else None
 
 
-def _step(  # noqa: PLR0913, PLR0917 - what a round ended with
+def _step(
     universe: Universe, q: Floats, prior: Floats, record: int, b: float, at: tuple[int, int, float, float]
 ) -> Step:
     start, k, best, before = at

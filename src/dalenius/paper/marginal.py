@@ -27,7 +27,7 @@ class Marginal:
     left: bool = False  # whether the loop ended with H(X) < b, so that it was moved back (repair 6)
 
 
-def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
+def modified_blahut_arimoto(
     p_start: ArrayLike,
     conditionals: ArrayLike,
     rows: ArrayLike,
@@ -35,7 +35,7 @@ def modified_blahut_arimoto(  # noqa: PLR0913 - the REQUIRE list
     *,
     eps: float = 1e-6,
     alpha: float = 0.1,
-    T_max: int = 300,  # noqa: N803 - the paper's letters
+    T_max: int = 300,
 ) -> Marginal:
     """Algorithm 2: the marginal p(x_i) of largest I(X_i;Y) with H(X) >= b, for fixed conditionals.
 

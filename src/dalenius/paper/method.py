@@ -18,10 +18,11 @@ from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.sampled import Sampled
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
-from dalenius.paper.choices import DEFAULT, Reading, made
+from dalenius.paper.choices import DEFAULT, Reading, made, reading_from, repairs_from
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
 from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
@@ -29,10 +30,12 @@ from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.universe import SLACK, Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
+from dalenius.results.answers import Run, audit_of_witness, design_answer, why_stopped
+from dalenius.results.audit import Audit
+from dalenius.results.design import Design
 from dalenius.results.history import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
-from dalenius.settings import PaperMethod
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,6 @@ class Searched:
     witness: Audited
     history: tuple[Step, ...]
     finished: bool  # all starts ran to their end
-    repairs: tuple[str, ...]  # that were made
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,70 +56,147 @@ class Alternated:
     reported: float  # what the alternation takes for the leakage of this mechanism
     history: tuple[Step, ...]
     finished: bool  # all starts ran to their end
-    repairs: tuple[str, ...]  # that were made
-    reading: Reading | None  # of Algorithm 9; None where Algorithm 6 ran, or the repair "penalty_owner" replaces it
 
 
-def search_leakage(problem: AuditProblem, deadline: Deadline, seed: int, repairs: frozenset[str] = DEFAULT) -> Searched:
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The method "paper" of audits and designs: how its text is run, and how much it does.
+
+    Attributes:
+        repairs: the optional corrections of the text that are made, by name.
+        reading: how Algorithms 9 and 10 share their penalty.
+        starts: random starts of Algorithm 1 in an audit.
+        design_starts: random starts of Algorithm 6 or 9 in a design.
+        check_starts: random starts of Algorithm 1 for each mechanism that a design finds.
+        search_share: share of a design's time that is for its starts; the rest is for the audit.
+        most_audited: most datasets x outputs of an audit; a dense channel of 2^15 entries takes half a minute a start.
+        most_designed: the same of a design, which runs Algorithm 1 in every round.
+    """
+
+    repairs: frozenset[str] = DEFAULT
+    reading: Reading = "proof"
+    starts: int = 20
+    design_starts: int = 5
+    check_starts: int = 5
+    search_share: float = 0.7
+    most_audited: int = 2**15
+    most_designed: int = 2**10
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "design_starts", "check_starts", "most_audited", "most_designed"):
+            checks.whole(name, getattr(self, name))
+        checks.real("search_share", self.search_share, 0.0, 1.0, open_low=True)
+        # Any list of names will do.
+        object.__setattr__(self, "repairs", repairs_from(self.repairs))
+        reading_from(self.reading, self.repairs)
+
+    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - checked above
+        """Return this method with the options of a call; refused where they are unknown."""
+        return replace(self, **own)
+
+    def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
+        """Refuse what the paper has no words for: samples, and everything but single records and the uniform prior."""
+        if isinstance(mechanism, Sampled):
+            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
+            raise InputError(message)
+        for name, value in given.items():
+            if value is not None:
+                message = (
+                    f"the paper's method takes single records and the uniform prior only, not {name}=; "
+                    'use method="certified"'
+                )
+                raise InputError(message)
+
+    def check_design(self, task: Distortion) -> None:
+        """Refuse a design whose mechanism, one row per dataset, is too large."""
+        _check_size(task.query.records, len(task.outputs), self.most_designed, "a design")
+
+    def audit(self, problem: AuditProblem, run: Run) -> Audit:
+        """Return what Algorithm 1 proves: its witness below, the trivial bound above."""
+        searched = search_leakage(problem, run.deadline, run.seed, self)
+        answer = audit_of_witness(problem, searched.found, searched.witness, run)
+        stopped = why_stopped((answer.lower, answer.upper), run, finished=searched.finished)
+        repairs = made(self.repairs)
+        return replace(answer, proved="lower", stopped=stopped, history=searched.history, repairs=repairs)
+
+    def design(self, asked: DesignProblem, problem: Problem, budget: float, run: Run) -> Design:
+        """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.
+
+        Where the audit does not prove that a leakage budget is kept, the least distortion is still at most that of the
+        best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
+        """
+        found = search_mechanism(problem, asked, run.deadline, run.seed, self)
+        answer = design_answer(asked, problem, found.designed, budget=budget, run=run)
+        if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
+            upper = _rounded_up(problem.distortion(problem.constant()))
+            answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
+        finished = found.finished and run.deadline.left > 0
+        # Algorithm 6 has one reading, and the repair "penalty_owner" replaces both of Algorithm 9.
+        read = None if problem.goal == "leakage" or "penalty_owner" in self.repairs else self.reading
+        return replace(
+            answer,
+            proved="upper",
+            stopped=why_stopped((answer.lower, answer.upper), run, finished=finished),
+            history=found.history,
+            reported=found.reported / run.nats,
+            repairs=made(self.repairs),
+            reading=read,
+        )
+
+
+def search_leakage(problem: AuditProblem, deadline: Deadline, seed: int, method: Method) -> Searched:
     """Algorithm 1 from random starts, 20 by default, on all datasets.
 
     Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
     Every upper bound is the trivial min(log|A|, log|Y|).
     """
-    mechanism, adversary, effort = problem.mechanism, problem.adversary, problem.settings.paper
+    mechanism, adversary = problem.mechanism, problem.adversary
     outputs = mechanism.n_outputs
     # Real outputs have no table at all: `written` says so.
     if outputs == math.inf:
         mechanism.written()
-    _check_size(mechanism.records, outputs, effort.most_audited, "an audit")
+    _check_size(mechanism.records, outputs, method.most_audited, "an audit")
     channel, records = mechanism.matrix(), mechanism.records
     ceiling = min(math.log(max(records)), math.log(outputs))
     starts: list[Leakage] = []
-    while len(starts) < effort.starts and not (starts and deadline.expired()):
+    while len(starts) < method.starts and not (starts and deadline.expired()):
         rng = np.random.default_rng([seed, len(starts)])
-        start = maximal_leakage(
-            channel, records, adversary.entropy, repairs=repairs, rng=rng, start=len(starts), expired=deadline.expired
-        )
+        limits: dict[str, Any] = {"rng": rng, "start": len(starts), "expired": deadline.expired}
+        start = maximal_leakage(channel, records, adversary.entropy, repairs=method.repairs, **limits)
         starts.append(start)
         deadline.nodes += len(start.history)
         best = max(starts, key=lambda found: found.value)
-        stage = f"start {len(starts)} of {effort.starts}"
+        stage = f"start {len(starts)} of {method.starts}"
         deadline.report_progress(best.record, len(records), best.value, ceiling, stage)
     finished = not deadline.expired()
     found, witness = _brackets(mechanism, adversary.knowledge, starts)
     history = tuple(step for start in starts for step in start.history)
-    return Searched(found, witness, history, finished, made(repairs))
+    return Searched(found, witness, history, finished)
 
 
-def search_mechanism(  # noqa: PLR0913 - one per limit
-    problem: Problem,
-    asked: DesignProblem,
-    *,
-    deadline: Deadline,
-    seed: int,
-    repairs: frozenset[str] = DEFAULT,
-    reading: Reading = "proof",
+def search_mechanism(
+    problem: Problem, asked: DesignProblem, deadline: Deadline, seed: int, method: Method
 ) -> Alternated:
     """Algorithm 6 or 9 from random starts, 5 by default; the mechanism that Algorithm 1 then finds best is audited.
 
     Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
     first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
     """
-    effort, adversary = asked.settings.paper, asked.adversary
-    part = deadline.part(effort.search_share * deadline.left)
+    adversary = asked.adversary
+    part = deadline.part(method.search_share * deadline.left)
     tried: list[Tradeoff] = []
     leaks: list[float] = []
-    while len(tried) < effort.design_starts and not (tried and part.expired()):
-        start = _alternate(problem, adversary.entropy, len(tried), part, seed, repairs, reading)
+    while len(tried) < method.design_starts and not (tried and part.expired()):
+        start = _alternate(problem, adversary.entropy, len(tried), part, seed, method)
         records = problem.domain.statistic.records
         again = restarts(
-            start.channel, records, adversary.entropy, starts=effort.check_starts, seed=seed, expired=part.expired
+            start.channel, records, adversary.entropy, starts=method.check_starts, seed=seed, expired=part.expired
         )
         tried.append(start)
         leaks.append(max(found.value for found in again))
         k = _chosen(problem, tried, leaks)
         value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
-        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {effort.design_starts}")
+        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {method.design_starts}")
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
@@ -125,13 +204,7 @@ def search_mechanism(  # noqa: PLR0913 - one per limit
     designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
-    read = None if problem.goal == "leakage" or "penalty_owner" in repairs else reading
-    return Alternated(designed, chosen.reported, history, finished, made(repairs), read)
-
-
-def check_designable(task: Distortion, effort: PaperMethod) -> None:
-    """Refuse a design whose mechanism, one row per dataset, is too large for the paper's method."""
-    _check_size(task.query.records, len(task.outputs), effort.most_designed, "a design")
+    return Alternated(designed, chosen.reported, history, finished)
 
 
 def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:
@@ -177,24 +250,35 @@ def _masses(mechanism: Mechanism, prior: Floats, record: int) -> Floats:
     return np.asarray(np.bincount(pair, weights=prior, minlength=size * width).reshape(size, width), dtype=float)
 
 
-def _alternate(  # noqa: PLR0913, PLR0917 - what was asked
-    problem: Problem, b: float, start: int, deadline: Deadline, seed: int, repairs: frozenset[str], reading: Reading
-) -> Tradeoff:
+def _alternate(problem: Problem, b: float, start: int, deadline: Deadline, seed: int, method: Method) -> Tradeoff:
     domain = problem.domain
     asked = (domain.distance, domain.statistic.records, problem.budget, b)
     rng = np.random.default_rng([seed, start])
     common: dict[str, Any] = {
         "p0": domain.weights,
-        "repairs": repairs,
+        "repairs": method.repairs,
         "start": start,
         "expired": deadline.expired,
     }
     if problem.goal == "leakage":
         return leakage_distortion_tradeoff(*asked, rng=rng, **common)
-    return minimal_distortion(*asked, reading=reading, rng=rng, **common)
+    return minimal_distortion(*asked, reading=method.reading, rng=rng, **common)
 
 
 def _chosen(problem: Problem, tried: list[Tradeoff], leaks: list[float]) -> int:
     """The start that leaks least; with a leakage budget the least distorting of those that keep it, if any does."""
     kept = [k for k, leak in enumerate(leaks) if problem.goal == "distortion" and leak <= problem.budget]
     return min(kept, key=lambda k: tried[k].distortion) if kept else int(np.argmin(leaks))
+
+
+def _rounded_up(distortion: float, rounding: float = 1e-12) -> float:
+    """Add more, relatively, than the sum of a distortion over datasets can lose."""
+    return distortion * (1 + rounding)
+
+
+def _kept(problem: Problem, leakage: Audit) -> bool:
+    """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
+    rows = leakage.mechanism.written().rows
+    constant = bool((rows == rows[0]).all())
+    slack = problem.settings.designing.no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
+    return constant or leakage.certificate.upper <= problem.budget + slack

@@ -24,6 +24,7 @@ from dalenius.paper.descent import (
     Update,
     descend,
     fit,
+    penalised,
     start_of,
     task_of,
 )
@@ -35,17 +36,17 @@ from dalenius.paper.universe import Floats, never
 from dalenius.results.history import Step
 
 
-def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
+def leakage_distortion_tradeoff(
     distance: ArrayLike,
     records: Sequence[int],
-    D: float,  # noqa: N803 - the paper's letter
+    D: float,
     b: float,
     *,
     p0: ArrayLike | None = None,
     p_start: ArrayLike | None = None,
     q_start: ArrayLike | None = None,
     eps: float = 1e-4,
-    T_max: int = 12,  # noqa: N803 - the same
+    T_max: int = 12,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     rng: np.random.Generator | None = None,
@@ -94,11 +95,11 @@ def leakage_distortion_tradeoff(  # noqa: PLR0913 - the REQUIRE list
     return Tradeoff(q, attack.prior, reported, problem.distortion(q), status, tuple(history), tuple(traces))
 
 
-def adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
+def adaptive_smooth_penalty(
     prior: ArrayLike,
     distance: ArrayLike,
     records: Sequence[int],
-    D: float,  # noqa: N803 - the paper's letter
+    D: float,
     *,
     q_start: ArrayLike,
     p0: ArrayLike | None = None,
@@ -106,7 +107,7 @@ def adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     lambda_0: float = PenaltyLoop.lambda_0,
     mu: float = PenaltyLoop.mu,
     delta: float = PenaltyLoop.delta,
-    T_max: int = PenaltyLoop.T_max,  # noqa: N803 - the same
+    T_max: int = PenaltyLoop.T_max,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     expired: Callable[[], bool] = never,
@@ -122,7 +123,7 @@ def adaptive_smooth_penalty(  # noqa: PLR0913 - the REQUIRE list
     return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired)
 
 
-def _penalised(  # noqa: PLR0913, PLR0917 - as above
+def _penalised(
     problem: Subproblem,
     q: Floats,
     choice: frozenset[str],
@@ -131,44 +132,33 @@ def _penalised(  # noqa: PLR0913, PLR0917 - as above
     expired: Callable[[], bool],
 ) -> Update:
     """Algorithm 7 on a problem that was checked."""
-    hinge, D = Penalty("hinge" in choice), problem.budget  # noqa: N806
-    noiseless = least_costly(problem.cost)
-    kept, least = (fit(q, noiseless, problem.distortion, D), math.inf) if hinge.hinge else (q, math.inf)
-    distortion, penalty, status = math.inf, loop.lambda_0, CAPPED
-    history: list[float] = []
-    penalties: list[float] = []
-    traces: list[Trace] = []
-    for k in range(loop.T_max):  # repair 9: capped
+    penalty = Penalty("hinge" in choice)
+
+    def descended(q: Floats, weight: float) -> tuple[Descent, Trace]:
         record = int(np.argmax(problem.leakages(q)))
-        found = _descended(problem, q, penalty, record, hinge, of_descent, expired)
-        traces.append(Trace(8, k, found.status, found.history, record))
-        penalties.append(penalty)
-        q = found.channel
-        before, distortion = distortion, problem.distortion(q)
-        history.append(distortion)
-        if hinge.hinge:
-            kept = min(kept, fit(q, noiseless, problem.distortion, D), key=problem.leakage)
-        elif (value := problem.leakage(q) + penalty * hinge(distortion - D)) < least:
-            kept, least = q, value
-        penalty = loop.adjusted(penalty, distortion - D)
-        if (
-            abs(distortion - before) < loop.eps and abs(distortion - D) < loop.eps
-        ):  # repair 9: E_prev is not yet overwritten
-            status = CONVERGED
-            break
-        if expired():
-            status = EXPIRED
-            break
-    return Update(kept, status, tuple(history), tuple(penalties), penalty, tuple(traces))
+        found = _descended(problem, q, weight, record, penalty, of_descent, expired)
+        return found, Trace(8, 0, found.status, found.history, record)
+
+    return penalised(
+        q,
+        penalty,
+        loop,
+        descended,
+        wanted=problem.leakage,
+        limited=problem.distortion,
+        budget=problem.budget,
+        safe=least_costly(problem.cost),
+        expired=expired,
+    )
 
 
-def exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list
+def exponentiated_gradient_descent(
     channel: ArrayLike,
     penalty: float,
     prior: ArrayLike,
     distance: ArrayLike,
     records: Sequence[int],
-    D: float,  # noqa: N803 - the paper's letter
+    D: float,
     record: int,
     *,
     p0: ArrayLike | None = None,
@@ -191,7 +181,7 @@ def exponentiated_gradient_descent(  # noqa: PLR0913, PLR0917 - the REQUIRE list
     return _descended(problem, q, penalty, int(record), choice, options, expired)
 
 
-def _descended(  # noqa: PLR0913, PLR0917 - as above
+def _descended(
     problem: Subproblem,
     q: Floats,
     penalty: float,
@@ -217,7 +207,7 @@ def least_costly(cost: Floats) -> Floats:
     return np.asarray(np.eye(cost.shape[1])[cost.argmin(axis=1)])
 
 
-def random_channel(rng: np.random.Generator, cost: Floats, D: float) -> Floats:  # noqa: N803
+def random_channel(rng: np.random.Generator, cost: Floats, D: float) -> Floats:
     """Rows drawn uniformly from the simplex, mixed with the noiseless mechanism as little as makes E <= D."""
     drawn = rng.dirichlet(np.ones(cost.shape[1]), size=cost.shape[0])
     return fit(drawn, least_costly(cost), lambda q: float((q * cost).sum()), D)

@@ -1,28 +1,21 @@
 """How to reproduce a result: the same question as a command and in Python, where it has names."""
 
-import math
-import shlex
-from collections.abc import Mapping
-
 from dalenius.model.secret import members
+from dalenius.report.call import IMPORT, Asked, Call, Subject, of_mechanism, of_query
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier
 from dalenius.results.profile import Profile
 
-# A channel without a name is taken from the saved result.
-LOADED = 'import dalenius as dl\n\nmechanism = dl.load("RESULT.json").{}\n'
 # Measures of distortion that have a name of their own on the command line, by their words.
 MEASURES = {"absolute error": "absolute", "squared error": "squared", "share of wrong answers": "zero-one"}
 
 LOADED_DESIGNS = "# The certificates hold the designs. Load the saved result:\ndl.load(FILE).designs"
-Asked = Mapping[str, str | float | list[float]]
 
 
 def audit_again(audit: Audit) -> str:
     """Return the command and the Python of an audit."""
-    asked = {**_adversary(audit), **_secret(audit)}
-    return _about_mechanism(audit, "audit", asked, "audit = dl.audit(mechanism, {})")
+    return _about_mechanism(audit, "audit", {**_adversary(audit), **_secret(audit)})
 
 
 def curve_again(curve: Curve) -> str:
@@ -30,14 +23,25 @@ def curve_again(curve: Curve) -> str:
     first = curve.audits[0]
     given = [(a.entropy if first.adversary.given == "entropy" else a.knowledge) for a in curve.audits]
     listed = {"entropies" if first.adversary.given == "entropy" else "knowledges": given}
-    return _about_mechanism(first, "curve", listed, "curve = dl.curve(mechanism, {})", "audits[0].mechanism")
+    return _about_mechanism(first, "curve", listed, "audits[0].mechanism")
 
 
 def profile_again(profile: Profile) -> str:
     """Return the command and the Python of a profile."""
     first = profile.leakage.audits[0]
     listed = {"entropies": list(profile.leakage.entropies)} if first.reference.uniform else {}
-    return _about_mechanism(first, "profile", listed, "profile = mechanism.profile({})")
+    return _about_mechanism(first, "profile", listed, function="mechanism.profile")
+
+
+def _about_mechanism(audit: Audit, verb: str, given: Asked, held: str = "mechanism", function: str = "") -> str:
+    """The command and the Python of a question about a mechanism; held: where a saved result has it."""
+    query, name = audit.mechanism.query, audit.mechanism.name
+    options = {**given, **_wanted(audit)}
+    if query is None or name is None or not query.named:
+        # A channel without a name is taken from the saved result.
+        loaded = Call(verb, Subject("", ""), options, function)
+        return f'{_note(audit)}{IMPORT}mechanism = dl.load("RESULT.json").{held}\n{loaded.python}'
+    return f"{_note(audit)}{Call(verb, of_mechanism(query, name), options, function).both()}"
 
 
 def frontier_again(frontier: Frontier) -> str:
@@ -47,8 +51,7 @@ def frontier_again(frontier: Frontier) -> str:
         return LOADED_DESIGNS
     named = {} if frontier.named else {"named": False}
     options = {**_adversary(first.leakage), "points": len(frontier.designs), **named, **_wanted(first)}
-    command = f"dalenius frontier --query {shell(frontier.query)} {as_flags(options)}"
-    return _both(first.leakage, command, f"frontier = dl.frontier(dl.queries.{frontier.query}, {as_keywords(options)})")
+    return f"{_note(first.leakage)}{Call('frontier', of_query(frontier.query), options).both()}"
 
 
 def calibration_again(calibration: Calibration) -> str:
@@ -57,28 +60,12 @@ def calibration_again(calibration: Calibration) -> str:
     if calibration.together is not None or query is None or not query.named:
         return audit_again(audit)
     unit = {} if audit.unit == "nats" else {"unit": audit.unit}
-    options = {
-        "leakage": calibration.budget,
-        **_adversary(audit),
-        **unit,
-        "accuracy": calibration.accuracy,
-        "seed": audit.seed,
-    }
-    command = f"dalenius calibrate --family {shell(calibration.family)} --query {shell(query)} {as_flags(options)}"
-    python = f'calibration = dl.calibrate("{calibration.family}", dl.queries.{query}, {as_keywords(options)})'
-    return _both(audit, command, python)
-
-
-def _about_mechanism(audit: Audit, verb: str, given: Asked, python: str, held: str = "mechanism") -> str:
-    """The command and the Python of a question about a mechanism; held: where a saved result has it."""
-    query, name = audit.mechanism.query, audit.mechanism.name
-    options = {**given, **_wanted(audit)}
-    if query is None or name is None or not query.named:
-        return f"{_note(audit)}{LOADED.format(held)}{python.format(as_keywords(options))}"
-    family, arguments = str(name).split("(", 1)
-    mechanism = f"mechanism = dl.mechanisms.{family}(dl.queries.{query}, {arguments}"
-    command = f"dalenius {verb} --query {shell(query)} --mechanism {shell(name)} {as_flags(options)}"
-    return _both(audit, command, f"{mechanism}\n{python.format(as_keywords(options))}")
+    accuracy = {"accuracy": calibration.accuracy, "seed": audit.seed}
+    options = {"leakage": calibration.budget, **_adversary(audit), **unit, **accuracy}
+    asked = of_query(query)
+    subject = Subject(f"--family {calibration.family} {asked.flags}", asked.python, asked.called)
+    call = Call("calibrate", subject, options, first=f'"{calibration.family}", ')
+    return f"{_note(audit)}{call.both()}"
 
 
 def design_again(design: Design) -> str:
@@ -86,15 +73,9 @@ def design_again(design: Design) -> str:
     if not design.query.named or design.beside or design.distortion_name not in MEASURES:
         return ""
     budget = {"distortion" if design.goal == "leakage" else "leakage": design.budget}
-    options = {**budget, **_adversary(design.leakage), **_wanted(design)}
-    measure = MEASURES[design.distortion_name]
-    command = f"dalenius design --query {shell(design.query)} --measure {measure} {as_flags(options)}"
-    python = f'design = dl.design(dl.queries.{design.query}, measure="{measure}", {as_keywords(options)})'
-    return _both(design.leakage, command, python)
-
-
-def _both(audit: Audit, command: str, python: str) -> str:
-    return f"{_note(audit)}{command}\n\nimport dalenius as dl\n\n{python}"
+    measure = {"measure": MEASURES[design.distortion_name]}
+    options = {**measure, **budget, **_adversary(design.leakage), **_wanted(design)}
+    return f"{_note(design.leakage)}{Call('design', of_query(design.query), options).both()}"
 
 
 def _note(audit: Audit) -> str:
@@ -124,34 +105,3 @@ def _wanted(result: Audit | Design) -> Asked:
     method = {} if result.method == "certified" else {"method": "paper"}
     relative = {"relative": result.relative} if result.relative else {}
     return {**unit, **method, **relative, "tolerance": result.tolerance, "seed": result.seed}
-
-
-def shell(given: object) -> str:
-    """Return a text as one word of a shell, in double quotes where nothing in it has a meaning inside of them."""
-    text = str(given)
-    if shlex.quote(text) == text:
-        return text
-    return shlex.quote(text) if set(text) & set('"$`\\!') or not text.isprintable() else f'"{text}"'
-
-
-def as_flags(options: Asked) -> str:
-    """Return options as the command line takes them."""
-    flags = {False: "--no-{}", True: "--{}"}
-    return " ".join(
-        flags[value].format(name) if isinstance(value, bool) else f"--{name.replace('_', '-')} {_listed(value)}"
-        for name, value in options.items()
-    )
-
-
-def _listed(value: str | float | list[float]) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def as_keywords(options: Asked) -> str:
-    """Return options as keyword arguments."""
-    shown = {name: 'float("inf")' if value == math.inf else _quoted(value) for name, value in options.items()}
-    return ", ".join(f"{name}={value}" for name, value in shown.items())
-
-
-def _quoted(value: str | float | list[float]) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)

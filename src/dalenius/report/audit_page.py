@@ -139,7 +139,7 @@ def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
         return None
     if not audit.mechanism.has_rows or audit.mechanism.written().rows.size > MOST_CELLS:
         return None
-    from dalenius.api import audit as audit_again  # noqa: PLC0415 - of a later room
+    from dalenius.api import audit as audit_again
 
     reference = None if audit.reference.uniform else audit.reference
     try:

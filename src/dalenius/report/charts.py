@@ -207,11 +207,11 @@ def heat_map(
     width = min(max(60.0, 8.0 + 7 * longest), (wide - label - 10) / len(columns))
     letters = max(2, int((width - 4) // 7))
     height = min(26.0, 420 / len(rows))
-    written = width >= 34 and height >= 12  # noqa: PLR2004 - pixels that four digits need
+    written = width >= 34 and height >= 12
     parts = []
     for i, (name, row) in enumerate(zip(names, rows, strict=True)):
         top = TOP + 16 + i * height
-        if height >= 9:  # noqa: PLR2004 - pixels that a line of text needs
+        if height >= 9:
             most = (label - 24) // 7
             # The end of a name tells it from its neighbours.
             short = name if len(name) <= most else f"…{name[1 - most :]}"
@@ -221,14 +221,14 @@ def heat_map(
             words = f"{text(name)} → {text(column)}: {value:.6g}"
             digits = f"{value:.3f}".lstrip("0") if 0 < value < 1 else f"{value:.0f}"
             shown = (
-                f'<text class="{"on" if value > 0.7 else ""}" x="{left + width / 2:.1f}" '  # noqa: PLR2004 - dark
+                f'<text class="{"on" if value > 0.7 else ""}" x="{left + width / 2:.1f}" '
                 f'y="{top + height / 2 + 4:.1f}" text-anchor="middle">{digits}</text>'
             )
             parts.append(
                 f'<g><title>{words}</title><rect class="cell" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
                 f'height="{height:.1f}" fill-opacity="{min(1.0, value):.3f}"/>{shown if written else ""}</g>'
             )
-    if width >= 20:  # noqa: PLR2004 - pixels that a short label needs
+    if width >= 20:
         parts += [
             f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{TOP + 10}" text-anchor="middle">'
             f"{text(name if len(name) <= letters else name[: letters - 1] + '…')}</text>"
@@ -245,7 +245,7 @@ def bars(names: Sequence[str], values: Sequence[float], about: str) -> str:
     parts = []
     for k, (name, value) in enumerate(zip(names, values, strict=True)):
         top, length = TOP + k * step, (WIDTH - label - 90) * value / largest
-        short = name if len(name) <= 44 else f"{name[:43]}…"  # noqa: PLR2004 - room for labels
+        short = name if len(name) <= 44 else f"{name[:43]}…"
         parts.append(
             f"<g><title>{text(name)}: {value:.6g}</title>"
             f'<text x="{label - 8}" y="{top + 15}" text-anchor="end">{text(short)}</text>'

@@ -1,15 +1,15 @@
 """Pictures of designs and frontiers, fit for print: units on every axis, readable without colour."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Table
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import outward, short
 from dalenius.report.design_text import error_words, query_words
-from dalenius.report.plots import DARK, FINEST, LIGHT, Floats, axes_of, class_axis, figure_of, tick_step, tidy
+from dalenius.report.plots import DARK, FINEST, LIGHT, Axes, Floats, axes_of, class_axis, figure_of, tick_step, tidy
 from dalenius.results.audit import limit_words
 from dalenius.results.design import Design, Frontier, NamedPoint
 
@@ -20,7 +20,7 @@ MARKERS = "s^vDPX*<>hpd"
 GREYS = ("0.15", "0.35", "0.5")
 
 
-def plot_design(design: Design, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+def plot_design(design: Design, ax: Axes = None) -> "Figure":
     """Draw the channel (left) and the bracket on the optimum (right); one axes takes the bracket alone."""
     if ax is None:
         figure = figure_of(9.6, 4.2)
@@ -45,7 +45,7 @@ def plot_channels(channels: list[tuple[str, Written]]) -> "Figure":
     return figure
 
 
-def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN401 - the same
+def plot_frontier(frontier: Frontier, ax: Axes = None) -> "Figure":
     """Draw the certified band of the least leakage along the distortion, named mechanisms above it."""
     ax = figure_of(7.2, 4.6).subplots() if ax is None else axes_of(ax)[-1]
     d, lower, upper = frontier.distortions, frontier.lower, frontier.upper
@@ -83,7 +83,7 @@ def plot_frontier(frontier: Frontier, ax: Any = None) -> "Figure":  # noqa: ANN4
     return figure
 
 
-def draw_channel(mechanism: Written, ax: Any, most_labels: int = 20, most_written: int = 12) -> None:  # noqa: ANN401
+def draw_channel(mechanism: Written, ax: Axes, most_labels: int = 20, most_written: int = 12) -> None:
     """Draw q(y|x) as a heat map, written out when small; the true answer of each row is framed.
 
     most_labels: rows that are labelled one by one. most_written: rows and columns whose probabilities are written out.
@@ -113,7 +113,7 @@ def draw_channel(mechanism: Written, ax: Any, most_labels: int = 20, most_writte
     ax.set_title("probability of each output" + ("; the true answer is framed" if truth else ""), fontsize=10)
 
 
-def _write_out(rows: Floats, ax: Any, dark: float = 0.55) -> None:  # noqa: ANN401
+def _write_out(rows: Floats, ax: Axes, dark: float = 0.55) -> None:
     """Write every probability into its place, in white where the place is dark."""
     size = 8 if rows.shape[1] <= 8 else 7  # noqa: PLR2004 - what fits
     for (t, y), q in np.ndenumerate(rows):
@@ -121,8 +121,8 @@ def _write_out(rows: Floats, ax: Any, dark: float = 0.55) -> None:  # noqa: ANN4
         ax.text(y, t, _probability(q), ha="center", va="center", fontsize=size, color=shade)
 
 
-def _frame_truth(mechanism: Written, truth: list[str], ax: Any) -> None:  # noqa: ANN401
-    from matplotlib.patches import Rectangle  # noqa: PLC0415 - a second
+def _frame_truth(mechanism: Written, truth: list[str], ax: Axes) -> None:
+    from matplotlib.patches import Rectangle
 
     for t, answer in enumerate(truth):
         for y, label in enumerate(mechanism.labels):
@@ -153,7 +153,7 @@ def _probability(q: float) -> str:
     return f"{q:.0f}" if q in (0, 1) else f"{q:.2f}".removeprefix("0")
 
 
-def _draw_bracket(design: Design, ax: Any) -> None:  # noqa: ANN401
+def _draw_bracket(design: Design, ax: Axes) -> None:
     """The plane of distortion and leakage: where no mechanism can be, the budget, and the mechanism found."""
     primal = design.goal == "leakage"
     x, y = design.distortion, design.leakage.upper
@@ -191,8 +191,7 @@ def _frame(design: Design) -> tuple[float, float]:
 
 
 def _optimum(design: Design) -> str:
-    digits = decimals(design.upper)
-    low, top = round_down(design.lower, digits), round_up(design.upper, digits)
+    low, top = outward(design.lower, design.upper)
     what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (error_words(design), "")
     return f"least {what}: {f'{low} to' if design.proved == 'both' else 'at most'} {top}{unit}"
 

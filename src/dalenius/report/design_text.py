@@ -3,7 +3,7 @@
 import math
 
 from dalenius.model import checks
-from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short, short_up, written_up
+from dalenius.numerics.rounding import epsilon_up, outward, round_down, round_up, short, short_up, written_up
 from dalenius.report.text import (
     Facts,
     adversary_words,
@@ -52,8 +52,8 @@ def frontier_table(frontier: Frontier) -> str:
 
 def _named_line(frontier: Frontier, point: NamedPoint, longest: int, width: int) -> str:
     low, high = frontier.excess(point)
-    bracket = f"{round_down(low, 4)} to {round_up(high, 4)}"
-    words = f"at most {round_up(high, 4)}" if low <= 0 <= high else bracket
+    ends = outward(low, high, 4)
+    words = f"at most {ends[1]}" if low <= 0 <= high else " to ".join(ends)
     leaks = round_up(point.leakage.upper)
     return f"{point.name:{longest}}   {short(point.distortion):>{width}}   {leaks:>13}   {words}"
 
@@ -91,8 +91,7 @@ def _asked(design: Design) -> str:
 
 def _best(design: Design) -> list[str]:
     what, unit = ("leakage", f" {design.unit}") if design.goal == "leakage" else (error_words(design), "")
-    digits = decimals(design.upper)
-    low, high = round_down(design.lower, digits), round_up(design.upper, digits)
+    low, high = outward(design.lower, design.upper)
     if design.proved == "upper":
         attained = "attained by this mechanism" if design.kept else "attained by a constant answer, which leaks nothing"
         known = "proved" if design.kept else "known"  # of a constant answer there is no certificate
@@ -110,7 +109,7 @@ def _best(design: Design) -> list[str]:
 def _mechanism(design: Design) -> list[str]:
     audit = design.leakage
     together = ", together with all that was released before" if design.beside else ""
-    leaks = f"leaks {_between(audit.lower, audit.upper)} {design.unit} about a record{together}"
+    leaks = f"leaks {' to '.join(outward(audit.lower, audit.upper))} {design.unit} about a record{together}"
     if not design.kept:  # the certificate is about this alone
         leaks = f"{leaks}; {checked_words(design)}"
     if design.reported is not None:
@@ -162,8 +161,3 @@ def _stopped(design: Design) -> list[str]:
         gap = short_up(design.gap)
         lines.append(f"the gap of {gap} is open: the optimum lies between the bounds{more_time(design)}")
     return lines
-
-
-def _between(lower: float, upper: float) -> str:
-    digits = decimals(upper)
-    return f"{round_down(lower, digits)} to {round_up(upper, digits)}"

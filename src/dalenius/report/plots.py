@@ -12,7 +12,7 @@ from dalenius.model.channels.density import Density
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import decimals, outward, round_down, short
 from dalenius.report.sampled_text import sampled_name
 from dalenius.report.text import counted, secret_name, secret_value
 from dalenius.results.audit import Audit, Curve
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
+# matplotlib ships no types: its axes; and figures, lines, and how they look.
+Axes = Any
+Drawing = Any
 
 DARK, MIDDLE, LIGHT = "#1f4e79", "#6f9fc8", "#d5e3ef"
 SHADES = (("#1f4e79", ""), ("#d5e3ef", "///"), ("#6f9fc8", "..."), ("#f2f2f2", "xx"))
@@ -31,7 +34,7 @@ FINEST = 400
 HUGE = 50.0
 
 
-def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+def plot_audit(audit: Audit, ax: Axes = None) -> "Figure":
     """Draw the witness (left) and the bracket against the extremes (right); one axes takes the bracket alone."""
     if ax is None:
         figure = figure_of(9.0, 3.6)
@@ -46,7 +49,7 @@ def plot_audit(audit: Audit, ax: Any = None) -> "Figure":  # noqa: ANN401 - matp
     return figure
 
 
-def axes_of(ax: Any) -> Any:  # noqa: ANN401 - the same
+def axes_of(ax: Axes) -> Drawing:
     """Return matplotlib axes as a flat array; anything else is refused, a file's name too."""
     given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if not given.size or not all(hasattr(one, "set_xlabel") and hasattr(one, "figure") for one in given):
@@ -55,7 +58,7 @@ def axes_of(ax: Any) -> Any:  # noqa: ANN401 - the same
     return given
 
 
-def plot_curve(curve: Curve, ax: Any = None, *, of_profile: bool = False) -> "Figure":  # noqa: ANN401 - the same
+def plot_curve(curve: Curve, ax: Axes = None, *, of_profile: bool = False) -> "Figure":
     """Draw L(b) with its certified staircase: between points the band holds because L never rises with b.
 
     A curve of the paper's method shows its lower bounds alone, because its upper bounds are trivial.
@@ -105,7 +108,7 @@ def by_knowledge(audit: Audit) -> bool:
 
 def image(figure: "Figure", kind: str = "svg") -> bytes:
     """Return a figure as the content of a .png, .svg or .pdf file, the same bytes for the same figure."""
-    import matplotlib as mpl  # noqa: PLC0415 - a second
+    import matplotlib as mpl
 
     file = io.BytesIO()
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -116,14 +119,14 @@ def image(figure: "Figure", kind: str = "svg") -> bytes:
 
 def figure_of(width: float, height: float) -> "Figure":
     """Return a figure that belongs to no window; notebooks show it, scripts save it."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 - a second
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    from dalenius.report.figure import ShownFigure  # noqa: PLC0415 - the same
+    from dalenius.report.figure import ShownFigure
 
     return ShownFigure(figsize=(width, height), layout=ConstrainedLayoutEngine(wspace=0.06))
 
 
-def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: ANN401
+def _draw_witness(audit: Audit, ax: Axes, most_bars: int = 24) -> None:
     """The worst prior found: bars of few classes, a heat map of many."""
     many, classes = audit.prior.masses.shape
     if classes <= most_bars and many <= len(SHADES):
@@ -141,7 +144,7 @@ def _draw_witness(audit: Audit, ax: Any, most_bars: int = 24) -> None:  # noqa: 
     ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
 
 
-def _draw_bars(audit: Audit, ax: Any) -> None:  # noqa: ANN401
+def _draw_bars(audit: Audit, ax: Axes) -> None:
     masses = audit.prior.masses
     name, _ = _witness_axis(audit)
     values = [secret_value(audit, a) for a in range(masses.shape[0])]
@@ -162,7 +165,7 @@ def _draw_bars(audit: Audit, ax: Any) -> None:  # noqa: ANN401
     ax.set_xticks(places, [name(t) for t in places])
 
 
-def _draw_heat(audit: Audit, ax: Any, most_ticks: int = 12) -> None:  # noqa: ANN401
+def _draw_heat(audit: Audit, ax: Axes, most_ticks: int = 12) -> None:
     masses, about = audit.prior.masses, secret_name(audit)
     name, _ = _witness_axis(audit)
     first, end = _likely(masses) if masses.shape[1] > FINEST else (0, masses.shape[1])
@@ -186,7 +189,7 @@ def _likely(masses: Floats, unseen: float = 1e-4) -> tuple[int, int]:
     return int(first), int(min(last + 1, total.size))
 
 
-def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
+def _draw_bracket(audit: Audit, ax: Axes) -> None:
     extremes = audit.extremes
     if audit.reference.uniform and not isinstance(audit.reference, Density):
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
@@ -208,7 +211,7 @@ def _draw_bracket(audit: Audit, ax: Any) -> None:  # noqa: ANN401
         if name == names[2]:
             words = f"at least {round_down(low, digits)}" if not audit.prior.complete else f"{low:.{digits}f}"
         else:
-            words = f"{round_down(low, digits)}\n{round_up(high, digits)}"
+            words = "\n".join(outward(low, high))
         ax.text(high + 0.02 * widest, place, words, va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=9)
     ax.invert_yaxis()
@@ -285,7 +288,7 @@ def tick_step(many: int, longest: int, room: int) -> int:
     return max(1, -(-many * (longest + 1) // room))
 
 
-def tidy(ax: Any) -> None:  # noqa: ANN401
+def tidy(ax: Axes) -> None:
     """Leave out the frame that says nothing."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=9)

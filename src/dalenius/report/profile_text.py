@@ -1,8 +1,9 @@
 """A profile in plain words, and its picture."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dalenius.numerics.rounding import decimals, round_down, round_up, short
+from dalenius.numerics.rounding import decimals, outward, short
+from dalenius.report.plots import DARK, Axes, axes_of, figure_of, plot_curve, tidy
 from dalenius.report.text import Facts, all_checked_words, from_file, problem
 from dalenius.results.profile import Profile
 
@@ -33,13 +34,11 @@ def facts(profile: Profile) -> Facts:
     return [(name, lines) for name, lines in named if lines]
 
 
-def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+def plot_profile(profile: Profile, ax: Axes = None) -> "Figure":
     """Draw the certified band of L(b), with horizontal lines for what other measures say.
 
     For very many records it draws brackets against knowledge, on logarithmic axes: L falls next to b = log|X|.
     """
-    from dalenius.report.plots import axes_of, plot_curve  # noqa: PLC0415 - matplotlib takes a second
-
     ax = None if ax is None else axes_of(ax)[-1]
     many = not profile.mechanism.has_rows
     figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax, of_profile=True)
@@ -63,9 +62,7 @@ def plot_profile(profile: Profile, ax: Any = None) -> "Figure":  # noqa: ANN401 
     return figure
 
 
-def _plot_knowledge(profile: Profile, ax: Any) -> "Figure":  # noqa: ANN401
-    from dalenius.report.plots import DARK, figure_of, tidy  # noqa: PLC0415 - matplotlib takes a second
-
+def _plot_knowledge(profile: Profile, ax: Axes) -> "Figure":
     if ax is None:
         ax = figure_of(6.4, 4.0).subplots()
     drawn = [audit for audit in profile.leakage.audits if min(audit.knowledge, audit.upper) > 0]
@@ -163,8 +160,7 @@ def _stopped(profile: Profile) -> str:
 
 
 def _bracket(lower: float, upper: float) -> str:
-    digits = min(decimals(lower), decimals(upper))
-    return f"{round_down(lower, digits)} to {round_up(upper, digits)}"
+    return " to ".join(outward(lower, upper, min(decimals(lower), decimals(upper))))
 
 
 def _plain(x: float) -> str:

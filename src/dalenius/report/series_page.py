@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.numerics.rounding import outward
 from dalenius.report.again import calibration_again, curve_again, frontier_again, profile_again
 from dalenius.report.audit_page import (
     adversaries,
@@ -22,7 +22,7 @@ from dalenius.report.sampled_text import confidence_words
 from dalenius.report.text import FROM_FILE, adversary_words, all_checked_words, curve_facts
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
-from dalenius.results.design import Design, Frontier
+from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.profile import Profile
 
 
@@ -87,28 +87,32 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     ]
 
 
-def _frontier_chart(frontier: Frontier, families: int = len(MARKS) - 1) -> str:
-    designs = frontier.designs
-    series = [
-        Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
-    ]
-    for family in list(dict.fromkeys(point.family for point in frontier.named))[:families]:
-        points = [point for point in frontier.named if point.family == family]
+def least_possible(designs: Sequence[Design]) -> Series:
+    """The brackets on the least leakage, by budget."""
+    return Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
+
+
+def named_series(named: Sequence[NamedPoint], *, joined: bool = True) -> list[Series]:
+    """Named mechanisms by their distortion, a series for each family."""
+    found = []
+    for family in dict.fromkeys(point.family for point in named):
+        points = [point for point in named if point.family == family]
         lows, highs = ([getattr(p.leakage, end) for p in points] for end in ("lower", "upper"))
-        series.append(Series(family, [point.distortion for point in points], lows, highs))
+        found.append(Series(family, [point.distortion for point in points], lows, highs, joined))
+    return found
+
+
+def _frontier_chart(frontier: Frontier, families: int = len(MARKS) - 1) -> str:
+    series = [least_possible(frontier.designs), *named_series(frontier.named)[:families]]
     across, up = Axis("expected distortion"), Axis("leakage", frontier.unit)
     return line_chart(series, across, up, "Leakage against distortion")
 
 
 def _budgets(frontier: Frontier) -> Table:
     """The bracket on the least leakage at every budget, digits rounded outward."""
-    rows = []
-    for design in frontier.designs:
-        places = decimals(design.upper)
-        bracket = round_down(design.lower, places), round_up(design.upper, places)
-        rows.append((f"{design.budget:.6g}", *bracket, design.stopped))
     unit = frontier.unit
-    return Table(("distortion at most", f"least leakage from, {unit}", f"to, {unit}", "stopped"), tuple(rows))
+    rows = tuple((f"{d.budget:.6g}", *outward(d.lower, d.upper), d.stopped) for d in frontier.designs)
+    return Table(("distortion at most", f"least leakage from, {unit}", f"to, {unit}", "stopped"), rows)
 
 
 def calibration_sections(calibration: Calibration) -> list[Section]:

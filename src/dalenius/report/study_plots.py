@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError
-from dalenius.report.plots import figure_of
+from dalenius.report.plots import Axes, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def _unit(rows: Sequence[Row], bracket: str) -> str:
     return "" if bracket == "distortion" or len(units) > 1 else f" ({units.pop()})"
 
 
-def _draw(axes: Any, rows: Sequence[Row], x: str, y: str, style: dict[str, str]) -> None:  # noqa: ANN401 - matplotlib
+def _draw(axes: Axes, rows: Sequence[Row], x: str, y: str, style: dict[str, str]) -> None:
     """One line. Nothing is certified between its points: a bar for each bracket, and a thin line to guide the eye."""
     places = [row[x] for row in rows]
     low, high = ([row[bound if y in BOUNDS else y] for row in rows] for bound in BOUNDS)

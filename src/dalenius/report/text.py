@@ -19,7 +19,7 @@ from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.numerics.rounding import decimals, round_down, round_up, short, short_up
+from dalenius.numerics.rounding import decimals, outward, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
 from dalenius.results.audit import Audit, Curve, Loaded, Stopped, missing_words
@@ -140,8 +140,7 @@ def curve_facts(curve: Curve) -> Facts:
     first = curve.audits[0]
     lines = []
     for audit in curve.audits:
-        digits = decimals(audit.upper)
-        bracket = f"{round_down(audit.lower, digits)} <= L <= {round_up(audit.upper, digits)} {audit.unit}"
+        bracket = f"{' <= L <= '.join(outward(audit.lower, audit.upper))} {audit.unit}"
         lines.append(f"{bracket}{confidence_words(audit)} where it {adversary_words(audit)}")
     return [
         ("Audited", [problem(first.mechanism)]),
@@ -279,8 +278,7 @@ def starts(history: tuple[Step, ...]) -> str:
 
 
 def _leakage(audit: Audit) -> list[str]:
-    digits = decimals(audit.upper)
-    low, high = round_down(audit.lower, digits), round_up(audit.upper, digits)
+    low, high = outward(audit.lower, audit.upper)
     if audit.proved == "lower":
         what = "by the paper's method: only the lower bound is proved"
         return [
@@ -449,8 +447,7 @@ def _unlimited(audit: Audit, tight_share: float = 0.2) -> list[str]:
     tight = high - low <= max(tight_share * high, audit.tolerance)
     if not (tight or low > audit.upper):
         return []
-    digits = decimals(high)
-    between = f"{round_down(low, digits)} to {round_up(high, digits)} {audit.unit}"
+    between = f"{' to '.join(outward(low, high))} {audit.unit}"
     b = " (b = 0)" if audit.reference.uniform else ""
     return [f"without any limit on its knowledge{b} an adversary could learn {between}", _share(audit, low, high)]
 

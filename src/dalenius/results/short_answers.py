@@ -152,7 +152,7 @@ def _capacity(problem: AuditProblem, rows: Floats, deadline: Deadline) -> Capaci
     accuracy = settings.trees.choice_accuracy * tolerance
     if len(rows) == 2 and rows.shape[1] <= settings.portfolio.scalar_outputs:  # noqa: PLR2004 - two rows
         return two_rows(rows, accuracy)
-    return bracket(rows, accuracy, deadline, settings=settings)
+    return bracket(rows, accuracy, deadline)
 
 
 def _one_leaf(law: Floats) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MOST = {"confidence": 1.0}
 
 def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
     """Refuse numbers that no answer to this question has: not finite, out of range, or the lower above the upper."""
-    from dalenius.model import checks  # noqa: PLC0415 - numpy
+    from dalenius.model import checks
 
     names = {*COLUMNS, *MORE[task.task]}
     if set(numbers) | SOMETIMES != names | SOMETIMES:
@@ -52,7 +52,7 @@ def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
 
 def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:
     """Return why a certificate is not about this question, or does not state these numbers; nothing where it does."""
-    from dalenius.verifier.reading import Refused  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.reading import Refused
 
     try:
         check_numbers(work.task, numbers)
@@ -64,10 +64,10 @@ def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:
 
 def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     """Refuse a certificate about another mechanism, adversary, secret or budget than those of the question."""
-    from dalenius.certificates.audits import adversary_data, asked_data  # noqa: PLC0415 - numpy
-    from dalenius.results.answers import described  # noqa: PLC0415 - the same
-    from dalenius.verifier.reading import AUDIT, DESIGN, field, mapping, refuse  # noqa: PLC0415 - python-flint
-    from dalenius.verifier.saved import NATS, compare, question  # noqa: PLC0415 - the same
+    from dalenius.certificates.audits import adversary_data, asked_data
+    from dalenius.results.answers import described
+    from dalenius.verifier.reading import AUDIT, DESIGN, field, mapping, refuse
+    from dalenius.verifier.saved import NATS, compare, question
 
     task, data, bounds = work.task, mapping(certificate, "the certificate"), {end: numbers[end] for end in ENDS}
     nats, whose = NATS[task.unit], "point's"
@@ -95,7 +95,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
 
 def _of_format(certificate: dict[str, Any], expected: str) -> None:
     """Refuse another kind of certificate: bounds of a design are distortions, and joint ones may name any problem."""
-    from dalenius.verifier.reading import refuse, show  # noqa: PLC0415 - python-flint
+    from dalenius.verifier.reading import refuse, show
 
     if certificate.get("format") != expected:
         refuse(f"its format is {show(certificate.get('format'))}, and not {expected}")

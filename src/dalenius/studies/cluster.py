@@ -5,6 +5,7 @@ import logging
 import platform
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,6 @@ from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.numerics import compiled
-from dalenius.studies.pool import script_left_alone
 from dalenius.studies.running import answer
 from dalenius.studies.store import Entry
 from dalenius.studies.task import Task, Work
@@ -210,6 +210,22 @@ def _client(distributed: Any, address: str, patience: float) -> Iterator[Cluster
     with client:
         _check_versions(client, address)
         yield Cluster(client, f"the Dask cluster at {address}, {len(client.scheduler_info()['workers'])} workers")
+
+
+@contextmanager
+def script_left_alone() -> Iterator[None]:
+    """Within: a process that starts does not run the user's script, which need not guard against that.
+
+    A spawned process imports the module that was started as a program, found by these two names; points need nothing
+    of it.
+    """
+    names = vars(sys.modules["__main__"])
+    hidden: dict[str, Any] = {name: names.pop(name) for name in ("__file__", "__spec__") if name in names}
+    names["__spec__"] = None
+    try:
+        yield
+    finally:
+        names.update(hidden)
 
 
 def _reach(address: str, patience: float) -> None:

@@ -157,9 +157,9 @@ def _check_target(check: Check, folder: Path) -> None:
 
 def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
     """Answer check by check, until Ctrl-C. Each certificate is verified, and written where the check asks for it."""
-    from dalenius.certificates.certificate import Certificate  # noqa: PLC0415 - numpy
-    from dalenius.options import DAY, MINUTE  # noqa: PLC0415 - the same
-    from dalenius.verifier.verify import verify_here  # noqa: PLC0415 - python-flint
+    from dalenius.certificates.certificate import Certificate
+    from dalenius.results.options import DAY, MINUTE
+    from dalenius.verifier.verify import verify_here
 
     for check, work in checks:
         answer = work.answer()

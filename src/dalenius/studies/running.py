@@ -68,7 +68,7 @@ class Run:
 
     def on_cluster(self, missing: Mapping[str, Work], address: str) -> bool:
         """Answer on a Dask cluster; whether it was stopped before the end."""
-        from dalenius.studies.cluster import connected  # noqa: PLC0415 - dask is optional
+        from dalenius.studies.cluster import connected
 
         with connected(address) as cluster:
             self._say(f"{self.done} of {len(self.names)} points are done; {len(missing)} to go on {cluster.words}")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.files import path_of, write
+from dalenius.search.helper import cores
 from dalenius.studies import store as stores
 from dalenius.studies.checking import check_numbers, mismatch
 from dalenius.studies.grid import COLUMNS, STATUS, Point, check_points, place_words, read_grid
-from dalenius.studies.pool import cores
 from dalenius.studies.running import Report, Run, silent
 from dalenius.studies.store import Entry, Store
 from dalenius.studies.words import Source
@@ -118,7 +118,7 @@ class Study:
         workers = cores() if jobs is None else checks.jobs(jobs)
         check_points(study.source, study.points)
         if dask is not None:
-            from dalenius.studies.cluster import check_installed  # noqa: PLC0415 - only here
+            from dalenius.studies.cluster import check_installed
 
             check_installed()
         with Store.open(study.store, study.name, study.source.text, folder=study.folder) as open_store:
@@ -185,7 +185,7 @@ class Study:
 
     def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
         """Return a pandas DataFrame with one row per point."""
-        from dalenius.results.audit import frame  # noqa: PLC0415 - numpy
+        from dalenius.results.audit import frame
 
         return frame(self._labelled())
 
@@ -243,9 +243,9 @@ class Study:
 
         time_limit and memory are for each. What was found becomes `verified`.
         """
-        from dalenius.verifier.limits import MEMORY  # noqa: PLC0415 - python-flint
-        from dalenius.verifier.process import one_child  # noqa: PLC0415 - the same
-        from dalenius.verifier.verify import verify  # noqa: PLC0415 - the same
+        from dalenius.verifier.limits import MEMORY
+        from dalenius.verifier.process import one_child
+        from dalenius.verifier.verify import verify
 
         done = {point.key: point for point in self.points if (e := self._entry(point)) and e.status == "done"}
         refused = dict.fromkeys(done, "it has no certificate")
@@ -261,7 +261,7 @@ class Study:
 
     def plot(self, x: str, y: str = "upper", hue: str | None = None) -> "Figure":
         """Draw y against x, one line per value of hue; the bracket as a band where y is lower or upper."""
-        from dalenius.report.study_plots import plot_study  # noqa: PLC0415 - matplotlib
+        from dalenius.report.study_plots import plot_study
 
         rows = [row for row in self._labelled() if row["status"] == "done"]
         dual = any(point.work.task.dual for point in self.points)
@@ -271,13 +271,13 @@ class Study:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page about the study; with its certificates, where they are not too many."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - numpy
+        from dalenius.report.document import write_document
 
         write_document([self], path)
 
     def report_sections(self) -> "list[Section]":
         """Return what a report shows of this study."""
-        from dalenius.studies.study_page import sections  # noqa: PLC0415 - numpy
+        from dalenius.studies.study_page import sections
 
         return sections(self)
 
@@ -316,7 +316,7 @@ class Study:
         return f"<Study {self.name}: {ended} of {len(self.points)} points, {self.failed} failed{checked}>"
 
     def _repr_html_(self) -> str:
-        from dalenius.report.text import as_html  # noqa: PLC0415 - numpy
+        from dalenius.report.text import as_html
 
         return as_html([(line[:11].strip(), [line[11:]]) for line in self.summary().splitlines()])
 

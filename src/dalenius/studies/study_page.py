@@ -3,9 +3,9 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from dalenius.numerics.rounding import decimals, round_down, round_up
-from dalenius.report.again import shell
+from dalenius.numerics.rounding import decimals, outward, round_up
 from dalenius.report.audit_page import EACH, MOST_CARRIED, gzip
+from dalenius.report.call import shell
 from dalenius.report.charts import Axis, Series, line_chart, number, text
 from dalenius.report.page import Download, Section, Table
 from dalenius.report.profile_text import BOUNDED, INDEPENDENT
@@ -123,8 +123,7 @@ def _cells(row: Row, shown: list[str]) -> list[str]:
     """A row as words; digits of bounds are rounded outward."""
     cells = {name: _cell(row[name]) for name in shown}
     if row["status"] == "done":
-        places = decimals(row["upper"])
-        cells |= {"lower": round_down(row["lower"], places), "upper": round_up(row["upper"], places)}
+        cells |= zip(("lower", "upper"), outward(row["lower"], row["upper"]), strict=True)
     return [cells[name] for name in shown]
 
 

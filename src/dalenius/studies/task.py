@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.problem import AuditProblem, DesignProblem
     from dalenius.model.query import Query
-    from dalenius.options import Options
+    from dalenius.results.audit import Audit
+    from dalenius.results.calibration import Calibration
+    from dalenius.results.design import Design
+    from dalenius.results.options import Options
 
 TaskName = Literal["audit", "design", "calibrate"]
 
@@ -203,8 +206,8 @@ class Answered:
 
 
 def _mechanism(work: Work) -> "Mechanism":
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - numpy
-    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - the same
+    from dalenius.gallery.parse import parse_mechanism, parse_query
+    from dalenius.model.channels.mechanism import Mechanism
 
     task = work.task
     if task.query is not None and task.mechanism is not None:
@@ -216,7 +219,7 @@ def _mechanism(work: Work) -> "Mechanism":
 
 
 def _reference(work: Work, records: tuple[int, ...]) -> dict[str, Any]:
-    from dalenius.model.reference import Reference  # noqa: PLC0415 - numpy
+    from dalenius.model.reference import Reference
 
     given = work.task.reference
     if given is None:
@@ -226,69 +229,44 @@ def _reference(work: Work, records: tuple[int, ...]) -> dict[str, Any]:
     return {"reference": given}
 
 
+def _answered(
+    found: "Audit | Design | Calibration", bracket: "Audit | Design", leaks: "Audit", **more: float | None
+) -> Answered:
+    """What is kept of a result: the bracket that was asked for, the audit behind it, and more numbers."""
+    ends = {name: getattr(bracket, name) for name in ("lower", "upper")}
+    about = {"unit": leaks.unit, "gap": bracket.gap, "stopped": found.stopped, "proved": bracket.proved}
+    numbers = {**ends, **about, "upper_by": leaks.upper_by, "nodes": leaks.nodes, **more}
+    return Answered(numbers, found.seconds, bracket.certificate.data)
+
+
 def _audit(work: Work) -> Answered:
-    from dalenius.api import audit  # noqa: PLC0415 - scipy
+    from dalenius.api import audit
 
     mechanism = _mechanism(work)
     secret = {} if work.task.secret is None else {"secret": work.task.secret}
     options = {**work.task.options(), **secret, **_reference(work, mechanism.records)}
     found = audit(mechanism, **options, verify=False)
-    numbers = {
-        "lower": found.lower,
-        "upper": found.upper,
-        "unit": found.unit,
-        "gap": found.gap,
-        "stopped": found.stopped,
-        "proved": found.proved,
-        "upper_by": found.upper_by,
-        "nodes": found.nodes,
-        **({} if found.confidence is None else {"confidence": found.confidence}),
-    }
-    return Answered(numbers, found.seconds, found.certificate.data)
+    return _answered(found, found, found, **({} if found.confidence is None else {"confidence": found.confidence}))
 
 
 def _design(work: Work) -> Answered:
-    from dalenius.api import design  # noqa: PLC0415 - scipy
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - the same
+    from dalenius.api import design
+    from dalenius.gallery.parse import parse_query
 
     query = parse_query(work.task.query or "")
     found = design(query, **work.task.options(), **_reference(work, query.records), verify=False)
-    numbers = {
-        "lower": found.lower,
-        "upper": found.upper,
-        "unit": found.unit,
-        "gap": found.gap,
-        "stopped": found.stopped,
-        "proved": found.proved,
-        "upper_by": found.leakage.upper_by,
-        "nodes": found.leakage.nodes,
-        "distortion": found.distortion,
-        "leakage_lower": found.leakage.lower,
-        "leakage_upper": found.leakage.upper,
-    }
-    return Answered(numbers, found.seconds, found.certificate.data)
+    leaks = found.leakage
+    more = {"distortion": found.distortion, "leakage_lower": leaks.lower, "leakage_upper": leaks.upper}
+    return _answered(found, found, leaks, **more)
 
 
 def _calibrate(work: Work) -> Answered:
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
-    from dalenius.tools.calibration import calibrate  # noqa: PLC0415 - scipy
+    from dalenius.gallery.parse import parse_query
+    from dalenius.tools.calibration import calibrate
 
     query = parse_query(work.task.query or "")
     found = calibrate(work.task.family or "", query, **work.task.options(), **_reference(work, query.records))
-    leaks = found.leakage
-    numbers = {
-        "lower": leaks.lower,
-        "upper": leaks.upper,
-        "unit": found.unit,
-        "gap": leaks.gap,
-        "stopped": found.stopped,
-        "proved": leaks.proved,
-        "upper_by": leaks.upper_by,
-        "nodes": leaks.nodes,
-        "value": found.value,
-        "distortion": found.distortion,
-    }
-    return Answered(numbers, found.seconds, leaks.certificate.data)
+    return _answered(found, found.leakage, found.leakage, value=found.value, distortion=found.distortion)
 
 
 _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design": _design, "calibrate": _calibrate}
@@ -296,7 +274,7 @@ _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design
 
 def check_question(work: Work) -> None:
     """Refuse a question whose query, mechanism, adversary, reference or secret cannot be, before any work starts."""
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
+    from dalenius.gallery.parse import parse_query
 
     if work.task.task == "audit":
         audit_asked(work)
@@ -306,9 +284,9 @@ def check_question(work: Work) -> None:
 
 def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
     """Return what is asked about a mechanism, of a calibration the one with this value of its parameter."""
-    from dalenius.gallery.families import family_of  # noqa: PLC0415 - numpy
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - the same
-    from dalenius.options import audit_problem  # noqa: PLC0415 - the same
+    from dalenius.gallery.families import family_of
+    from dalenius.gallery.parse import parse_query
+    from dalenius.results.options import audit_problem
 
     task = work.task
     if task.family is None or value is None:
@@ -321,24 +299,24 @@ def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
 
 def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     """Return what a design is asked, and how solvers hold it."""
-    from dalenius.api import reduced  # noqa: PLC0415 - scipy
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - numpy
-    from dalenius.options import design_problem, distortion_of  # noqa: PLC0415 - the same
+    from dalenius.api import reduced
+    from dalenius.gallery.parse import parse_query
+    from dalenius.results.options import design_problem, distortion_of
 
     task, query = work.task, parse_query(work.task.query or "")
     options, against = _against(work, query)
     distortion = distortion_of(query, "absolute", None, None)
     asked = design_problem(distortion, against, options, distortion=task.distortion, leakage=task.leakage)
-    return asked, reduced(asked, options.approach.method)
+    return asked, reduced(asked, certified=options.method is None)
 
 
 def _against(work: Work, asked: "Mechanism | Query") -> "tuple[Options, Adversary]":
     """The options of a task, as far as its question depends on them, and its adversary."""
-    from dalenius.options import Approach, Options, adversary_of  # noqa: PLC0415 - numpy
+    from dalenius.results.options import Options, adversary_of, method_of
 
     task = work.task
-    approach = Approach.from_user(task.method or "certified", None, None)
-    options = Options.from_user(approach, unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
+    method = method_of(task.method or "certified")
+    options = Options.from_user(method, unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
     kind, known = task.adversary or "bounded", _reference(work, asked.records)
     limits = {"entropy": task.entropy, "knowledge": task.knowledge}
     return options, adversary_of(asked, options, adversary=kind, **limits, **known)
@@ -354,8 +332,8 @@ def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=10_000)
 def _wrong_call(key: str, text: str) -> str:
-    from dalenius.gallery.families import family_of  # noqa: PLC0415 - numpy
-    from dalenius.gallery.parse import check_mechanism, check_query  # noqa: PLC0415 - the same
+    from dalenius.gallery.families import family_of
+    from dalenius.gallery.parse import check_mechanism, check_query
 
     checks: dict[str, Callable[[str], object]] = {
         "query": check_query, "mechanism": check_mechanism, "family": family_of

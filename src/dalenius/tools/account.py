@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.numerics.rounding import outward, round_down
 from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, stacked
 from dalenius.results.audit import Audit, finite, flat, frame
 
@@ -106,8 +106,7 @@ def counted(many: int) -> str:
 
 def bracket(lower: float, upper: float) -> str:
     """Return both bounds in words, digits rounded outward."""
-    digits = decimals(upper)
-    return f"{round_down(lower, digits)} <= leakage <= {round_up(upper, digits)}"
+    return " <= leakage <= ".join(outward(lower, upper))
 
 
 def _how(account: Account) -> str:
@@ -118,9 +117,7 @@ def _how(account: Account) -> str:
 
 def account_facts(account: Account, releases: Sequence[str] = ()) -> Facts:
     """Return what an account says as pairs of a heading and lines of text."""
-    low, high = (
-        turn(x, decimals(account.added[1])) for turn, x in zip((round_down, round_up), account.added, strict=True)
-    )
+    low, high = outward(*account.added)
     how, mark = _how(account), partial(from_file, account)
     left = [
         *mark([f"at least {round_down(account.entropy_left)} {account.unit} of entropy about the data"]),

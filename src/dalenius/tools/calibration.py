@@ -15,15 +15,42 @@ from dalenius.gallery.parameters import Parameter
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
-from dalenius.options import Options, adversary_of
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
+from dalenius.results.options import Options, adversary_of
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
-from dalenius.settings import Calibrating, Settings
+from dalenius.settings import Settings
 
 if TYPE_CHECKING:
     from dalenius.tools.account import Account
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the levels of noise are gone through, and how closely each is audited."""
+
+    # Noise beyond this level is not tried: leakage falls with its exponential, squared.
+    loudest: float = 20.0
+    # The first step to another level; steps double.
+    first_step: float = 0.2
+    # Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
+    glance_gap: float = 1.0
+    coarse_gap: float = 0.1
+    # The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
+    fine_gap: float = 0.25
+    # Shares of the time left for these three audits, and the seconds that each may always take.
+    glance_share: float = 0.03
+    coarse_share: float = 0.1
+    fine_share: float = 0.3
+    least_seconds: float = 0.05
+    # A parameter is never known more coarsely than this, relatively.
+    coarsest_accuracy: float = 0.5
+    # A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
+    margin: float = 0.4
+
+
+PACE = Pace()
 
 
 def calibrate(  # noqa: PLR0913 - the public surface
@@ -110,12 +137,11 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
     chosen, parameter = family_of(family)
     _checked_query(query)
     checks.real("leakage", budget, 0.0, math.inf)
-    coarsest = options.settings.calibrating.coarsest_accuracy
-    checks.real("accuracy", accuracy, 1e-9, coarsest)
+    checks.real("accuracy", accuracy, 1e-9, PACE.coarsest_accuracy)
     if budget == 0:
         raise InputError(_too_small(family, query, budget, options.unit, beside))
     # Audits show no more of a budget as small as that.
-    accuracy = max(accuracy, min(coarsest, options.tolerance / budget))
+    accuracy = max(accuracy, min(PACE.coarsest_accuracy, options.tolerance / budget))
     named = isinstance(options.report, ProgressLine)
     with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
         search = _Search(
@@ -180,6 +206,7 @@ class _Search(Generic[Judged]):
     deadline: Deadline
     beside: str = ""
     name_progress: bool = False  # whether a line of progress names the parameter at hand
+    pace: Pace = field(default_factory=lambda: PACE)
     tried: "list[Tried[Judged]]" = field(default_factory=list)
     audits: int = 0
     interrupted: bool = False
@@ -206,11 +233,6 @@ class _Search(Generic[Judged]):
     def _settled(self, best: "Tried[Judged]") -> bool:
         """Whether a level this close below the best could not be certified."""
         return any(best.level - t.level <= self.accuracy for t in self._below(best))
-
-    @property
-    def pace(self) -> Calibrating:
-        """Gaps and times of the audits."""
-        return self.options.settings.calibrating
 
     def _value(self, level: float) -> float:
         """The parameter at a noise level, in no more digits than the accuracy asks for."""

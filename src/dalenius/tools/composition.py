@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.bounds.capacity import capacity
-from dalenius.bounds.closed_forms import Centres
+from dalenius.bounds.closed_forms import centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError, show
 from dalenius.model import checks
@@ -322,7 +322,7 @@ def _around_the_mean(mechanism: NoisyCounts, known: float, reference: Reference)
     if len(reference.laws) > 1:
         most = mechanism.log_most_likely()
         return most + MARGIN * (1 + most)
-    centres = Centres.best(mechanism, known, np.exp(reference.log_law_of(0, mechanism.k)))
+    centres = centre_of_counts(mechanism, known, np.exp(reference.log_law_of(0, mechanism.k)))
     return centres.upper + MARGIN * (1 + centres.upper)
 
 

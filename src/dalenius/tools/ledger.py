@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from numpy.typing import ArrayLike
 
 from dalenius import __version__, api
+from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, InputError, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
@@ -20,12 +21,12 @@ from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.options import Options, check_named, distortion_of, names_of
 from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
 from dalenius.results import checking
 from dalenius.results.audit import Audit, frame
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
+from dalenius.results.options import Options, check_named, distortion_of, names_of
 from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
@@ -312,52 +313,41 @@ class Ledger:
         options = Options.from_user(
             unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
         )
-        if self._releases:
-            groups = _grouped(self._releases)
-            if not self._fits(groups):
-                message = (
-                    f"the {counted(len(self._releases))} before are too large to be audited together (at most "
-                    f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
-                )
-                raise InputError(message)
-            first = joint(groups).written()
-            found = api.design_beside(
-                task,
-                first,
-                self.adversary,
-                options,
-                budget=budget,
-                spent=self._account.upper,
-                verify=verify,
+        groups = _grouped(self._releases)
+        if groups and not self._fits(groups):
+            message = (
+                f"the {counted(len(self._releases))} before are too large to be audited together (at most "
+                f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
             )
-        else:
-            found = api.design(
-                query,
-                leakage=budget,
-                **self._given,  # type: ignore[arg-type]
-                unit=self.unit,
-                reference=None if self.adversary.reference.uniform else self.adversary.reference,
-                p0=p0,
-                measure=measure,
-                outputs=outputs,
-                tolerance=tolerance,
-                time_limit=time_limit,
-                seed=seed,
-                progress=progress,
-                verify=verify,
-                settings=settings,
-            )
+            raise InputError(message)
+        first, spent = (joint(groups).written() if groups else None), self._account.upper
+        found = api.design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
         new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
         self._remember(new, self._accounted(new, found.leakage))
         return found
 
     def _accounted(self, new: Release, audit: Audit) -> Account:
         """The account after a release that was audited together with all before."""
-        before, told = self._account, math.fsum(r.capacity for r in (*self._releases, new))
-        added = max(0.0, audit.lower - before.upper), max(0.0, audit.upper - before.lower)
-        many, lower = len(self._releases) + 1, max(before.lower, audit.lower)
-        left = self._left(told)
-        return Account(many, self.unit, lower, max(lower, audit.upper), "audit", added, left, audit, before.loaded)
+        releases = (*self._releases, new)
+        lower, told = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
+        return self._booked(releases, (lower, audit.upper), "audit", told, audit)
+
+    def _booked(  # noqa: PLR0913 - the entries of an account
+        self,
+        releases: Sequence[Release],
+        bracket: tuple[float, float],
+        bound: Bound,
+        told: float,
+        audit: Audit | None,
+        *,
+        joint: Certificate | None = None,
+    ) -> Account:
+        """The account of these releases, whose last is new; told: what all of them tell about the whole data."""
+        before, lower, upper = self._account, bracket[0], max(bracket)
+        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
+        left = math.nan if self.independent else self._left(told)
+        many = len(releases)
+        return Account(many, self.unit, lower, upper, bound, added, left, audit, before.loaded, joint=joint)
 
     def _limit(self) -> float:
         if self.budget is None:
@@ -493,9 +483,7 @@ class Ledger:
             lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
-        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = self._left(told)
-        return Account(len(releases), self.unit, lower, upper, bound, added, left, whole, before.loaded)
+        return self._booked(releases, (lower, upper), bound, told, whole)
 
     def _by_people(self, releases: Sequence[Release], deadline: Deadline) -> Account:
         """The account by what each release tells of one record beside all others (docs/mathematics.md 10.1).
@@ -522,11 +510,7 @@ class Ledger:
             proof = None
         elif bound == "people" and self.independent and len(releases) == 1:
             audit, bound = audits[0], "audit"
-        added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = math.nan if self.independent else self._left(told)
-        return Account(
-            len(releases), self.unit, lower, max(lower, upper), bound, added, left, audit, before.loaded, joint=proof
-        )
+        return self._booked(releases, (lower, upper), bound, told, audit, joint=proof)
 
     def _known(self) -> float:
         """Guarantee: result >= the adversary's knowledge, in nats; the number that was given, where it was given."""

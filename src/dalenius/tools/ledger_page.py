@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.numerics.rounding import outward, round_up
 from dalenius.report.audit_page import certificate_section
 from dalenius.report.charts import Axis, brackets, number, text
 from dalenius.report.page import Section, Table
@@ -74,8 +74,7 @@ def _proof(ledger: "Ledger") -> Section:
     certificate = account.certificate
     if certificate is not None:
         checked = "certificate attached, not yet checked" if account.audit is None else checked_words(account.audit)
-        digits = decimals(certificate.upper / nats)
-        low, high = round_down(certificate.lower / nats, digits), round_up(certificate.upper / nats, digits)
+        low, high = outward(certificate.lower / nats, certificate.upper / nats)
         proves = f"it proves that all releases together leak {low} to {high} {ledger.unit} about a record"
         return certificate_section(certificate, f"{checked}; {proves}")
     why = f"its upper bound is {HOW[account.bound]}"

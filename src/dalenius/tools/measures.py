@@ -21,7 +21,7 @@ from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
-from dalenius.numerics.rounding import decimals, round_down, round_up
+from dalenius.numerics.rounding import outward
 from dalenius.numerics.types import Floats
 from dalenius.results.answers import Run
 from dalenius.results.audit import frame
@@ -51,8 +51,7 @@ class Leakage:
         return frame([asdict(self)])
 
     def _repr_html_(self) -> str:
-        digits = decimals(self.upper)
-        row = (round_down(self.lower, digits), round_up(self.upper, digits), self.unit, str(self.record))
+        row = (*outward(self.lower, self.upper), self.unit, str(self.record))
         return shown.table(("lower", "upper", "unit", "record"), [row], "Leakage under one prior")
 
 

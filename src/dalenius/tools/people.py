@@ -13,8 +13,8 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.reference import UNIFORM
-from dalenius.options import Options
 from dalenius.results.audit import Audit
+from dalenius.results.options import Options
 
 Run = tuple[Audit, tuple[str, ...]]  # the audit of a release alone, and the columns that it looks at
 

@@ -17,8 +17,8 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
-from dalenius.options import Options, entropies_of, names_of
 from dalenius.results.audit import Audit, Curve, worst_end
+from dalenius.results.options import Options, entropies_of, names_of
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress

@@ -81,7 +81,7 @@ def test_coefficients_hold_for_every_law_and_nothing_less_is_shown(which: int) -
     laws = np.concatenate([laws, law + 0.01 * (laws - law)])
     laws = laws[kl(laws, law) > 1e-6]
     ratio = kl(laws @ w, law @ w) / kl(laws, law)
-    eta, sigma = solver.contraction(w, law, Locals()), solver.expansion(w, law, Locals())
+    eta, sigma = solver.contraction(w, law), solver.expansion(w, law)
     assert ratio.max() <= eta + 1e-9
     assert ratio.min() >= sigma - 1e-9
     rows, exact = [[arb(x) for x in row] for row in w.tolist()], [arb(x) for x in law.tolist()]
@@ -112,7 +112,7 @@ def test_the_bound_holds_at_random_priors() -> None:
         half = len(prior) // 2
         joint = np.stack([prior[:half] @ q[:half], prior[half:] @ q[half:]])
         leaked = float(kl(joint.ravel(), np.outer(joint.sum(axis=1), joint.sum(axis=0)).ravel()))
-        eta, sigma = solver.contraction(w, law, Locals()), solver.expansion(w, u, Locals())
+        eta, sigma = solver.contraction(w, law), solver.expansion(w, u)
         lam = (1 - sigma) * eta + rng.choice([0.0, 0.2])
         rows = [[arb(x) for x in row] for row in w.tolist()]
         bound = kinds.product_bound(

@@ -12,7 +12,7 @@ from flint import arb
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
-from dalenius.bounds.closed_forms import Centres, blend_of_counts, blended, one_count
+from dalenius.bounds.closed_forms import blend_of_counts, blended, centre_of_counts, one_count
 from dalenius.settings import ClosedForms
 from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import unwritten_histograms
@@ -89,14 +89,14 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     channel = unwritten_histograms.rebuild(dict(mine.describe()))
     channel = unwritten_histograms.ask(channel, Group((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
-    told, centre = blend_of_counts(mine.n, knowledge, law, mine.contraction()), Centres.best(mine, knowledge, law)
-    power, share = 1 / (told.order - 1), told.share
+    told, centre = blend_of_counts(mine.n, knowledge, law, mine.contraction()), centre_of_counts(mine, knowledge, law)
+    power, share = 1 / (told.data["order"] - 1), told.data["share"]
     g = np.array([one_count(mine.n, p)(power) for p in law.tolist()])
     either = [blended(np.log(law), g, eta, knowledge, power=power, share=share) for eta in (mine.contraction(), 1.0)]
     assert told.upper == pytest.approx(either[0], abs=1e-12)
     for upper, proof in (
-        (min(either), {"kind": "blend", "order": told.order, "share": told.share}),
-        (centre.upper, {"kind": "centre", "centre": list(centre.centre), "s": centre.s}),
+        (min(either), {"kind": "blend", **told.data}),
+        (centre.upper, {"kind": "centre", **centre.data}),
         (math.log(mine.k), {"kind": "trivial"}),
     ):
         close = 1e-9 * max(1.0, upper)

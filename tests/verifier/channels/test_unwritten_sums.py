@@ -12,7 +12,7 @@ from large_samples import PAIRS, both
 from scipy.special import logsumexp
 
 import dalenius as dl
-from dalenius.bounds.closed_forms import Centre, Sibson
+from dalenius.bounds.closed_forms import centre, sibson
 from dalenius.numerics.information import mutual_information
 from dalenius.settings import without
 from dalenius.verifier.balls import precision
@@ -190,11 +190,11 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     log_rho = mine.statistic.log_reference(0)
     channel = unwritten_sums.rebuild(dict(mine.describe()))
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
-    sibson, centre = Sibson.best(log_rho, knowledge), Centre.best(mine, knowledge)
+    of_sum, of_noise = sibson(log_rho, knowledge), centre(mine, knowledge)
     maximal = knowledge + float(logsumexp((log_rho + math.log(len(log_rho))).max(axis=0)))
     for upper, proof in (
-        (sibson.upper, {"kind": "sibson", "order": sibson.order}),
-        (centre.upper, {"kind": "centre", "centre": centre.centre, "s": centre.s}),
+        (of_sum.upper, {"kind": "sibson", **of_sum.data}),
+        (of_noise.upper, {"kind": "centre", **of_noise.data}),
         (maximal, {"kind": "maximal"}),
         (math.log(len(log_rho)), {"kind": "trivial"}),
     ):
@@ -219,9 +219,9 @@ def test_centres_out_of_range(sound: Json, change: Json) -> None:
 def test_orders_are_proofs_of_dense_audits_too() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=8), epsilon=4)
     data = copy.deepcopy(dl.audit(mechanism, knowledge=0.02, tolerance=1e-2).certificate.data)
-    bound = Sibson.best(mechanism.statistic.log_reference(0), 0.02)
+    bound = sibson(mechanism.statistic.log_reference(0), 0.02)
     data["upper"] = bound.upper + 1e-10
-    data["proofs"] = [{"record": 0, "upper": bound.upper + 1e-10, "kind": "sibson", "order": bound.order}]
+    data["proofs"] = [{"record": 0, "upper": bound.upper + 1e-10, "kind": "sibson", **bound.data}]
     assert verify_here(data, mechanism=mechanism)
     data["upper"] = data["proofs"][0]["upper"] = bound.upper - 1e-9
     assert "exceeds claimed" in verify_here(data).reason

@@ -60,9 +60,9 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         leakage: float = 1.0,
         knowledge: float | None = None,
         adversary: str | None = None,
-        categories: Any = "auto",  # noqa: ANN401 - as scikit-learn's encoders take them
+        categories: Any = "auto",
         alpha: float = 1.0,
-        random_state: Any = None,  # noqa: ANN401 - as scikit-learn takes it
+        random_state: Any = None,
     ) -> None:
         """Take the parameters as they are, as scikit-learn asks for; fit checks them."""
         self.leakage = leakage
@@ -72,7 +72,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         self.alpha = alpha
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401, N803 - as scikit-learn names them
+    def fit(self, X: Any, y: Any) -> Self:
         """Count, add noise, certify; only the noisy counts are kept."""
         total = columns.budget("leakage", self.leakage)
         smoothing = checks.real("alpha", self.alpha, 0.0, math.inf, open_low=True)
@@ -130,7 +130,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         likely = [table + smoothing for table in self.counts_]
         self.feature_log_prob_ = [np.log(table / table.sum(axis=1, keepdims=True)) for table in likely]
 
-    def predict_joint_log_proba(self, X: Any) -> Floats:  # noqa: ANN401, N803 - as scikit-learn names them
+    def predict_joint_log_proba(self, X: Any) -> Floats:
         """Return log P(class) + sum_j log P(x_j | class) of every row."""
         check_is_fitted(self)
         values = columns.checked(self, X, reset=False)
@@ -140,21 +140,21 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
             found += table[:, codes[:, j]].T
         return found
 
-    def predict_log_proba(self, X: Any) -> Floats:  # noqa: ANN401, N803 - as scikit-learn names them
+    def predict_log_proba(self, X: Any) -> Floats:
         """Return log P(class | row)."""
         joint = self.predict_joint_log_proba(X)
         return np.asarray(joint - np.asarray(logsumexp(joint, axis=1))[:, None])
 
-    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401, N803 - as scikit-learn names them
+    def predict_proba(self, X: Any) -> Floats:
         """Return P(class | row)."""
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def predict(self, X: Any) -> Values:  # noqa: ANN401, N803 - as scikit-learn names them
+    def predict(self, X: Any) -> Values:
         """Return the most likely class of every row."""
         joint = self.predict_joint_log_proba(X)
         return np.asarray(self.classes_[joint.argmax(axis=1)])
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True

@@ -32,14 +32,14 @@ def generator(random_state: object) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**32, size=4, dtype=np.uint64))
 
 
-def checked(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:  # noqa: ANN401, N803 - as scikit-learn names them
+def checked(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:
     """Return X (and y) as arrays after scikit-learn's own checks; refused where values are missing."""
     found = validate_data(estimator, X, *y, reset=reset, dtype=None, ensure_all_finite=False)
     _check_missing(estimator, found[0] if y else found)
     return found
 
 
-def released(estimator: Any, X: Any) -> Values:  # noqa: ANN401, N803 - as scikit-learn names them
+def released(estimator: Any, X: Any) -> Values:
     """Return rows that the estimator released, as an array: what it gives out need not have names of columns."""
     found = check_array(X, dtype=None, ensure_all_finite=False)
     if found.shape[1] != estimator.n_features_in_:
@@ -49,7 +49,7 @@ def released(estimator: Any, X: Any) -> Values:  # noqa: ANN401, N803 - as sciki
     return np.asarray(found)
 
 
-def _check_missing(estimator: Any, X: Values) -> None:  # noqa: ANN401, N803 - as scikit-learn names them
+def _check_missing(estimator: Any, X: Values) -> None:
     if X.dtype.kind in "fc":
         missing = ~np.isfinite(X)
     elif X.dtype.kind == "O":
@@ -74,13 +74,13 @@ def _missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def names(estimator: Any) -> list[str]:  # noqa: ANN401 - any estimator
+def names(estimator: Any) -> list[str]:
     """Return words for its columns: their names, or their numbers."""
     given = getattr(estimator, "feature_names_in_", None)
     return [f"column {j}" if given is None else f"column {given[j]!r}" for j in range(estimator.n_features_in_)]
 
 
-def learned(estimator: Any, X: Values, categories: object) -> list[Values]:  # noqa: ANN401, N803 - as scikit-learn
+def learned(estimator: Any, X: Values, categories: object) -> list[Values]:
     """Return the categories of every column: those given, or the different values in sorted order."""
     called = names(estimator)
     if isinstance(categories, str) and categories == "auto":
@@ -106,7 +106,7 @@ def _sorted(column: Values, name: str) -> Values:
         raise InputError(message) from error
 
 
-def encoded(estimator: Any, X: Values, categories: Sequence[Values]) -> Ints:  # noqa: ANN401, N803 - as scikit-learn
+def encoded(estimator: Any, X: Values, categories: Sequence[Values]) -> Ints:
     """Return the number of the category of every value; refused where a value is none of them."""
     codes = np.empty(X.shape, dtype=np.int64)
     for j, (values, name) in enumerate(zip(categories, names(estimator), strict=True)):

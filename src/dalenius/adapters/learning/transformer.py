@@ -85,9 +85,9 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self,
         *,
         leakage: float = 1.0,
-        categories: Any = "auto",  # noqa: ANN401 - as scikit-learn's encoders take them
-        p0: Any = None,  # noqa: ANN401 - laws as users give them
-        random_state: Any = None,  # noqa: ANN401 - as scikit-learn takes it
+        categories: Any = "auto",
+        p0: Any = None,
+        random_state: Any = None,
     ) -> None:
         """Take the parameters as they are, as scikit-learn asks for; fit checks them."""
         self.leakage = leakage
@@ -95,7 +95,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.p0 = p0
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ANN401, ARG002, N803 - as scikit-learn names them
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - as scikit-learn names them
         """Learn the categories, and choose and certify the channels."""
         total = columns.budget("leakage", self.leakage)
         values = columns.checked(self, X, reset=True)
@@ -118,7 +118,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.certificate_ = self.audit_.certificate
         return self
 
-    def transform(self, X: Any) -> Values:  # noqa: ANN401, N803 - as scikit-learn names it
+    def transform(self, X: Any) -> Values:
         """Return noisy values, of the same categories. Every call is a release of its own about these rows."""
         check_is_fitted(self)
         values = columns.checked(self, X, reset=False)
@@ -129,7 +129,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             released[:, j] = listed[channel.drawn(codes[:, j], source)]
         return np.asarray(released)
 
-    def frequencies(self, X: Any) -> list[Floats]:  # noqa: ANN401, N803 - as scikit-learn names it
+    def frequencies(self, X: Any) -> list[Floats]:
         """Return estimates of the frequencies of all categories, column by column, from released rows.
 
         Unbiased: the frequencies seen are those of the data seen through the channel, which is undone. So they may be
@@ -144,7 +144,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             found.append(channel.undone(seen, name))
         return found
 
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -162,7 +162,7 @@ def shared(total: float, sizes: Sequence[int]) -> list[float]:
     return shares
 
 
-def _channel(k: int, leakage: float, law: Any) -> "Channel":  # noqa: ANN401 - a law as users give it
+def _channel(k: int, leakage: float, law: Any) -> "Channel":
     """The channel of one column: told as it is, the best for a law, or symmetric."""
     if leakage >= math.log(k):
         return Channel(k, mechanisms.symmetric(queries.identity(k=k), flip=0.0), 0.0)

@@ -41,13 +41,13 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __init__(  # noqa: PLR0913 - the public surface
         self,
         *,
-        estimator: Any = None,  # noqa: ANN401 - any classifier
+        estimator: Any = None,
         n_teachers: int = 10,
         leakage: float = 1.0,
         questions: int = 100,
         knowledge: float | None = None,
         adversary: str | None = None,
-        random_state: Any = None,  # noqa: ANN401 - as scikit-learn takes it
+        random_state: Any = None,
     ) -> None:
         """Take the parameters as they are, as scikit-learn asks for; fit checks them."""
         self.estimator = estimator
@@ -58,7 +58,7 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.adversary = adversary
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: ANN401, N803 - as scikit-learn names them
+    def fit(self, X: Any, y: Any) -> Self:
         """Divide the rows, have every teacher learn its part, and choose the noise of an answer."""
         total = columns.budget("leakage", self.leakage)
         many, asked = checks.whole("n_teachers", self.n_teachers), checks.whole("questions", self.questions)
@@ -83,7 +83,7 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.teachers_ = [clone(teacher).fit(values[part], target[part]) for part in parts]
         return self
 
-    def predict(self, X: Any) -> Values:  # noqa: ANN401, N803 - as scikit-learn names them
+    def predict(self, X: Any) -> Values:
         """Answer every row by a noisy vote; raise BudgetError before any answer if the budget is too small."""
         check_is_fitted(self)
         values = validate_data(self, X, reset=False, dtype=None, ensure_all_finite=False)

@@ -68,7 +68,7 @@ class Choices(BestFirst[Bools, Node, Floats]):
         if parents:
             log_r, pi = capacity(cells, regions, accuracy, deadline)
         else:
-            found = interior_point(cells.q, accuracy, deadline, cells.settings)
+            found = interior_point(cells.q, accuracy, deadline)
             log_r, pi = safe_log(found.law)[None], found.prior[None]
             log_r -= log_r.max()
         # max_{c in S} D(q_c || r) = max_c [ sum_y phi(q) - q.log_r ] + LSE(log_r)

@@ -1,0 +1,318 @@
+"""The experiments of the evaluation and the appendix, in the paper's order: which points each one measures."""
+
+# ruff: noqa: FBT001 - whether a run is quick is every experiment's one question
+
+import difflib
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from dalenius.errors import InputError
+from dalenius.gallery.parse import parse_query
+from dalenius.paper.reproduce.points import Point
+from dalenius.paper.reproduce.printed import CAPTION, LN2, TABLE, VALUES
+from dalenius.paper.reproduce.recipe import Grid, Precision
+from dalenius.paper.reproduce.text import MEASURES
+
+RECIPE = 3  # raise it when a grid or a method changes: results of two recipes are never mixed
+
+PARAMETER = {"symmetric": "flip", "laplace": "epsilon", "exponential": "epsilon"}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A named set of points; `points(quick)` lists them in the order of the grid."""
+
+    name: str
+    title: str
+    place: str  # where it stands in the paper
+    points: Callable[[bool], list[Point]]
+
+
+def _audit(
+    experiment: str,
+    query: str,
+    family: str,
+    parameter: float,
+    b: float,
+    *,
+    starts: int,
+    printed: float | None = None,
+    series: dict[str, int] | None = None,
+    eps: float = Precision.grid_eps,
+    tolerance: float | None = None,
+) -> Point:
+    """An audit of a named mechanism, certified and by Algorithm 1; tolerance of the bracket, None for the usual one."""
+    word = PARAMETER[family]
+    key = f"{query}-{family}-{word}{parameter:.6g}-b{b:.4f}"
+    return Point(
+        experiment,
+        key.translate(str.maketrans("(,", "--", ") =")),
+        "audit",
+        {
+            "query": query,
+            "mechanism": f"{family}({word}={parameter!r})",
+            "family": family,
+            "parameter": parameter,
+            "b": b,
+            "printed": printed,
+            "series": series or {},
+            "eps": eps,
+            "tolerance": tolerance,
+        },
+        starts,
+    )
+
+
+def _parity(n: int) -> str:
+    return f"modular_sum(n={n}, modulus=2)"
+
+
+def _saddle(quick: bool) -> list[Point]:
+    surface = Point("saddle", "surface", "surface", {"flip": 0.1, "size": 21 if quick else 41})
+    point = _audit("saddle", _parity(2), "symmetric", 0.1, 1.0, starts=Grid.few if quick else Grid.many)
+    return [surface, Point("saddle", "audit", point.kind, point.parameters, point.starts)]
+
+
+def _entropy(quick: bool) -> list[Point]:
+    flips = (0.1, 0.3) if quick else (0.1, 0.2, 0.3, 0.4)
+    return [
+        _audit(
+            "entropy",
+            _parity(n),
+            "symmetric",
+            flip,
+            b,
+            starts=_starts(quick, many=n == 4 and flip == 0.3),  # noqa: PLR2004
+            series=_with_escort(flip),
+            # Where both projections are compared and much is missed: sentences rest on this curve.
+            eps=Precision.eps if n == Grid.sizes[-1] and flip == 0.3 else Precision.grid_eps,  # noqa: PLR2004
+        )
+        for n in Grid.sizes
+        for flip in flips
+        for b in _entropies(n, *((3, 2) if quick else (17, 8)))
+    ]
+
+
+def _with_escort(flip: float) -> dict[str, int]:
+    """The repaired Algorithm 5 on one curve of each panel, where it can be told from the printed one."""
+    return {"escort": Grid.few} if flip == 0.3 else {}  # noqa: PLR2004 - the caption's
+
+
+def _entropies(n: int, flat: int, falling: int) -> list[float]:
+    """Values of b: `flat` of them from 0 to (n-1) ln 2, and `falling` beyond it up to n ln 2."""
+    edge = (n - 1) * LN2
+    return [edge * k / (flat - 1) for k in range(flat - 1)] + [edge + LN2 * k / falling for k in range(falling + 1)]
+
+
+def _epsilon(quick: bool) -> list[Point]:
+    """BSC(0.3) at every b of the caption, the two others along epsilon where b does not matter and where it does."""
+    epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)]
+    points = []
+    for n in Grid.sizes:
+        for b in (0.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
+            printed = CAPTION if (n, b) == (4, 0.0) else None
+            points.append(_audit("epsilon", _parity(n), "symmetric", 0.3, b, starts=_starts(quick), printed=printed))
+            points += [
+                _audit(
+                    "epsilon",
+                    _parity(n),
+                    family,
+                    e,
+                    b,
+                    starts=_starts(quick, many=(family, n, b) == ("laplace", 4, 2.0)),
+                    eps=Precision.eps
+                    if (family, n, b) == ("exponential", 4, 2.0)
+                    else Precision.grid_eps,  # where most is missed
+                )
+                for family in ("laplace", "exponential")
+                for e in epsilons[:: 4 if quick else 1]
+                if b in {0.0, 2.0, 2.5}
+            ]
+    return points
+
+
+def _distortion(quick: bool) -> list[Point]:
+    flips = (0.1, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
+    noise: dict[str, Callable[[float], float]] = {  # the parameter at which each flips a bit with probability p
+        "symmetric": lambda p: p,
+        "laplace": lambda p: -2 * math.log(2 * p),
+        "exponential": lambda p: 2 * math.log((1 - p) / p),
+    }
+    points = []
+    for n in Grid.sizes:
+        ends = () if n == Grid.sizes[0] else ((n - 1) * LN2 + Grid.beyond,)
+        for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 1.0, 2.0, 2.5, *ends):
+            many = (n, b) == (4, 2.5)
+            points += [
+                _audit(
+                    "distortion",
+                    _parity(n),
+                    family,
+                    parameter(p),
+                    b,
+                    starts=_starts(quick, many=many and family == "symmetric"),
+                    # Where most is missed: the sentence about it rests on this curve.
+                    eps=Precision.eps
+                    if family == "laplace" and n == Grid.sizes[-1] and b in ends
+                    else Precision.grid_eps,
+                )
+                for family, parameter in noise.items()
+                for p in flips
+            ]
+    return points
+
+
+def _primal(quick: bool) -> list[Point]:
+    budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
+    about = {"n": 3, "b": 1.5, "others": 1 if quick else 2}
+    return [
+        Point("primal", f"D{D:g}", "primal", {**about, "D": D}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
+        for D in budgets
+    ]
+
+
+def _dual(quick: bool) -> list[Point]:
+    budgets = (0.05, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    about = {"n": 2, "b": 0.0, "others": 1 if quick else 2}
+    return [
+        Point("dual", f"L{L:g}", "dual", {**about, "L": L}, _starts(quick, many=L == 0.1))  # noqa: PLR2004
+        for L in budgets
+    ]
+
+
+def _convergence(quick: bool) -> list[Point]:
+    starts = 1 if quick else 3
+    one = {"algorithm": 1, "n": 4, "b": 2.0, "mechanism": "laplace(epsilon=1.0)"}
+    nine = {"algorithm": 9, "n": 2, "b": 0.0, "budget": 0.1}
+    return [
+        Point("convergence", "algorithm-1", "convergence", one, starts),
+        Point("convergence", "algorithm-6", "convergence", {"algorithm": 6, "n": 3, "b": 1.5, "budget": 0.2}, starts),
+        Point("convergence", "algorithm-9-proof", "convergence", {**nine, "reading": "proof"}, starts),
+        Point("convergence", "algorithm-9-zigzag", "convergence", {**nine, "budget": 0.3, "reading": "proof"}, 1),
+        Point("convergence", "algorithm-9-strict", "convergence", {**nine, "reading": "strict"}, 1),
+    ]
+
+
+def _global(quick: bool) -> list[Point]:
+    """The claim that Algorithm 1 finds the global optimum at b = 0, on channels without symmetry."""
+    drawn = [
+        Point("global", f"draw{draw}", "global", {"records": [3, 3], "draw": draw}, 2 if quick else 6)
+        for draw in range(2 if quick else 10)
+    ]
+    return [Point("global", "rational", "global", {"records": [3, 2], "draw": None}, 5 if quick else 20), *drawn]
+
+
+def _text(quick: bool) -> list[Point]:
+    many = {"armijo": 6000, "penalty": 24}
+    return [
+        Point("text", name, "text", {"what": name}, many.get(name, 300) // (20 if quick else 1)) for name in MEASURES
+    ]
+
+
+def _table(quick: bool) -> list[Point]:
+    series = {"escort": 1 if quick else Grid.other, "literal": 1 if quick else Grid.other, "uniform": 1}
+    return [
+        _audit(
+            "table",
+            _parity(4),
+            family,
+            1.0,
+            b,
+            starts=Grid.few if quick else Grid.many,
+            printed=printed.get(b),
+            series=series,
+            eps=Precision.eps,
+        )
+        for family, printed in TABLE.items()
+        for b in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
+    ]
+
+
+def _closed_forms(quick: bool) -> list[Point]:
+    starts = Grid.few if quick else Grid.many
+    points = []
+    for value in VALUES:
+        parameters = asdict(value)
+        points.append(Point("closed-forms", parameters.pop("key"), "value", parameters, starts))
+    return points
+
+
+def _pairs(quick: bool) -> list[Point]:
+    query = "pairs(n=4)"
+    cases = [(query, "symmetric", 0.3), (query, "laplace", 1.0), (query, "exponential", 1.0)]
+    return _curves("pairs", cases, quick, fine=2)
+
+
+def _modular(quick: bool) -> list[Point]:
+    sums = [f"modular_sum(n={n}, modulus={m})" for n, m in ((4, 3), (5, 3), (4, 4))]
+    cases = [*((query, "symmetric", 0.2) for query in sums), (sums[0], "laplace", 1.0)]
+    return _curves("modular", cases, quick, fine=1, slow={(1, 0.95), (2, 0.95)})
+
+
+def _curves(
+    name: str,
+    cases: Iterable[tuple[str, str, float]],
+    quick: bool,
+    *,
+    fine: int,
+    slow: Collection[tuple[int, float]] = (),
+) -> list[Point]:
+    """L(b) of several mechanisms along b; the first has many starts.
+
+    fine: the place of the one where most is missed. Its loops run to 1e-9, since the sentence about it rests on them.
+    slow: places and shares of b whose brackets take minutes to reach 1e-5; they stop at 1e-3.
+    """
+    return [
+        _audit(
+            name,
+            query,
+            family,
+            parameter,
+            share * parse_query(query).n * LN2,
+            starts=_starts(quick, many=not place),
+            eps=Precision.eps if place == fine else Precision.grid_eps,
+            tolerance=Precision.slow_tolerance if (place, share) in slow else None,
+        )
+        for place, (query, family, parameter) in enumerate(cases)
+        for share in (Grid.few_shares if quick else Grid.shares)
+    ]
+
+
+def _starts(quick: bool, *, many: bool = False) -> int:
+    return Grid.few if quick else Grid.many if many else Grid.some
+
+
+EXPERIMENTS = {
+    one.name: one
+    for one in (
+        Experiment("saddle", "Saddle surface of mutual information", "Figure 1", _saddle),
+        Experiment("entropy", "Leakage against the entropy constraint", "Figure 3", _entropy),
+        Experiment("epsilon", "Laplace, exponential and BSC(0.3) against epsilon", "Figure 4", _epsilon),
+        Experiment("distortion", "Leakage against distortion", "Figure 5", _distortion),
+        Experiment("primal", "Least leakage at a distortion budget", "Figure 6", _primal),
+        Experiment("dual", "Least distortion at a leakage budget", "Figure 7", _dual),
+        Experiment("table", "Leakage at epsilon = 1", "Table 3", _table),
+        Experiment("closed-forms", "Closed-form values of the appendix", "Section 7.2", _closed_forms),
+        Experiment("pairs", "Sum over pairs", "Section 4.1, the non-linear query", _pairs),
+        Experiment("modular", "Modular sums with m > 2", "Section 4.1, the linear query", _modular),
+        Experiment(
+            "convergence", "Convergence of Algorithms 1, 6 and 9", "Section 3.4, Theorems 4, 6 and 7", _convergence
+        ),
+        Experiment("global", "Algorithm 1 without entropy constraint", "Theorem 4, part 2", _global),
+        Experiment(
+            "text", "Formulas and tests of the text on random instances", "Theorems 3, 5, 8; Algorithms 2 to 8", _text
+        ),
+    )
+}
+
+
+def chosen(only: Iterable[str] | None, known: Mapping[str, Experiment] = EXPERIMENTS) -> list[Experiment]:
+    """The experiments of these names, all of them when none is named, in the order of the paper."""
+    names = set(only or known)
+    for name in names - known.keys():
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        message = f"there is no experiment {name!r}; {hint}the experiments are {', '.join(known)}"
+        raise InputError(message)
+    return [one for name, one in known.items() if name in names]

@@ -1,0 +1,189 @@
+"""Pictures that set what the paper reports or prints against what is certified, budget by budget, line by line."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalenius.paper.reproduce.figures import marks
+from dalenius.paper.reproduce.points import parity_distortion, parity_leakage
+from dalenius.paper.reproduce.rows import Row, called, decimals_of, factor, having, rising
+from dalenius.report.plots import DARK, LIGHT, Drawing, figure_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OURS: dict[str, Any] = {"fmt": "v", "color": "0.45", "markerfacecolor": "w"}
+STRICT: dict[str, Any] = {"fmt": "x", "color": marks.RUST, "markersize": 5}
+LEGEND_STRICT: dict[str, Any] = {"color": marks.RUST, "marker": "x", "markersize": 5, "linestyle": "none"}
+BEST: dict[str, Any] = {"linestyle": "none", "marker": "*", "color": "0.3", "markersize": 6, "zorder": 5}
+
+
+def primal(rows: list[Row]) -> "Figure":
+    """Leakage of Algorithm 6 against the optimum; achieved against requested distortion."""
+    rows = rising(having(rows, "D", "lower"), "D")
+    x = marks.column(rows, "D")
+    figure, (left, right) = marks.panels_of([0, 1], 3.9, sharey=False)
+    grid = np.linspace(0.01, 0.5, 80)
+    marks.exact(left, grid, [_of(rows, parity_leakage, float(D)) for D in grid])
+    marks.certified(left, x, rows)
+    marks.spans(left, x, rows, "reported")
+    marks.spans(left, x + 0.006, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
+    marks.spans(left, x - 0.006, having(rows, "ours_leaks_median"), "ours_leaks", **OURS)
+    marks.spans(right, x, rows, "achieved", fmt="s")
+    marks.spans(right, x - 0.006, having(rows, "ours_achieved_median"), "ours_achieved", **OURS)
+    _budgets((left, right), x, "requested distortion $D$", (marks.LEAKAGE, "achieved distortion"))
+    left.set_title("leakage: reported, real and least", loc="left")
+    right.set_title("distortion: achieved against requested", loc="left")
+    optimum = "least possible: closed form and certified"
+    lefts = [
+        marks.proxy(optimum, color=DARK, marker=".", markersize=6),
+        marks.method_proxy("Algorithm 6 reports: median, min to max"),
+        marks.proxy("its mechanisms leak (certified)", color=DARK, marker="^", markersize=4.5),
+        marks.proxy("with all our repairs they leak", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
+    ]
+    rights = [
+        marks.method_proxy("Algorithm 6 achieves: median, min to max", "s"),
+        marks.proxy("with all our repairs", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
+        marks.proxy("achieved = requested", color="0.35", linewidth=0.8, linestyle="--"),
+    ]
+    marks.beneath(figure, {"left": lefts, "right": rights})
+    return figure
+
+
+def dual(rows: list[Row]) -> "Figure":
+    """Distortion of Algorithm 9 against the optimum; leakage against the budget: both readings."""
+    rows = rising(having(rows, "L", "lower"), "L")
+    x = marks.column(rows, "L")
+    figure, (left, right) = marks.panels_of([0, 1], 4.1, sharey=False)
+    grid = np.linspace(0.0, 0.69, 80)
+    marks.exact(left, grid, [_of(rows, parity_distortion, float(L)) for L in grid])
+    marks.certified(left, x, rows)
+    strict = having(rows, "strict_leaks_median")
+    places = marks.column(strict, "L")
+    marks.spans(left, x, rows, "reported")
+    marks.spans(left, places, strict, "strict_reported", **STRICT)
+    best = having(rows, "kept_least")
+    left.plot(marks.column(best, "L"), marks.column(best, "kept_least"), **BEST)
+    fine = having(rows, "fine_late_median")
+    marks.spans(right, marks.column(fine, "L"), fine, "fine_late", fmt="none", color="0.7", elinewidth=4, zorder=2)
+    marks.spans(right, x, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
+    marks.spans(right, places, strict, "strict_leaks", **STRICT)
+    _budgets((left, right), x, "leakage budget $L$ (nats)", ("expected distortion", marks.LEAKAGE))
+    left.set_title("distortion: returned and least", loc="left")
+    right.set_title("leakage: real against requested", loc="left")
+    crossed = marks.proxy("strict reading (Algorithm 10 resets $\\lambda$)", **LEGEND_STRICT)
+    lefts = [
+        marks.proxy("least possible: closed form and certified", color=DARK, marker=".", markersize=6),
+        marks.method_proxy("Algorithm 9, the proof's reading: median, min to max"),
+        crossed,
+        marks.proxy("best mechanism met on the way that keeps $L$", **BEST),
+    ]
+    rights = [
+        marks.proxy("the proof's reading leaks (certified)", color=DARK, marker="^", markersize=4.5),
+        marks.proxy("its last ten rounds with tolerances of 1e-9", color="0.7", linewidth=4),
+        crossed,
+        marks.proxy("real = requested", color="0.35", linewidth=0.8, linestyle="--"),
+    ]
+    marks.beneath(figure, {"left": lefts, "right": rights})
+    return figure
+
+
+def _of(rows: list[Row], form: Callable[[int, float, float], float], budget: float) -> float:
+    """A closed form at the n and b of the rows."""
+    n, b = (rows[0]["n"], rows[0]["b"]) if rows else (2, 0.0)
+    return form(n, b, budget)
+
+
+def _budgets(axes: tuple[Drawing, Drawing], x: Drawing, across: str, up: tuple[str, str]) -> None:
+    """Name both panels, and draw where what is achieved is what was asked for."""
+    limit = 1.08 * float(x.max(initial=0.1))
+    axes[1].plot([0, limit], [0, limit], color="0.35", linewidth=0.8, linestyle="--")
+    for ax, label in zip(axes, up, strict=True):
+        ax.set(xlabel=across, ylabel=label, xlim=(0, limit))
+        marks.from_zero(ax, ax.get_ylim()[1])
+        ax.locator_params(axis="x", nbins=6)
+
+
+def table(rows: list[Row]) -> "Figure":
+    """The leakage table as dots: a row for each b, a panel for each mechanism."""
+    families = [name for name in marks.NAMES if any(row["family"] == name for row in rows)]
+    entropies = sorted({row["b"] for row in rows})
+    figure, axes = marks.panels_of(families, 3.1)
+    for ax, family in zip(axes, families, strict=True):
+        ours = having((row for row in rows if row["family"] == family), "lower")
+        y = [entropies.index(row["b"]) for row in ours]
+        ax.hlines(range(len(entropies)), 0, 1, color="0.9", linewidth=0.6, transform=ax.get_yaxis_transform())
+        middle = (marks.column(ours, "lower") + marks.column(ours, "upper")) / 2
+        ax.plot(middle, y, linestyle="none", marker="|", markersize=16, markeredgewidth=2.2, color=DARK)
+        marks.spans(ax, np.array(y) - 0.2, ours, "paper", lying=True)
+        other = having(ours, "escort_median")
+        marks.repaired(ax, [entropies.index(row["b"]) - 0.2 for row in other], other, lying=True)
+        whole = having(ours, "literal_median")
+        marks.spans(
+            ax, [entropies.index(row["b"]) for row in whole], whole, "literal", lying=True, fmt="D", markersize=3.2
+        )
+        stars = having(ours, "printed")
+        marks.crosses(ax, marks.column(stars, "printed"), [entropies.index(row["b"]) + 0.2 for row in stars])
+        most = float(marks.column(ours, "upper").max(initial=0.01))
+        for place, row in zip(y, ours, strict=True):
+            times = factor(row)
+            ax.text(1.3 * most, place, "" if times is None else f"{times:.2f}", ha="right", va="center", fontsize=8)
+        ax.text(1.3 * most, -0.75, "true / printed", ha="right", va="center", fontsize=8, style="italic")
+        ax.set_xlim(-0.02 * most, 1.32 * most)
+        ax.set_ylim(len(entropies) - 0.4, -1.1)
+        ax.locator_params(axis="x", nbins=6)
+        ax.set_title(next(map(called, ours), marks.NAMES[family]), loc="left")
+    axes[0].set_yticks(range(len(entropies)), [f"{b:g}" for b in entropies])
+    axes[0].set_ylabel("least entropy $b$ (nats)")
+    for ax in axes:
+        ax.set_xlabel(marks.LEAKAGE)
+    line = marks.proxy(marks.CERTIFIED, linestyle="none", marker="|", markersize=11, markeredgewidth=2.2, color=DARK)
+    whole = marks.method_proxy("the same, gradient also as printed", "D")
+    marks.below(figure, [line, marks.method_proxy(), whole, marks.repaired_proxy(), marks.printed_proxy()], 2)
+    return figure
+
+
+def closed_forms(rows: list[Row]) -> "Figure":
+    """Printed against exact values: the relative difference, and what rounding to the printed digits explains."""
+    rows = having(rows, "printed", "value")
+    exact, printed = marks.column(rows, "value"), marks.column(rows, "printed")
+    share = 100 * (printed - exact) / exact
+    half = np.array([50 * 10.0 ** -decimals_of(row["printed"]) / row["value"] for row in rows])
+    y = np.arange(len(rows))
+    figure = figure_of(marks.WIDTH, 0.28 * len(rows) + 1.5)
+    ax, words = figure.subplots(1, 2, width_ratios=(1.25, 1), sharey=True)
+    ax.barh(y, 2 * half, 0.6, left=-half, color=LIGHT, edgecolor="0.5", linewidth=0.5)
+    ax.axvline(0, color=DARK)
+    leakages = [(place, _relative(row)) for place, row in enumerate(rows) if row.get("paper_median") is not None]
+    marks.spans(ax, [place for place, _ in leakages], [row for _, row in leakages], "paper", lying=True)
+    marks.crosses(ax, share, y)
+    most = 2 * float(np.abs([*share, *half]).max(initial=1))
+    ax.set_xscale("symlog", linthresh=0.1, linscale=0.8)
+    ax.set_xlim(-most, most)
+    ticks = [sign * 10.0**power for sign in (-1, 1) for power in (-1, 0, 1, 2) if 10.0**power < most]
+    ax.set_xticks([0, *ticks], ["0", *(f"{tick:g}".replace("-", "\u2212") for tick in ticks)])
+    ax.minorticks_off()
+    ax.set_yticks(y, [row["name"] for row in rows])
+    ax.set_ylim(len(rows) - 0.4, -1.3)
+    ax.set_xlabel("printed relative to exact (%)")
+    marks.clean(ax)
+    words.axis("off")
+    lines = [("printed", "exact", "", "difference")]
+    for row, difference in zip(rows, share, strict=True):
+        signed = f"{difference:+.2f} %".replace("-", "\u2212")
+        lines.append((f"{row['printed']:g}", f"{row['value']:.6f}", row.get("unit") or "", signed))
+    for place, line in enumerate(lines):
+        for x, entry in zip((0.2, 0.5, 0.66, 0.98), line, strict=True):
+            style = "normal" if place else "italic"
+            words.text(x, place - 1 if place else -0.9, entry, ha="right", va="center", fontsize=8, style=style)
+    rounding = marks.proxy("explained by rounding to the printed digits", color=LIGHT, linewidth=5)
+    exact_line = marks.certified_proxy("exact; leakages certified to less than the line")
+    marks.below(figure, [exact_line, marks.method_proxy(), marks.printed_proxy(), rounding], 2)
+    return figure
+
+
+def _relative(row: Row) -> Row:
+    """What the paper's method found, in per cent above the exact value."""
+    names = ("paper_min", "paper_median", "paper_max")
+    return {name: 100 * (row[name] - row["value"]) / row["value"] for name in names}

@@ -1,0 +1,126 @@
+"""The folder of a reproduction: what is measured is kept at once, and results of two kinds are never mixed.
+
+run.json                          which run this is: version, recipe, quick, seed
+points.db                         every point as it ends, in the store of a study
+certificates/<experiment>/*.json  what `dalenius verify` checks
+<experiment>.csv                  every number, in the order of the grid, when all are there
+"""
+
+import csv
+import hashlib
+import io
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dalenius import __version__
+from dalenius.errors import InputError
+from dalenius.model.storage import read_json, write
+from dalenius.paper.reproduce.experiments import RECIPE
+from dalenius.paper.reproduce.points import Point
+from dalenius.paper.reproduce.rows import Row
+from dalenius.studies.store import Entry, Store
+
+FORMAT = "dalenius/reproduction"
+RUN = "run.json"
+POINTS = "points.db"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that holds one run, and its open store."""
+
+    out: Path
+    run: dict[str, Any]
+    store: Store
+
+    @classmethod
+    @contextmanager
+    def open(cls, out: Path, *, quick: bool, seed: int) -> "Iterator[Folder]":
+        """Take up a run, or begin one; refused, with nothing written, where the folder holds something else."""
+        run = {"format": FORMAT, "version": __version__, "recipe": RECIPE, "quick": quick, "seed": seed}
+        if out.exists():
+            _check_folder(out, run)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=out):
+                pass
+        except OSError as error:
+            message = f"cannot write to {out}: {error.strerror or error}; choose another directory with --out"
+            raise InputError(message) from error
+        if not (out / RUN).exists():
+            write(out / RUN, (json.dumps(run, indent=2) + "\n").encode())
+        remedy = "delete it, and its points are measured again"
+        with Store.open(out / POINTS, "dalenius reproduce", "", remedy) as store:
+            yield cls(out, run, store)
+
+    def key(self, point: Point) -> str:
+        """What the numbers of a point depend on, in one digest."""
+        stated = {"point": asdict(point), "seed": self.run["seed"], "recipe": self.run["recipe"]}
+        text = json.dumps(stated, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def kept(self) -> dict[str, Entry]:
+        """What was measured, by key."""
+        return {key: entry for key, entry in self.store.entries().items() if entry.status == "done"}
+
+    def keep(self, ended: Sequence[tuple[Point, Entry]]) -> None:
+        """Write points that have ended, after their certificates, so that a kept point always has them."""
+        for point, entry in ended:
+            found: dict[str, Any] = entry.certificate_data() or {}
+            folder = self.out / "certificates" / point.experiment
+            if found:
+                folder.mkdir(parents=True, exist_ok=True)
+            for ending, data in found.items():
+                text = json.dumps(data, allow_nan=False, separators=(",", ":")) + "\n"
+                write(folder / f"{point.key}{ending}.json", text.encode())
+        self.store.put([replace(entry, certificate=None) for _, entry in ended])
+
+    def rows(self, points: Iterable[Point]) -> list[Row]:
+        """All rows of these points, in their order; none of them while one is missing."""
+        found, keys = self.kept(), [self.key(point) for point in points]
+        if not all(key in found for key in keys):
+            return []
+        return [row for key in keys for row in found[key].numbers["rows"]]
+
+    def write_table(self, experiment: str, rows: list[Row]) -> None:
+        """Write the CSV of an experiment: floats by their shortest exact form, nothing where there is no number."""
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        file = io.StringIO()
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write(self.out / f"{experiment}.csv", file.getvalue().encode())
+
+
+def _check_folder(out: Path, run: dict[str, Any]) -> None:
+    """Refuse a file, a folder of something else, and a folder of another run."""
+    if not out.is_dir():
+        message = f"--out {out} is a file; name a directory"
+        raise InputError(message)
+    if not (out / RUN).exists():
+        if any(out.iterdir()):
+            message = f"{out} is not empty and holds no {RUN} of dalenius reproduce; name a new or an empty directory"
+            raise InputError(message)
+        return
+    there = read_json(out / RUN)
+    if not isinstance(there, dict) or there.get("format") != FORMAT:
+        message = f'{out / RUN} is not of dalenius reproduce: it has no "format": "{FORMAT}"; name another directory'
+        raise InputError(message)
+    differs = [name for name in run if there.get(name) != run[name]]
+    if differs:
+        old = ", ".join(f"{name} {_word(there.get(name))}" for name in differs)
+        new = ", ".join(f"{name} {_word(run[name])}" for name in differs)
+        message = (
+            f"{out} holds results of {old}, and this run is of {new}; they are not mixed: name another directory, "
+            "or delete this one"
+        )
+        raise InputError(message)
+
+
+def _word(value: object) -> str:
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

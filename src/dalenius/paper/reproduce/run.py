@@ -1,0 +1,234 @@
+"""Running the experiments, as a study: points over processes, each kept as it ends; then pictures and pages."""
+
+import math
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
+from dalenius.paper.reproduce.folder import Folder
+from dalenius.paper.reproduce.points import Measured, Point, measure
+from dalenius.paper.reproduce.rows import Row, finest, gap, having, missed
+from dalenius.search.helper import cores
+from dalenius.studies.running import Progress, Report, Run, silent
+from dalenius.studies.store import Entry
+from dalenius.studies.task import Answered
+
+NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
+EFFORT = {
+    "primal": 30,
+    "dual": 30,
+    "convergence": 10,
+    "pairs": 3,
+    "modular": 3,
+    "text": 0.001,
+}  # of a start, by experiment, where others take 1
+
+Results = dict[str, list[Row]]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C: what was finished is kept."""
+
+    def __init__(self, kept: int, total: int) -> None:
+        """The number of points kept, out of `total`."""
+        super().__init__(f"interrupted: {kept} of {total} points are kept; the same command goes on")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an experiment came to."""
+
+    name: str
+    points: int
+    gap: float  # the widest certified bracket
+    missed: float  # largest share of the leakage that the paper's method misses, in the median over its starts
+    verified: bool
+    seconds: float  # of all its points together, in whichever run
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A finished run: one summary an experiment, and where to look."""
+
+    out: Path
+    experiments: tuple[Summary, ...]
+    seconds: float
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verifier agrees with every certificate."""
+        return all(one.verified for one in self.experiments)
+
+    @property
+    def index(self) -> Path:
+        """The page that shows everything."""
+        return self.out / "index.html"
+
+    def summary(self) -> str:
+        """Return the run in plain words."""
+        from dalenius.numerics.rounding import short_up
+
+        width = max(len(one.name) for one in self.experiments)
+        lines = [
+            f"{one.name:{width}}  {one.points:4} points, widest certified gap {short_up(one.gap)}, "
+            f"the paper's method misses up to {one.missed:.0%}"
+            for one in self.experiments
+        ]
+        failed = [one.name for one in self.experiments if not one.verified]
+        verdict = f"NOT every certificate was verified: {', '.join(failed)}" if failed else "every certificate verified"
+        return "\n".join([*lines, f"{verdict}; {self.seconds:.0f} s", f"Look at   {self.index}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the command line."""
+        return {
+            "experiments": [asdict(one) for one in self.experiments],
+            "verified": self.verified,
+            "seconds": self.seconds,
+            "index": str(self.index),
+        }
+
+
+def publish(folder: Folder, names: list[str], results: Results) -> None:
+    """Write tables and pictures of these experiments, and the pages about all that is there."""
+    from dalenius.paper.reproduce.figures.figures import draw, draw_dependencies
+    from dalenius.paper.reproduce.page import write_index
+    from dalenius.paper.reproduce.paper_map import write_map
+    from dalenius.paper.reproduce.relation import write_relation
+
+    for name in names:
+        folder.write_table(name, results[name])
+        draw(name, results[name], folder.out)
+    draw_dependencies(folder.out)
+    write_index(folder.out, results, folder.run)
+    write_map(folder.out / "map.md", results)
+    if all(name in results for name in NEEDED):
+        write_relation(folder.out / "relation.md", results)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a reproduction is made of: its experiments, how a point is measured, and what is made of the rows."""
+
+    experiments: Mapping[str, Experiment] = field(default_factory=lambda: EXPERIMENTS)
+    measure: Callable[[Point, int], Measured] = measure
+    publish: Callable[[Folder, list[str], Results], None] = publish
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A point as a question of a study."""
+
+    point: Point
+    seed: int
+    measure: Callable[[Point, int], Measured]
+
+    def answer(self) -> Answered:
+        """Measure it. Its rows are its numbers."""
+        began = time.monotonic()
+        found = self.measure(self.point, self.seed)
+        numbers = {"rows": list(found.rows), "gap": gap(found.rows)}
+        return Answered(numbers, time.monotonic() - began, found.certificates)
+
+
+def reproduce(
+    out: str | os.PathLike[str],
+    only: Iterable[str] | None = None,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+    plan: Plan | None = None,
+) -> Reproduction:
+    """Measure the experiments of the paper's evaluation into a folder; what is there is not measured again.
+
+    only: names of experiments, default all. quick: coarser grids. jobs: processes, default one per core; the numbers
+    do not depend on it. After Ctrl-C (Interrupted) the same call goes on where it was. plan: other experiments.
+    """
+    began, listener, plan = time.monotonic(), report or silent, plan or Plan()
+    wanted = chosen(only, plan.experiments)
+    workers = cores() if jobs is None else checks.jobs(jobs)
+    with Folder.open(Path(out), quick=quick, seed=checks.whole("seed", seed, 0)) as folder:
+        total = _measure_missing(folder, plan, wanted, workers, listener)
+        results = {name: folder.rows(one.points(quick)) for name, one in plan.experiments.items()}
+        there = {name: rows for name, rows in results.items() if rows}
+        listener(Progress(total, 0, total, text="drawing the pictures"))
+        try:
+            plan.publish(folder, [one.name for one in wanted], there)
+        except KeyboardInterrupt:
+            raise Interrupted(total, total) from None
+        summaries = tuple(_summary(folder, one.name, one.points(quick)) for one in wanted)
+    return Reproduction(folder.out, summaries, time.monotonic() - began)
+
+
+def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], workers: int, report: Report) -> int:
+    """Measure and keep what is not there yet; return how many points there are in all."""
+    points = {folder.key(point): point for one in wanted for point in one.points(folder.run["quick"])}
+    there = folder.kept()
+    # The longest first, so that no process is left with one at the end.
+    order = sorted(points.keys() - there.keys(), key=lambda key: (-_effort(points[key]), key))
+    missing = {key: Measurement(points[key], folder.run["seed"], plan.measure) for key in order}
+    left = Counter(points[key].experiment for key in missing)
+    failed: dict[str, str] = {}
+
+    def keep(ended: list[Entry]) -> str:
+        folder.keep([(points[entry.key], entry) for entry in ended])
+        failed.update({entry.key: entry.reason for entry in ended if entry.status == "failed"})
+        done = Counter(points[entry.key].experiment for entry in ended if entry.status == "done")
+        left.subtract(done)
+        whole = [name for name in done if not left[name]]
+        for name in whole:
+            folder.write_table(name, folder.rows(plan.experiments[name].points(folder.run["quick"])))
+        so_far = f"{len(points) - left.total()} of {len(points)} points in all"
+        return "; ".join(f"{name}: measured, {so_far}" for name in whole)
+
+    run = Run({key: f"{point.key} of {point.experiment}" for key, point in points.items()}, report, keep)
+    for key in points.keys() & there.keys():
+        run.count(there[key])
+    try:
+        stopped = run.here(missing, workers)
+    except KeyboardInterrupt:
+        stopped = True
+    if stopped:
+        raise Interrupted(run.done, len(points))
+    if failed:
+        key, reason = next(iter(failed.items()))
+        message = (
+            f"{len(failed)} of {len(points)} points failed, the first of them {run.names[key]}: {reason}; what is "
+            "finished is kept: the same command tries them again"
+        )
+        raise InputError(message)
+    return len(points)
+
+
+def _effort(point: Point) -> float:
+    """A guess of how long a point takes."""
+    return EFFORT.get(point.experiment, 1) * point.starts
+
+
+def _summary(folder: Folder, name: str, points: list[Point]) -> Summary:
+    rows, kept = folder.rows(points), folder.kept()
+    brackets = having(rows, "lower")
+    return Summary(
+        name,
+        len(points),
+        gap=gap(rows),
+        missed=max(map(_missed, finest(brackets)), default=0.0),
+        verified=all(row["verified"] for row in brackets),
+        seconds=math.fsum(kept[folder.key(point)].seconds for point in points),
+    )
+
+
+def _missed(row: Row) -> float:
+    """In an audit the share of the certified leakage; in a design, of what the mechanisms returned leak."""
+    if "leaks_median" not in row:
+        return missed(row)
+    reported = row["reported_median" if "D" in row else "achieved_median"]
+    return max(0.0, 1 - float(reported / row["leaks_median"]))

@@ -1,0 +1,150 @@
+"""What single formulas and tests of the paper do on random instances: the column 'effect' of the errata."""
+
+import math
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from dalenius.paper.conditionals import (
+    best_extreme_point,
+    project_to_entropy,
+    projected_gradient_coordinate_ascent,
+    row_entropy_printed,
+)
+from dalenius.paper.descent import Penalty, Subproblem, step
+from dalenius.paper.gradients import (
+    information_by_channel,
+    information_by_conditional,
+    information_by_conditional_printed,
+)
+from dalenius.paper.leakage import random_prior
+from dalenius.paper.marginal import modified_blahut_arimoto
+from dalenius.paper.primal import adaptive_smooth_penalty, random_channel
+from dalenius.paper.reproduce.recipe import Close
+from dalenius.paper.reproduce.rows import Row
+from dalenius.paper.universe import Floats, Universe, answers, entropy, information
+
+RECORDS = (2, 2, 2)
+
+
+def _instance(seed: int, k: int, b: float = 1.6) -> tuple[Universe, Floats, Floats, np.random.Generator]:
+    rng = np.random.default_rng([seed, k])
+    universe = Universe(RECORDS)
+    return universe, rng.dirichlet(np.full(3, 0.5), size=universe.size), random_prior(rng, universe.size, b), rng
+
+
+def gradient(seed: int, many: int) -> Row:
+    """How far the printed gradient of I in p(x_-i|x_i) is off along the simplex, relatively (row 1)."""
+    shares = []
+    for k in range(many):
+        universe, q, p, _ = _instance(seed, k)
+        marginal, conditionals = universe.split(p, 0)
+        rows = universe.of(q, 0)
+        given = answers(conditionals, rows)
+        right, printed = (
+            slope - slope.mean(axis=1, keepdims=True)
+            for slope in (
+                f(marginal, given, rows) for f in (information_by_conditional, information_by_conditional_printed)
+            )
+        )
+        shares.append(float(np.linalg.norm(printed - right) / np.linalg.norm(right)))
+    return {"tried": many, "median": statistics.median(shares), "most": max(shares)}
+
+
+def entropy_share(seed: int, many: int) -> Row:
+    """How often c_i^k of the theorem is positive at a prior with H(X) >= b (row 2)."""
+    found = 0
+    for k in range(many):
+        universe, _, p, _ = _instance(seed, k)
+        marginal, conditionals = universe.split(p, 0)
+        found += any(
+            row_entropy_printed(marginal, conditionals, min(1.6, entropy(p)), a) > Close.knee for a in range(2)
+        )
+    return {"tried": many, "counted": found}
+
+
+def projection(seed: int, many: int, change: float = 1e-3) -> Row:
+    """How far softmax(beta v) and v^beta move v, in L1, for a small change of entropy; how often no beta is found."""
+    moved: dict[str, list[float]] = {"printed": [], "escort": []}
+    failed = 0
+    for k in range(many):
+        rng = np.random.default_rng([seed, k])
+        v = rng.dirichlet(np.ones(int(rng.integers(3, 9))))
+        failed += project_to_entropy(v, float(rng.uniform(0.02, 0.98)) * math.log(v.size)) is None
+        for name, repairs in (("printed", ()), ("escort", ("escort",))):
+            near = project_to_entropy(v, entropy(v) - change, repairs=repairs)
+            if near is not None:
+                moved[name].append(float(np.abs(near - v).sum()))
+    medians = {name: statistics.median(values) for name, values in moved.items()}
+    return {"tried": many, "counted": failed, "median": medians["printed"], "other_median": medians["escort"]}
+
+
+def exits(seed: int, many: int, b: float = 1.9) -> Row:
+    """How often Algorithm 2, stopped by its own test, ends with H(X) < b (row 6); b binds: log 8 is 2.08."""
+    left = 0
+    for k in range(many):
+        universe, q, p, _ = _instance(seed, k, b)
+        marginal, conditionals = universe.split(p, 0)
+        left += modified_blahut_arimoto(marginal, conditionals, universe.of(q, 0), b).left
+    return {"tried": many, "counted": left}
+
+
+def armijo(seed: int, many: int) -> Row:
+    """How often a step passes the printed test of Algorithm 8, and the largest share of the asked decrease (row 8)."""
+    passed, most = 0, 0.0
+    penalty = Penalty()
+    distance = (np.arange(2) != (np.indices(RECORDS).reshape(3, -1).sum(axis=0) % 2)[:, None]) / 8.0
+    for k in range(many):
+        rng = np.random.default_rng([seed, k])
+        task = Subproblem(Universe(RECORDS), random_prior(rng, 8, 1.0), distance, 0.2)
+        q, weight = rng.dirichlet(np.ones(2), size=8), float(10 ** rng.uniform(-2, 2))
+        record = int(np.argmax(task.leakages(q)))
+        excess = task.distortion(q) - task.budget
+        slope = information_by_channel(task.universe, q, task.prior, record) + weight * penalty.slope(excess) * distance
+        eta = float(10 ** rng.uniform(-6, 0))
+
+        def objective(q: Floats, task: Subproblem = task, weight: float = weight) -> float:
+            return task.leakage(q) + weight * penalty(task.distortion(q) - task.budget)
+
+        gain, asked = objective(q) - objective(step(q, slope, eta)), eta / 2 * float((slope**2).sum())
+        passed += gain >= asked
+        most = max(most, gain / asked)
+    return {"tried": many, "counted": passed, "most": most}
+
+
+def penalty(seed: int, many: int) -> Row:
+    """The distortion of what Algorithm 7 returns as printed, where it is asked for 0.1 (row 10)."""
+    asked, found = 0.1, []
+    distance = (np.arange(2) != (np.indices(RECORDS).reshape(3, -1).sum(axis=0) % 2)[:, None]).astype(float)
+    for k in range(many):
+        rng = np.random.default_rng([seed, k])
+        prior, start = random_prior(rng, 8, 1.5), random_channel(rng, distance / 8, asked)
+        returned = adaptive_smooth_penalty(prior, distance, RECORDS, asked, q_start=start).channel
+        found.append(float((returned * distance).sum() / 8))
+    return {"tried": many, "asked": asked, "least": min(found), "median": statistics.median(found), "most": max(found)}
+
+
+def rows_alone(seed: int, many: int) -> Row:
+    """How often Algorithm 3 without active constraint ends below the best extreme point, and the worst share."""
+    stuck, worst = 0, 1.0
+    for k in range(many):
+        rng = np.random.default_rng([seed, k])
+        rows, marginal = rng.dirichlet(np.full(3, 0.5), size=(3, 3)), rng.dirichlet(np.ones(3))
+        start = rng.dirichlet(np.ones(3), size=3)
+        found = projected_gradient_coordinate_ascent(marginal, start, rows, 0.0, tau=1e-12)
+        best = float(information(marginal, answers(best_extreme_point(marginal, rows), rows)))
+        stuck += found.value < best - Close.knee
+        worst = min(worst, found.value / best)
+    return {"tried": many, "counted": stuck, "least": worst}
+
+
+MEASURES: dict[str, Callable[[int, int], Row]] = {
+    "gradient": gradient,
+    "entropy_share": entropy_share,
+    "projection": projection,
+    "exits": exits,
+    "armijo": armijo,
+    "penalty": penalty,
+    "rows_alone": rows_alone,
+}

@@ -1,0 +1,269 @@
+"""Options of audits and designs as users give them: checked once, before any work, and turned into a problem."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Literal, Protocol, cast, get_args
+
+from numpy.typing import ArrayLike
+
+from dalenius.designing.cutting_planes import Problem
+from dalenius.errors import InputError, show
+from dalenius.model import checks
+from dalenius.model import secret as secrets
+from dalenius.model.adversary import Adversary
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealQuery
+from dalenius.model.distortion import Distortion
+from dalenius.model.problem import AuditProblem, DesignProblem
+from dalenius.model.query import Query
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
+from dalenius.results.answers import Run
+from dalenius.results.audit import Audit
+from dalenius.results.design import Design
+from dalenius.results.units import NATS_PER_UNIT
+from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.progress import ProgressLine
+from dalenius.settings import Settings, checked
+
+# Seconds.
+MINUTE, DAY = 60.0, 86_400.0
+
+Believes = Literal["bounded", "independent"]
+BELIEFS = get_args(Believes)
+Report = Callable[[Progress], None]
+
+
+class Method(Protocol):
+    """Another way to answer than by certified bounds."""
+
+    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - the options that only this method has
+        """Return the method with the options of a call, or refuse them."""
+
+    def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
+        """Refuse questions that this method does not answer; given: those parts of one that were not left out."""
+
+    def check_design(self, task: Distortion) -> None:
+        """Refuse a design that is too large."""
+
+    def audit(self, problem: AuditProblem, run: Run) -> Audit:
+        """Answer an audit."""
+
+    def design(self, asked: DesignProblem, problem: Problem, budget: float, run: Run) -> Design:
+        """Answer a design; budget as the user gave it."""
+
+
+MethodName = Literal["certified", "paper"]
+# Where other methods are: each module has a class Method, and is loaded when its name is given.
+METHODS = {"paper": "dalenius.paper.method"}
+
+
+def method_of(method: "MethodName | Method", **own: object) -> "Method | None":
+    """Return the method that was asked for, None for the certified one; own: options that only some methods have."""
+    given = {name: value for name, value in own.items() if value is not None}
+    if method == "certified" and given:
+        names = " or ".join(f'"{name}"' for name in METHODS)
+        message = f"{min(given)} is an option of method={names}; give that as well, or leave it out"
+        raise InputError(message)
+    if isinstance(method, str) or not hasattr(method, "chosen"):
+        checks.choice("method", method, ("certified", *METHODS))
+        if method == "certified":
+            return None
+        default: Method = import_module(METHODS[str(method)]).Method()
+        return default.chosen(**given)
+    return method.chosen(**given)
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How an answer is wanted: by which method, in which unit, how close, and how long the search may take."""
+
+    method: Method | None  # None for certified bounds
+    unit: str
+    tolerance: float  # in the unit, or in units of distortion
+    time_limit: float
+    seed: int
+    report: Report | None
+    settings: Settings
+    # A gap of this share of the upper bound will do.
+    relative: float = 0.0
+    nodes: float = math.inf
+    # Threads that bound nodes.
+    jobs: int = 1
+
+    @classmethod
+    def from_user(  # noqa: PLR0913 - one for each option of the public functions
+        cls,
+        method: Method | None = None,
+        *,
+        unit: str,
+        tolerance: float,
+        time_limit: float | None,
+        seed: int,
+        progress: bool | Report,
+        settings: Settings | None = None,
+        relative: float = 0.0,
+        nodes: int | None = None,
+        jobs: object = 1,
+        least_tolerance: float = 1e-300,
+    ) -> "Options":
+        """Check every option; a tolerance below `least_tolerance` would vanish in floats.
+
+        time_limit: where there is none, a limit in nodes stands alone, so that no clock decides; a day is none.
+        """
+        if time_limit is None:
+            time_limit = MINUTE if nodes is None else DAY
+        return cls(
+            method=method,
+            unit=checks.choice("unit", unit, tuple(NATS_PER_UNIT)),
+            tolerance=checks.real("tolerance", tolerance, least_tolerance, math.inf),
+            time_limit=checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
+            seed=checks.whole("seed", seed, 0),
+            report=_report(progress),
+            settings=checked(settings),
+            relative=checks.real("relative", relative, 0.0, 0.99),
+            nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
+            jobs=checks.jobs(jobs),
+        )
+
+    @property
+    def nats(self) -> float:
+        """Nats in one unit of information."""
+        return NATS_PER_UNIT[self.unit]
+
+    @property
+    def solver_tolerance(self) -> float:
+        """The gap at which a search ends, as the user measures it: the rest of the tolerance is for rounding."""
+        return self.settings.tolerance_share * self.tolerance
+
+    def audit(self, mechanism: Mechanism, adversary: Adversary, secret: Secret | None = None) -> AuditProblem:
+        """Return an audit to the tolerance of these options."""
+        gap, share = self.solver_tolerance * self.nats, self.settings.tolerance_share * self.relative
+        return AuditProblem(mechanism, adversary, secret, gap, self.settings, share)
+
+    def within(self, seconds: float) -> "Options":
+        """Return the same with another time limit."""
+        return self if seconds == self.time_limit else replace(self, time_limit=seconds)
+
+    def run(self, deadline: Deadline) -> Run:
+        """Return what an answer says of how it was found."""
+        return Run(self.unit, self.tolerance, self.seed, deadline, self.relative)
+
+
+def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, secret: object) -> AuditProblem:
+    """Return what `audit` is asked, or refuse it."""
+    if options.method is not None:
+        options.method.check(mechanism, secret=secret)
+    about: Secret | None = None
+    if (reals := mechanism.as_real_records) is not None:
+        about = reals.secret(secret)
+    elif secret is not None:
+        about = secrets.from_user(secret, mechanism.records, mechanism.query)
+    if not adversary.unlimited:
+        # Where the others follow the reference exactly, classes that it leaves out do no harm.
+        adversary.reference.check(mechanism.statistic)
+    return options.audit(mechanism, adversary, about)
+
+
+def checked_mechanism(mechanism: object) -> Mechanism:
+    """Return what is to be audited, or refuse it."""
+    if not isinstance(mechanism, Mechanism):
+        message = (
+            f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
+        )
+        raise InputError(message)
+    return mechanism
+
+
+def adversary_of(  # noqa: PLR0913 - the public surface
+    asked: Mechanism | Query,
+    options: Options,
+    *,
+    entropy: float | None = None,
+    knowledge: float | None = None,
+    reference: object = None,
+    adversary: str = "bounded",
+) -> Adversary:
+    """Return the adversary of exactly one of entropy and knowledge, or with independent records, in the user's unit."""
+    if options.method is not None:
+        bounded = checks.choice("adversary", adversary, BELIEFS) == "bounded"
+        options.method.check(reference=reference, adversary=None if bounded else adversary)
+    records = asked.records
+    real = asked if isinstance(asked, Query) else asked.query
+    if isinstance(real, RealQuery):
+        if entropy is not None:
+            message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="
+            raise InputError(message)
+        kind = checks.choice("adversary", adversary, BELIEFS)
+        return Adversary.of_reals(knowledge, options.unit, real.density(reference), cast("Believes", kind))
+    rho = Reference.from_user(reference, records, names_of(asked))
+    if checks.choice("adversary", adversary, BELIEFS) == "independent":
+        if entropy is not None:
+            message = (
+                f'entropy = {entropy} with adversary="independent"; give knowledge= to limit knowledge as well, '
+                "or neither"
+            )
+            raise InputError(message)
+        return Adversary.independent(records, knowledge, options.unit, rho)
+    return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
+
+
+def names_of(asked: Mechanism | Query) -> tuple[str, ...]:
+    """Return what the values of a record are called; nothing where they are numbers."""
+    query = asked if isinstance(asked, Query) else asked.query
+    return () if query is None else query.names
+
+
+def design_problem(
+    task: Distortion, adversary: Adversary, options: Options, *, distortion: float | None, leakage: float | None
+) -> DesignProblem:
+    """Return what `design` is asked, or refuse it."""
+    checks.exactly_one(", the budget to keep", distortion=distortion, leakage=leakage)
+    if options.method is not None:
+        options.method.check_design(task)
+    gap, settings = options.solver_tolerance, options.settings
+    share = settings.tolerance_share * options.relative
+    if leakage is not None:
+        budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
+        return DesignProblem(task, adversary, "distortion", budget, gap, settings, share)
+    budget = checks.real("distortion", distortion, 0.0, math.inf)
+    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share)
+
+
+def distortion_of(
+    query: Query, measure: str | ArrayLike, outputs: Sequence[object] | None, p0: ArrayLike | None
+) -> Distortion:
+    """Return the distortion of the answers to a query, as the user measures it."""
+    if not isinstance(query, Query):
+        message = f"design needs a Query, not {type(query).__name__}; see dl.queries"
+        raise InputError(message)
+    return Distortion.from_user(query, measure, outputs, p0)
+
+
+def entropies_of(values: Iterable[float], what: str = "entropy") -> list[float]:
+    """Return the values of b, or of knowledge, that a curve or a profile is asked for."""
+    one, many, of = (
+        ("an entropy", "entropies", "b") if what == "entropy" else ("a knowledge", "knowledges", "knowledge")
+    )
+    listed = checks.listed(values, f"{many} = {show(values)} must list values of {of}, such as [0, 0.5, 1]")
+    points = [checks.real(one, b, -math.inf, math.inf) for b in listed]
+    if not points:
+        message = f"{many} is empty; give at least one value of {of}"
+        raise InputError(message)
+    return points
+
+
+def check_named(bare: tuple[object, ...], call: str) -> None:
+    """Refuse a number without a name: nobody knows whether it is an entropy or a knowledge."""
+    if bare:
+        shown = repr(bare[0])
+        message = f"{call}, {shown}): name the number, as entropy={shown} or knowledge={shown}"
+        raise InputError(message)
+
+
+def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
+    if callable(progress):
+        return progress
+    return ProgressLine() if checks.flag("progress", progress) else None

@@ -1,0 +1,228 @@
+"""Audits of many mechanisms in one call: all are checked first, then several processes take parts of the list."""
+
+import contextlib
+import math
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dalenius.api import audit, solve
+from dalenius.certificates import made
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import AuditProblem
+from dalenius.results import checking
+from dalenius.results.audit import Audit
+from dalenius.results.options import Options, adversary_of, audit_problem, check_named, checked_mechanism, method_of
+from dalenius.search.deadline import Deadline
+from dalenius.search.helper import Helper, NoAnswerError, cores
+
+# What one audit came to.
+Answer = Audit | Exception
+# Audits that a process takes at a time.
+PART = 16
+
+
+def audit_many(
+    mechanisms: Iterable[Mechanism],
+    *bare: object,
+    entropy: float | Iterable[float] | None = None,
+    knowledge: float | Iterable[float] | None = None,
+    jobs: int | None = None,
+    **options: Any,  # noqa: ANN401 - as audit
+) -> list[Audit]:
+    """Audit many mechanisms on all cores: each result is that of `audit`.
+
+    Every mechanism and every limit is checked before the first audit.
+
+    Args:
+        mechanisms: what is released, one audit each.
+        bare: not used; a second number without a name is refused.
+        entropy: as for `audit`: one number for all, or a list with one for each mechanism; or
+        knowledge: as for `audit`, likewise.
+        jobs: processes that share the list, one per core by default; a short list stays in this process. Results do not
+            depend on it.
+        options: as for `audit`, the same for all: `tolerance`, `secret`, `reference`, `verify` and so on. `time_limit`
+            and `nodes` are limits of each audit by itself. `progress` is told of every audit that has ended.
+
+    Returns:
+        A list of Audits in the order of the mechanisms. After Ctrl-C audits that were not finished have the best
+        bracket so far, and `stopped` is "interrupted".
+
+    Raises:
+        InputError: as for `audit`; the message begins with the index of the mechanism at fault.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> mechanisms = [dl.mechanisms.geometric(query, epsilon=epsilon) for epsilon in (0.5, 1)]
+        >>> for audit in dl.audit_many(mechanisms, knowledge=0.5):
+        ...     print(audit)
+        <Audit 0.130276 <= L <= 0.130277 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+        <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+    """
+    check_named(bare, "dl.audit_many(mechanisms")
+    given = {**(audit.__kwdefaults__ or {}), **options}
+    if unknown := given.keys() - (audit.__kwdefaults__ or {}).keys():
+        message = f"audit_many() got an unexpected keyword argument {min(unknown)!r}"
+        raise TypeError(message)
+    names = ("reference", "secret", "adversary", "verify", "entropy", "knowledge", "jobs")
+    reference, secret, adversary, verify, *_ = (given.pop(name) for name in names)
+    method = method_of(**{name: given.pop(name) for name in ("method", "repairs", "reading")})
+    wanted = Options.from_user(method, **given)
+    checking.check_option(verify)
+    workers = cores() if jobs is None else checks.jobs(jobs)
+    asked = _listed(mechanisms)
+    limits = {"entropy": _each("entropy", entropy, len(asked)), "knowledge": _each("knowledge", knowledge, len(asked))}
+    problems = []
+    for k, mechanism in enumerate(asked):
+        with _named(k):
+            checked_mechanism(mechanism)
+            own = {name: values[k] for name, values in limits.items()}
+            against = adversary_of(mechanism, wanted, reference=reference, adversary=adversary, **own)
+            problems.append(audit_problem(mechanism, wanted, against, secret))
+    return _Many(problems, wanted, verify, workers).run()
+
+
+def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
+    try:
+        return list(mechanisms)
+    except TypeError:
+        message = (
+            f"audit_many needs a list of mechanisms, not {type(mechanisms).__name__}; for one mechanism, call dl.audit"
+        )
+        raise InputError(message) from None
+
+
+def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[Any]:
+    """One value for each mechanism, from one for all or a list."""
+    try:
+        values: list[Any] = list(given)  # type: ignore[arg-type] # what is no list is for all
+    except TypeError:
+        return [given] * many
+    if len(values) != many:
+        message = f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each"
+        raise InputError(message)
+    return values
+
+
+@contextlib.contextmanager
+def _named(k: int) -> Iterator[None]:
+    """Say which mechanism an error is about."""
+    try:
+        yield
+    except InputError as error:
+        message = f"mechanism {k}: {error}"
+        raise InputError(message) from None
+
+
+@dataclass
+class _Many:
+    """A list of audits on its way: parts of it wait, and whoever is free takes the next."""
+
+    problems: list[AuditProblem]
+    options: Options
+    verify: checking.Verify
+    jobs: int
+    answers: dict[int, Answer] = field(default_factory=dict)
+
+    def run(self) -> list[Audit]:
+        """Answer all; the first that is refused is raised, with its index."""
+        many = len(self.problems)
+        self._parts = deque(range(k, min(k + PART, many)) for k in range(0, many, PART))
+        helpers = [Helper() for _ in range(min(self.jobs, len(self._parts)) - 1)]
+        lanes = [threading.Thread(target=self._lend, args=(helper,), daemon=True) for helper in helpers]
+        with Deadline(math.inf, self.options.report) as self._whole:
+            try:
+                for lane in lanes:
+                    lane.start()
+                # A part whose process died is back among those that wait.
+                while self._parts or any(lane.is_alive() for lane in lanes):
+                    self._work()
+                    for lane in lanes:
+                        lane.join(0.02)
+                    if self._whole.interrupted:
+                        for helper in helpers:
+                            helper.end()
+            finally:
+                for helper in helpers:
+                    helper.end()
+                for lane, helper in zip(lanes, helpers, strict=True):
+                    lane.join()
+                    helper.close()
+        return [self._answer(k) for k in range(many)]
+
+    def _answer(self, k: int) -> Audit:
+        answer = self.answers[k]
+        if isinstance(answer, Exception):
+            with _named(k):
+                raise answer
+        return answer
+
+    def _next(self) -> range | None:
+        with contextlib.suppress(IndexError):
+            return self._parts.popleft()
+        return None
+
+    def _work(self) -> None:
+        """Take parts until none is left."""
+        while (part := self._next()) is not None:
+            for k, answer in answered(self._given(part), self._whole):
+                self._keep(part[k], answer)
+
+    def _lend(self, helper: Helper) -> None:
+        """Let another process take parts until none is left; what it does not answer is done here."""
+        while not self._whole.interrupted and (part := self._next()) is not None:
+            try:
+                found = helper.call(answered_there, self._given(part))
+            except NoAnswerError:
+                self._parts.appendleft(part)
+                return
+            for k, (answer, accepted) in zip(part, found, strict=True):
+                if isinstance(answer, Audit):
+                    # Our own process made it: it is ours as much as if it had been made here.
+                    made.note(answer.certificate)
+                    if accepted:
+                        made.note_accepted(answer)
+                self._keep(k, answer)
+
+    def _given(self, part: range) -> "Part":
+        options = replace(self.options, report=None)
+        return Part([self.problems[k] for k in part], options, self.verify)
+
+    def _keep(self, k: int, answer: Answer) -> None:
+        self.answers[k] = answer
+        if isinstance(answer, Audit):
+            proved = answer.certificate
+            self._whole.report_progress(k, len(self.problems), proved.lower, proved.upper, f"mechanism {k}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some audits of a list."""
+
+    problems: list[AuditProblem]
+    options: Options
+    verify: checking.Verify
+
+
+def answered_there(part: Part) -> list[tuple[Answer, bool]]:
+    """Answer a part in a process of its own, with whether the verifier has accepted each answer there."""
+    with Deadline(math.inf) as whole:
+        found = dict(answered(part, whole))
+    answers = [found[k] for k in range(len(part.problems))]
+    return [(answer, isinstance(answer, Audit) and answer.verified is True) for answer in answers]
+
+
+def answered(part: Part, whole: Deadline) -> Iterator[tuple[int, Answer]]:
+    """Answer the audits of a part, one after the other; once they are interrupted, each with what a moment finds."""
+    options = part.options
+    limited = replace(options, time_limit=checking.searching(options.time_limit, part.verify))
+    for k, problem in enumerate(part.problems):
+        try:
+            found = solve(problem, limited, interrupted=whole.interrupted)
+            yield k, checking.checked(found, part.verify, options.time_limit - found.seconds)
+        except InputError as error:
+            yield k, error

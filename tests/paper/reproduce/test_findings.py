@@ -1,0 +1,112 @@
+import copy
+import re
+
+import pytest
+from paper.reproduce.sample_rows import results
+
+from dalenius.paper.reproduce.findings import FINDINGS, finding
+from dalenius.paper.reproduce.rows import Row, decimals_of, factor, is_rounded, percent
+
+RESULTS = results()
+
+
+def changed(name: str, **changes: float) -> list[Row]:
+    """The rows of an experiment with these columns changed wherever they hold something."""
+    rows = copy.deepcopy(RESULTS[name])
+    for row in rows:
+        row.update({column: value for column, value in changes.items() if row.get(column) is not None})
+    return rows
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_sentences_are_whole_for_all_rows_and_for_few(name: str) -> None:
+    for rows in (RESULTS[name], RESULTS[name][:1], RESULTS[name][-1:]):
+        found = finding(name, rows)
+        for words in (found.says, found.true):
+            assert words.endswith(".")
+            assert not re.search(r"nan|inf\b|None|\.\.|  ", words)
+
+
+def test_the_saddle_is_checked_on_its_grid() -> None:
+    assert "hold at every point of this grid of 441" in finding("saddle", RESULTS["saddle"]).true
+    bent = copy.deepcopy(RESULTS["saddle"])
+    next(row for row in bent if row.get("theta") == 0.5)["information"] -= 0.1
+    assert "hold not everywhere" in finding("saddle", bent).true
+
+
+def test_what_is_missed_is_what_the_rows_say() -> None:
+    assert "misses nothing here" in finding("entropy", changed("entropy", paper_median=1.0)).true
+    assert "misses up to 100 %" in finding("entropy", changed("entropy", paper_median=0.0)).true
+
+
+def test_leakage_must_be_proved_to_rise_to_be_said_to() -> None:
+    assert "in 324 of 324 steps" in finding("epsilon", RESULTS["epsilon"]).true
+    assert "in 0 of 324 steps" in finding("epsilon", changed("epsilon", lower=0.0)).true
+    assert "The printed 0.0931 is 13.2 % above it" in finding("epsilon", RESULTS["epsilon"]).true
+    assert "above it" not in finding("epsilon", changed("epsilon", printed=0.05)).true
+
+
+def test_mechanisms_that_keep_their_budget_are_not_blamed() -> None:
+    assert "above L at 8 of 8 budgets" in finding("dual", RESULTS["dual"]).true
+    assert "above L at 0 of 8 budgets" in finding("dual", changed("dual", leaks_median=0.02)).true
+    assert "at 8 of 8 budgets every start leaks more than L" in finding("dual", RESULTS["dual"]).true
+    assert "at 0 of 8 budgets every start leaks" in finding("dual", changed("dual", strict_leaks_min=0.0)).true
+    for least, sides in ((0.9, 0), (0.0, 8)):
+        fine = changed("dual", fine_late_min=least, fine_late_max=1.0, fine_settled=0)
+        assert f"on both sides of L at {sides} of 8" in finding("dual", fine).true
+    assert "In 36 of 45 starts the worst-case leakage" in finding("primal", RESULTS["primal"]).true
+    assert "kept by all starts at 9 of 9" in finding("primal", RESULTS["primal"]).true
+    assert "kept by all starts at 0 of 9" in finding("primal", changed("primal", achieved_max=0.6)).true
+
+
+def test_algorithm_5_is_named_as_the_cause_where_both_were_run() -> None:
+    both = changed("entropy", paper_median=0.01, escort_median=0.02)
+    assert "with the printed softmax the medians of" in finding("entropy", both).true
+    alone = [{name: value for name, value in row.items() if "escort" not in name} for row in RESULTS["entropy"]]
+    assert "softmax" not in finding("entropy", alone).true
+
+
+def test_rounds_that_go_the_wrong_way_are_counted() -> None:
+    true = finding("convergence", RESULTS["convergence"]).true
+    assert "In Algorithm 1 the leakage falls in 0 of 10 rounds, and 0 of 2 runs end" in true
+    rows = copy.deepcopy(RESULTS["convergence"])
+    for row in rows:
+        row.update(worst=-float(row["iteration"]), value=-float(row["iteration"]), status="converged")
+    true = finding("convergence", rows).true
+    assert "In Algorithm 1 the leakage falls in 10 of 10 rounds" in true
+    assert "the worst-case leakage rises in 0 of 22 rounds, and 2 of 2 runs end by their own test" in true
+
+
+def test_what_the_text_does_is_said_formula_by_formula() -> None:
+    true = finding("text", RESULTS["text"]).true
+    assert true.startswith("The printed gradient is off by 43 % along the simplex (median of 300 priors).")
+    assert "5 of 300 steps pass the printed test" in true
+    assert finding("text", RESULTS["text"][:1]).true.count(".") == 1
+
+
+def test_the_table_names_its_worst_number() -> None:
+    found = finding("table", RESULTS["table"])
+    assert "from 0.079 at b = 0 to 0.000 at b = 2.77" in found.says
+    assert "exponential(epsilon=1) is low by a factor of 10.1" in found.true
+
+
+def test_closed_forms_are_right_when_they_round_to_what_is_printed() -> None:
+    assert is_rounded({"printed": 0.614, "value": 0.61361})
+    assert not is_rounded({"printed": 0.079, "value": 0.07954})
+    assert decimals_of(0.0823) == 4
+    assert "7 of 11 are right" in finding("closed-forms", RESULTS["closed-forms"]).true
+    exact = [{**row, "value": row["printed"]} for row in RESULTS["closed-forms"]]
+    assert finding("closed-forms", exact).true.startswith("11 of 11 are right to their last digit.")
+
+
+def test_the_sensitivity_of_modular_sums_is_computed() -> None:
+    assert "2 for modular_sum(n=4, modulus=3)" in finding("modular", RESULTS["modular"]).true
+    assert "3 for modular_sum(n=4, modulus=4)" in finding("modular", RESULTS["modular"]).true
+
+
+def test_shares_and_factors() -> None:
+    assert percent(0.4801) == "48.1 %"
+    assert percent(0.25) == "25 %"
+    assert factor({"lower": 0.08, "printed": 0.01}) == pytest.approx(8)
+    assert factor({"lower": 0.08, "printed": 0.0}) is None
+    assert factor({"lower": 0.08, "printed": None}) is None
