@@ -1,9 +1,7 @@
 """All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -15,12 +13,11 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.bounds.unwritten_rows import rate_of
-from dalenius.gallery.parse import local, unwritten
 from dalenius.model import secret as secrets
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local, LocalPart
-from dalenius.model.channels.mechanism import Mechanism, Route
-from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord, SomeRecords
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.numerics.types import Floats
@@ -48,7 +45,7 @@ class Audited:
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is not a record
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
-    count: NoisyCount | LocalPart | None = None
+    count: NoisySum | SomeRecords | None = None
     # A better prior of a noisy histogram than any on the cells.
     tied: Tied | None = None
 
@@ -90,8 +87,8 @@ def audit_records(
     orbits: Orbits = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
         orbits = problem.reference.orbits(mechanism.statistic)
-    if mechanism.route in ROUTES:
-        return ROUTES[mechanism.route](problem, deadline, orbits, other)
+    if not mechanism.has_rows:
+        return _without_any_rows(problem, deadline, orbits, other)
     local, summed = _record_by_record(problem, deadline, other), _sum_first(problem, deadline, orbits, other)
     first = local or summed
     late = deadline.expired() or (local and _too_late(mechanism, deadline, problem.settings.limits))
@@ -199,7 +196,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
 
 def _with_answers(order: Order | None, mechanism: Mechanism, merged: Merged) -> Order | None:
     """Add the answers of the rows and the rate of the noise, where it is geometric or Laplace noise by name."""
-    if order is None or order.parts is not None or (noisy := unwritten(mechanism)) is None:
+    if order is None or order.parts is not None or (noisy := mechanism.as_sum) is None:
         return order
     return replace(order, rate=rate_of(noisy), answers=np.asarray(noisy.answers)[merged.first][order.rows])
 
@@ -220,9 +217,23 @@ def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other |
     return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
-def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
-    """Audit noise on a sum that is never written out."""
-    mechanism = cast("Additive", problem.mechanism)
+def _without_any_rows(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit a channel that is never written out, by its structure."""
+    mechanism = problem.mechanism
+    if (noisy := mechanism.as_sum) is not None:
+        return _by_sums(problem, noisy, deadline, orbits, other)
+    if (counts := mechanism.as_counts) is not None:
+        return _by_counts(problem, counts, deadline, orbits, other)
+    if (records := mechanism.as_records) is not None:
+        return _by_records(problem, records, deadline, orbits, other)
+    message = f"{mechanism} has neither rows nor a structure that an audit of records can use"
+    raise AssertionError(message)
+
+
+def _by_sums(
+    problem: AuditProblem, mechanism: NoisySum, deadline: Deadline, orbits: Orbits, other: Other | None
+) -> list[Audited]:
+    """Audit noise on a sum without its rows."""
     about = [members[0] if other is None else other for members in orbits]
     return [
         Audited(members, *audit_large(problem, mechanism, secret, deadline), other)
@@ -230,17 +241,21 @@ def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: O
     ]
 
 
-def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+def _by_counts(
+    problem: AuditProblem, mechanism: NoisyCounts, deadline: Deadline, orbits: Orbits, other: Other | None
+) -> list[Audited]:
     """Audit noise on every count of a histogram; records are all alike, or refused."""
-    members, mechanism = orbits[0], cast("NoisyHistogram", problem.mechanism)
+    members = orbits[0]
     about = members[0] if other is None else other
     audit, lift, grid, count, tied = audit_histogram(problem, mechanism, about, deadline)
     return [Audited(members, audit, lift, grid, other, count, tied)]
 
 
-def _by_records(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+def _by_records(
+    problem: AuditProblem, mechanism: PerRecord, deadline: Deadline, orbits: Orbits, other: Other | None
+) -> list[Audited]:
     """Audit records that each go through their own channel."""
-    mechanism, rng, found = cast("Local", problem.mechanism), np.random.default_rng(0), list[Audited]()
+    rng, found = np.random.default_rng(0), list[Audited]()
     for members in orbits:
         audit, lift, part = audit_local(problem, mechanism, members[0] if other is None else other, deadline, rng)
         found.append(Audited(members, audit, lift, None, other, part))
@@ -252,7 +267,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
 
     Its closed forms use what the rows do not show: records have no noise in common.
     """
-    whole = local(problem.mechanism)
+    whole = problem.mechanism.as_records
     settings = problem.settings.locals
     least = settings.least_datasets if problem.relative == 0 else settings.quick_datasets
     if whole is None or problem.mechanism.log_universe < np.log(least) - 1e-9:
@@ -263,7 +278,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     orbits: Orbits = ((about,) if isinstance(about, int) else (),)
     if about is None:
         orbits = problem.reference.orbits(whole.statistic)
-    return _by_records(replace(problem, mechanism=whole), deadline, orbits, other)
+    return _by_records(replace(problem, mechanism=whole), whole, deadline, orbits, other)
 
 
 def _sum_first(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
@@ -271,20 +286,12 @@ def _sum_first(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other:
 
     It takes a second, and its prior is where ascents over all rows begin, which would take far longer from anywhere.
     """
-    noisy = unwritten(problem.mechanism)
+    noisy = problem.mechanism.as_sum
     if noisy is None or noisy.answers.size < problem.settings.monotone.point_rows:
         return []
     if len(orbits) > 1 or refusal(problem, noisy, orbits[0][0] if other is None else other) is not None:
         return []
-    return _by_sums(replace(problem, mechanism=noisy), deadline, orbits, other)
-
-
-# The audits that need no rows, by the route of the mechanism.
-ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], list[Audited]]] = {
-    "sum": _by_sums,
-    "counts": _by_counts,
-    "local": _by_records,
-}
+    return _by_sums(problem, noisy, deadline, orbits, other)
 
 
 def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> Audited:
@@ -294,7 +301,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     """
     if not item.audit.open:
         return item
-    noisy = unwritten(problem.mechanism)
+    noisy = problem.mechanism.as_sum
     if noisy is None or refusal(problem, noisy, item.secret) is not None:
         return item
     worth = problem.settings.portfolio.worth_coarse * item.audit.upper

@@ -27,7 +27,7 @@ from dalenius.search.deadline import Deadline
 def tiny(problem: AuditProblem) -> bool:
     """Whether there is one record, of so few values and outputs that nobody waits for the answer."""
     mechanism, most = problem.mechanism, problem.settings.portfolio.tiny_entries
-    alone = len(mechanism.records) == 1 and mechanism.route == "rows"
+    alone = len(mechanism.records) == 1 and mechanism.has_rows
     return alone and mechanism.records[0] * mechanism.n_outputs <= most
 
 
@@ -156,7 +156,7 @@ def _possible(problem: AuditProblem) -> bool:
     records = mechanism.records
     return (
         len(records) == 1
-        and mechanism.route == "rows"
+        and mechanism.has_rows
         and adversary.kind == "bounded"
         and (adversary.free or adversary.knowledge <= settings.designing.no_knowledge)
         and adversary.reference.uniform
