@@ -87,7 +87,7 @@ class PosteriorTree:
             if not taken:
                 return
             # A limit on nodes holds to a few, and cuts off the same ones whatever the number of threads.
-            share = max(1.0, (deadline.most_nodes - deadline.nodes) // len(taken))
+            share = max(1.0, (deadline.most_nodes - deadline.nodes) / len(taken))
             work = [(self.segments[k].leaves, target, limits, share) for k in taken]
             done = deadline.crew.map(self._advance, work)
             for k, (nodes, segments) in reversed(list(zip(taken, done, strict=True))):
