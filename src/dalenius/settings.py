@@ -791,7 +791,7 @@ class Turn(NamedTuple):
 Plan = tuple[Turn, ...]
 
 _CONVEX = Turn("convex", 2, doubles=True)
-_ROWS = Turn("rows", 2, 32, doubles=True)
+_ROWS = Turn("rows", 256, doubles=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -833,7 +833,7 @@ class Portfolio(_Checked):
         Turn("boxes", 2),
     )
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
-    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), _CONVEX)
+    general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX)
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # Far more outputs than those that matter, or more than a tree takes.
@@ -883,8 +883,11 @@ class Portfolio(_Checked):
     # Share of the gap that a row bound must promise to leave at most, and its share of the tolerance.
     row_promise: float = 0.5
     row_tolerance: float = 0.5
-    # Outputs up to which rows may branch on single ones, where they are too many for contraction to be known.
+    # Outputs up to which there are trees of rows, and values of the secret from which on: trees of posteriors have a
+    # box for every value and output, those of rows for every output. 81 rows of 3 outputs, with three values, took a
+    # third longer with rows.
     single_row_outputs: int = 6
+    row_values: int = 4
 
     # Numbers of a tree, nodes x outputs, above which it does not grow: 8,764 nodes of 10,000 outputs each made 790 MB,
     # and took 482 s to check.
@@ -936,6 +939,9 @@ class Portfolio(_Checked):
     # The largest multiplier s where next to nothing is known: it loses less than 1e-12 nats, and one without limit
     # would leave no digits to those who check it.
     short_largest_s: float = 1e12
+    # The share of the least knowledge of any choice from which on L(b) may be near L(0), so that choices pay: 64 of
+    # them took .2 s a record of 64 rows of 8 outputs, and a tree of posteriors no longer.
+    flat_share: float = 0.5
     # Nodes of choices where L(b) is not known to be L(0), and where it may be.
     few_choices: int = 64
     all_choices: int = 4000
@@ -947,11 +953,7 @@ class Portfolio(_Checked):
     # Ascents of a record over very many cells, each from a new sample.
     chunked_ascents: int = 3
 
-    # Several records: batches of a record before the next one has its turn, and of one that is not the worst at least.
-    record_batches: int = 64
-    # The same where a share of the upper bound is asked for: every record has its tree early, so that a limit a little
-    # short costs a little. With 64, eight of ten records of a 1024 x 8 matrix kept their first bound after 60 s.
-    quick_record_batches: int = 4
+    # Batches, at least, for the brackets of records that are not the worst.
     other_batches: int = 16
     # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
     worth_coarse: float = 1.05

@@ -22,7 +22,6 @@ from dalenius.bounds.trees import box_bound, simplex_bound
 from dalenius.bounds.trees.box_bound import BoxProblem
 from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.choices import Choices
-from dalenius.bounds.trees.rows import Row, Rows
 from dalenius.bounds.trees.simplex_bound import SimplexProblem, Simplices
 from dalenius.bounds.trees.simplex_tree import SimplexTree
 from dalenius.model.channels.mechanism import Mechanism
@@ -141,28 +140,6 @@ def best_choice(_: Choices, mechanism: Mechanism, __: float) -> float:
     return brute_force.best_choice(list(rows))[0]
 
 
-# Rows: the box tree of one secret value at fixed (r, s).
-
-
-def plant_row(mechanism: Mechanism, knowledge: float, tolerance: float) -> BoxTree:
-    cells, found = prepared(mechanism, knowledge)
-    return Rows.at(cells, found.pi, max(found.s, 0.05), tolerance, np.random.default_rng(0)).trees[0]
-
-
-def row_of(tree: BoxTree) -> Row:
-    assert tree.origin is not None
-    return Row(tree.problem.cells, tree.origin.log_r[0], float(tree.origin.s[0]))
-
-
-def best_conditional(tree: BoxTree, _: Mechanism, __: float) -> float:
-    row = row_of(tree)
-    return float(row.values(row.climb(conditionals(tree, np.random.default_rng(1)), 200)).max())
-
-
-def conditionals(tree: BoxTree, rng: np.random.Generator) -> Floats:
-    return rng.dirichlet(np.full(tree.problem.cells.size, 0.5), size=300)
-
-
 # What boxes and simplices share: points are priors, and allowed ones are worth what they leak.
 
 
@@ -226,16 +203,6 @@ DOMAINS = {
         points=choices_at_random,
         worth=lambda tree, priors: tree.cells.leakage(priors),
         truth=best_choice,
-    ),
-    "rows": Domain(
-        plant=plant_row,
-        root=box_root,
-        parts=lambda _, box, cut: box_parts(box, *cut),
-        holds=lambda tree, box, w: within(box, row_laws(tree, w)),
-        bound=box_value,
-        points=conditionals,
-        worth=lambda tree, w: row_of(tree).values(w),
-        truth=best_conditional,
     ),
 }
 SMALL = [([2, 2], 2, 0.5), ([2, 2], 3, 0.2), ([3, 2], 2, 0.3), ([2, 3], 2, 0.6), ([2, 2, 2], 2, 0.15)]

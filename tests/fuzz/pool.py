@@ -56,7 +56,7 @@ def audited(
     else:
         # Grid rows are for very many cells: all problems count as such.
         limits = Limits(many_cells=1) if "grid" in kind else Limits()
-        alone = dl.Settings(portfolio=only(*kind.split()), limits=limits)
+        alone = dl.Settings(portfolio=replace(only(*kind.split()), row_values=2), limits=limits)
         audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit, settings=alone)
         best = dl.audit(mechanism, **options, **SHARP)
     data = json.loads(audit.certificate.text())

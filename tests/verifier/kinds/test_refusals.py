@@ -13,7 +13,7 @@ from dalenius.verifier.balls import precision
 from dalenius.verifier.channels import moved_counts
 from dalenius.verifier.channels.channel import rebuild
 from dalenius.verifier.contraction import _minimiser, contracts
-from dalenius.verifier.kinds import bellman, beside, boxes, grid, monotone, power, product, ratios, rows
+from dalenius.verifier.kinds import bellman, beside, boxes, grid, monotone, posteriors, power, product, ratios
 from dalenius.verifier.limits import sized
 from dalenius.verifier.question import Knowledge, Question
 from dalenius.verifier.reading import Refused
@@ -35,8 +35,7 @@ def _precision() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [
-        ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
-        ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("rows", {"proofs.0.s": 0.0}, "s = 0.0 is not between"),
         ("groups", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "too small to distinguish"),
         ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
         ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
@@ -103,7 +102,6 @@ def test_a_damaged_proof_is_refused(name: str, changes: dict[str, object], words
     [
         ("boxes", "proofs.0.tree", [0, 0, 5.0]),
         ("choices", "proofs.0.tree", [0, 0, 5.0]),
-        ("rows", "proofs.0.rows.0.tree", [0, 5.0]),
     ],
 )
 def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cut: list[float]) -> None:
@@ -152,7 +150,7 @@ def test_ratios_are_rounded_outward_where_floats_end() -> None:
 
 
 def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "leaves", lambda *_: iter(()))
+    monkeypatch.setattr(posteriors.Tree, "bounds", lambda *_: iter(()))
     assert "row 0 has no leaf that is not empty" in reason("rows", {})
 
 

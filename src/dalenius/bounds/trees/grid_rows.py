@@ -126,9 +126,7 @@ class GridBound(Bound):
         if rows is None:
             return
         proof = OnGrid(grid.k, rows)
-        for _ in range(settings.grid_row_batches):
-            if deadline.expired() or not rows.step(deadline):
-                break
+        for _ in rows.grow(deadline):
             bracket.keep_growing(proof)
             yield proof
         bracket.keep_finished(proof)
