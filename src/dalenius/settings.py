@@ -359,6 +359,8 @@ class ClosedForms(_Checked):
     # and down, once in every wave.
     sum_rounds: int = 400
     sum_still: float = 1e-9
+    # The share by which further ascents must raise the lower bound, else some in a row end them.
+    sum_gain: float = 1e-4
     # The part of a share that is asked for by which a prior stays inside its knowledge and below what it leaks, so that
     # a certificate can state its masses with few digits: 330 kB of ages of 150 become 163.
     digits_share: float = 1e-4
@@ -417,6 +419,8 @@ class ClosedForms(_Checked):
     own_outputs: int = 2**20
     own_vectors: int = 2**17
     own_fit: float = 0.25
+    # Bounds of histograms are searched again with more effort while the gap falls below this share of itself.
+    finer_gain: float = 0.99
     # Histograms of more people, from above, by counts moved through the noise: moves of the own count and of the others
     # (0 among them), and the factor from one weight to the next at the start; steps of the search; largest logarithm of
     # a weight or a tilt, and least s - 1. Counts that are added up, and those whose tilt is free, as multiples of their
@@ -858,8 +862,10 @@ class Portfolio(_Checked):
     window_spreads: float = 4.2
     window_rest: float = 1e-4
     window_values: int = 4
-    # Multipliers of all posteriors beyond which a Newton step over them is too dear.
-    most_posteriors: int = 256
+    # Boxes of posteriors beyond which there is no tree: its Newton steps would have a matrix of 8 MB.
+    most_posteriors: int = 1024
+    # Boxes up to which they are few, so that rows are brought to a grid.
+    grid_posteriors: int = 256
     # Numbers of a tree of posteriors, leaves x numbers of a leaf, above which it does not grow: 1.6 GB.
     most_tree_numbers: int = 200_000_000
 
@@ -880,6 +886,8 @@ class Portfolio(_Checked):
     box_floor: float = 0.25
     box_share: float = 0.3
     box_least: float = 0.1
+    # The share of the contraction coefficient from which on s lets the convex bound come before trees.
+    convex_promise: float = 0.6
     # Share of the gap that a row bound must promise to leave at most, and its share of the tolerance.
     row_promise: float = 0.5
     row_tolerance: float = 0.5
@@ -981,6 +989,19 @@ class Portfolio(_Checked):
         """The name of every bound that is tried."""
         turns = (turn.bound for plan in self.plans.values() for turn in plan)
         return tuple(dict.fromkeys((*self.opening, *turns)))
+
+
+# The bounds of mechanisms whose rows are not written out, by their route.
+FORMULAS = {
+    "sum": ("sibson", "centre", "blend", "law", "power", "monotone"),
+    "counts": ("blend", "centres", "moved", "own-count"),
+    "local": ("product", "looks", "bellman"),
+}
+
+
+def tried_bounds(route: str) -> tuple[str, ...]:
+    """Return the names of the bounds that an audit tries where they apply."""
+    return FORMULAS.get(route, Portfolio().bounds)
 
 
 def only(*names: str) -> Portfolio:

@@ -190,6 +190,10 @@ class Bound(ABC):
         """Whether a batch of it is affordable for a problem of this size."""
         return True
 
+    def promising(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
+        """Whether it may close the bracket by itself: then it comes before the others of its plan."""
+        return False
+
     def cheap(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
         """Whether a batch of it is so cheap that its first turn may be long."""
         return False

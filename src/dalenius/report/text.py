@@ -25,6 +25,7 @@ from dalenius.report.sampled_text import confidence_words, sampled_leakage, samp
 from dalenius.results.audit import Audit, Curve, Loaded, Stopped, missing_words
 from dalenius.results.history import Step
 from dalenius.results.units import in_unit
+from dalenius.settings import tried_bounds
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -499,7 +500,8 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
+    tried = f" ({', '.join(tried_bounds(audit.mechanism.route))})" if audit.stopped == "method" else ""
+    lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(
             "independent records within a limit of knowledge have no formula: the upper bound is the lesser of that "

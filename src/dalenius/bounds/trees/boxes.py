@@ -25,6 +25,14 @@ def plant(bracket: Bracket, groups: list[list[int]], eta: Floats, theta: Floats)
 class ConvexBound(Bound):
     """All outputs in one group: where s > eta the contraction certificate, which closes the gap by itself."""
 
+    def possible(self, bracket: Bracket) -> bool:
+        """A Newton step takes the cube of the number of outputs; whole.py has the same bound without contraction."""
+        return bracket.cells.n_outputs <= bracket.cells.settings.portfolio.most_outputs
+
+    def promising(self, bracket: Bracket) -> bool:
+        """Where s is near what the rows contract by: a count of 400 closes at once, random matrices never do."""
+        return bracket.s >= bracket.cells.settings.portfolio.convex_promise * float(bracket.contraction.max())
+
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """One tree; theta as large as the multiplier allows."""
         cells, settings = bracket.cells, bracket.cells.settings.portfolio

@@ -99,7 +99,9 @@ class PosteriorTree:
     def _advance(self, work: tuple[Floats, float, Limits, float]) -> tuple[int, list[Segment]]:
         """Work off one segment, as far as so many nodes go: some hundredths of a second, or a share of the limit."""
         leaves, target, limits, share = work
-        nodes = int(min(share, max(64, 4_000_000 // (self.problem.cells.size * self.problem.n_groups + 400))))
+        # A node takes some passes over the channel, and some factorisations of a matrix over its boxes.
+        work = self.problem.cells.size * self.problem.n_groups + self.problem.size**3 // 64 + 400
+        nodes = int(min(share, max(1, 4_000_000 // work)))
         found = run(self.problem, leaves, target, nodes, limits)
         rest = leaves[found.taken :]
         if found.nodes < nodes and not len(rest):

@@ -16,7 +16,8 @@ from dalenius.search.deadline import Deadline
 def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
     """Many outputs in groups first, whose contraction takes a share of the best prior's s; then single ones."""
     cells, settings = bracket.cells, bracket.cells.settings.portfolio
-    if cells.n_outputs > settings.ungrouped_outputs:
+    # Finding groups of very many outputs would take longer than there may be time.
+    if settings.ungrouped_outputs < cells.n_outputs <= settings.most_outputs:
         limit = max(settings.grouped_share * max(bracket.s, settings.least_s), settings.proportional)
         groups, eta = coarsen_together(cells, limit, bracket.joined)
         if len(set(groups)) < len(groups):
