@@ -61,7 +61,7 @@ def audit_large(
 
 
 def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:
-    """Ascents around the best prior and from anywhere, until the bracket closes or some in a row find nothing better."""
+    """Ascents around the best prior and from anywhere, until the bracket closes or some in a row gain nothing."""
     cells, rng, idle = audit.cells, np.random.default_rng(0), 0
     while audit.worth_more and idle < idle_rounds and not deadline.expired():
         around = audit.pi * np.exp(rng.normal(size=(2, cells.size)))
