@@ -89,9 +89,8 @@ class Limits(_Checked):
     ratio_entries: int = 2**24
     # Groups of outputs up to which any two may be joined; beyond it only neighbours.
     joined_groups: int = 12
-    # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
+    # Nodes x entries of a node that a batch of simplices or choices holds at once.
     batch_entries: int = 4_000_000
-    box_batch_entries: int = 3_000_000
     # Candidate cells that opposite choices are made of; their pairs x outputs; entries of the choices' output laws.
     opposite_candidates: int = 512
     opposite_products: int = 2**26
@@ -196,13 +195,11 @@ class Trees(_Checked):
     """Branch and bound: batches, splits, and when a tree has stalled."""
 
     # Nodes that are split in one batch, where memory allows.
-    box_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
     # Nodes of the choices at most.
     choice_nodes: int = 4000
-    # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
-    box_edge: float = 0.2
+    # A split stays this share of an edge of a simplex away from its ends.
     simplex_edge: float = 0.25
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
@@ -229,43 +226,6 @@ class Newton(_Checked):
     # Added to a Hessian everywhere on its diagonal, and along the constant that log r is free to move by.
     ridge: float = 1e-12
     ridge_constant: float = 1e-3
-
-    # Boxes. Rounds at the root, at children, and for children that came out above their parent.
-    box_root_rounds: int = 40
-    box_rounds: int = 25
-    box_retry_rounds: int = 60
-    # Weight of the log barrier: at first, and at last as a share of the tolerance; smaller ones are lost in rounding.
-    first_barrier: float = 1e-3
-    last_barrier: float = 0.02
-    least_barrier: float = 1e-13
-    # Factor of the weight after a step longer than a half, and after a shorter one.
-    barrier_after_long: float = 0.2
-    barrier_after_short: float = 0.7
-    # A node that gains less than this share of its distance to the target in this number of rounds is let go.
-    slow: float = 1e-3
-    slow_rounds: int = 8
-    # Where the root starts: multipliers of the box, Jensen's share kappa; s at least this, and this times its floor.
-    start_mu: float = 1e-2
-    start_kappa: float = 0.8
-    start_s: float = 1e-2
-    start_above_floor: float = 1.5
-    # Where children start: their parent's point pulled back to these ranges, since a start on the boundary freezes.
-    warm_mu: tuple[float, float] = (1e-2, 1.0)
-    warm_kappa: tuple[float, float] = (0.2, 0.8)
-    warm_s: float = 0.3
-    warm_above_floor: float = 1.2
-    # The multiplier of a box without width would grow for ever.
-    largest_mu: float = 1e3
-    # Longest step of log r, and of the tilt of w0.
-    longest_log_r: float = 2.0
-    longest_tilt: float = 3.0
-    # Factor by which each try of a step is shorter than the last; rise of the merit that counts as none.
-    box_shorter: float = 0.3
-    box_rise: float = 1e-12
-    # Added to the Hessian on the diagonal of log r, besides `ridge` and `ridge_constant`.
-    ridge_log_r: float = 1e-9
-    # Contraction spends this entropy or less: it stands for rounding, and w0 stays at the reference.
-    negligible_tau: float = 1e-7
 
     # Simplices. Rounds; share of what contraction allows that is used on the way, so that the relaxation stays concave.
     simplex_rounds: int = 40
@@ -447,9 +407,7 @@ class ClosedForms(_Checked):
     # in rare ones decides.
     stationary_s: float = 1.001
 
-    # The row bound: share of s that contraction within groups of outputs may use; least s, below which the row problems
-    # are nearly free, and the bound is far off.
-    row_share: float = 0.9
+    # The row bound: least s, below which the row problems are nearly free, and the bound is far off.
     row_least_s: float = 1e-3
 
     # The convex bound of very many cells. Range of s; Newton rounds at one s; movement of the logarithms at which they
@@ -824,7 +782,6 @@ class Portfolio(_Checked):
         _CONVEX,
         _ROWS,
         Turn("posteriors", 2, if_none=16),
-        Turn("boxes", 2),
     )
     # The same where a design made the mechanism. Its audit has a small s, where posteriors need fewer, shorter leaves:
     # the design of count(4) at D = 0.5, b = 2 to 1e-3 in 5,400 nodes, 1.7 s and 0.09 MB; by simplices in 40,000 nodes,
@@ -834,7 +791,6 @@ class Portfolio(_Checked):
         Turn("posteriors", 16, doubles=True),
         _CONVEX,
         _ROWS,
-        Turn("boxes", 2),
     )
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
     general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX)
@@ -848,8 +804,7 @@ class Portfolio(_Checked):
     # Cells up to which a batch of simplices is cheap, and beyond which a node, a matrix over cells, costs too much.
     few_vertices: int = 16
     most_vertices: int = 40
-    # Outputs up to which a batch of rows is cheap, and beyond which a Newton step over all outputs is too dear.
-    few_outputs: int = 24
+    # Outputs beyond which a Newton step over all of them is too dear.
     most_outputs: int = 400
     # The capacity of very many cells: the share of the time left that it may take, and entries of the channel for each
     # second of it above which it is not begun. Of 2^16 rows of 64 outputs a pass takes .2 s; a limit of 1 s ended with
@@ -869,8 +824,6 @@ class Portfolio(_Checked):
     # Numbers of a tree of posteriors, leaves x numbers of a leaf, above which it does not grow: 1.6 GB.
     most_tree_numbers: int = 200_000_000
 
-    # Shares of the best prior's s that contraction within groups of outputs may take, one after the other.
-    box_shares: tuple[float, ...] = (0.9, 0.45, 0.0)
     # Trees of posteriors: outputs up to which they are not put in groups; the share of s that contraction within groups
     # may take; and the tangents, as shares of the tilt from the reference to the best prior. With the last one alone a
     # count of 100 stayed 30 % open, with all four it closes to 1 % in a fifth of the time that single outputs take.
@@ -882,10 +835,6 @@ class Portfolio(_Checked):
     least_hint: float = 1e-3
     # Outputs whose columns are proportional but for rounding contract at most this much.
     proportional: float = 1e-9
-    # How far s stays above theta eta in a tree of boxes: shares of theta eta, and of what the best prior has more.
-    box_floor: float = 0.25
-    box_share: float = 0.3
-    box_least: float = 0.1
     # The share of the contraction coefficient from which on s lets the convex bound come before trees.
     convex_promise: float = 0.6
     # Share of the gap that a row bound must promise to leave at most, and its share of the tolerance.
@@ -901,10 +850,9 @@ class Portfolio(_Checked):
     # and took 482 s to check.
     most_numbers: int = 2**23
 
-    # The share of its gap to which a search must come within these batches, else it is slow, or has stalled.
+    # The share of its gap to which a search must come within these batches, else it is slow.
     progress: float = 0.8
     slow_batches: int = 100
-    stall_batches: int = 16
     # An audit this close, in nats, may stop once progress is slow.
     nearly: float = 1e-5
     # Ascents from relaxed priors: how many priors, how many rounds, and after which batches.
@@ -925,11 +873,9 @@ class Portfolio(_Checked):
     grid_part: float = 0.3
     grid_skip: float = 2.0
     grid_doubt: int = 8
-    # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most, and batches.
-    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their posteriors left
-    # the bracket 53 % open.
+    # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most. Votes of 50 for
+    # 4, with 88,400 cells, take a second; 110,000 boxes of their posteriors left the bracket 53 % open.
     grid_row_promise: float = 0.5
-    grid_row_batches: int = 256
     # Batches of trees on grid rows after which the convex bound is tried where it promises to be below them.
     grid_batches: int = 16
 
@@ -1005,7 +951,7 @@ def tried_bounds(route: str) -> tuple[str, ...]:
 
 
 def only(*names: str) -> Portfolio:
-    """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("boxes"))`."""
+    """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("posteriors"))`."""
     whole = _with_bounds(names)
     # The lines of the table, each with these bounds alone.
     plans: dict[str, Any] = {

@@ -7,7 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.bounds import stationary
-from dalenius.bounds.trees.box_bound import evaluate
+from dalenius.bounds.convex import Convex
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, polish, random_priors
@@ -19,8 +19,7 @@ def cells_of(mechanism: dl.Mechanism, knowledge: float) -> Cells:
 
 
 def bound(cells: Cells, pi: np.ndarray, s: float) -> float:
-    problem = stationary.problem(cells)
-    return float(evaluate(problem, problem.hull(), stationary.dual_point(cells, pi, s)).bound[0])
+    return Convex.at(cells, stationary.dual_point(cells, pi, s)).upper
 
 
 def random_mechanism(seed: int) -> dl.Mechanism:

@@ -26,9 +26,9 @@ from dalenius.bounds import stationary, whole
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closed_forms import AtReference, Maximal, Sibson
+from dalenius.bounds.convex import Convex
 from dalenius.bounds.convex_bound import Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
-from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.choices import Choices, obvious
 from dalenius.bounds.unwritten_rows import Points
 from dalenius.numerics.information import TINY
@@ -214,9 +214,7 @@ class SecretAudit(Bracket):
             return
         s = self.s if steep else least
         pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
-        tree = BoxTree(stationary.problem(self.cells), self.lower, self.tolerance, s)
-        tree.open_at(stationary.dual_point(self.cells, pi, s))
-        self.keep_upper(tree)
+        self.keep_upper(Convex.at(self.cells, stationary.dual_point(self.cells, pi, s)))
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
@@ -335,10 +333,7 @@ class SecretAudit(Bracket):
         self.ascents += 1
 
     def _keep_convex(self, x: Dual, bound: float) -> None:
-        problem = x.problem(self.cells)
-        tree = BoxTree(problem, self.lower, self.tolerance, x.s)
-        tree.close_at(bound, x.point(problem))
-        self.keep_upper(tree)
+        self.keep_upper(Convex(bound, x))
 
 
 @dataclass(frozen=True)

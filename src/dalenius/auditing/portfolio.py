@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.convex import ConvexBound
 from dalenius.bounds.proof import Proof
-from dalenius.bounds.trees.boxes import BoxBound, ConvexBound
 from dalenius.bounds.trees.grid_rows import GridBound
 from dalenius.bounds.trees.posteriors import PosteriorBound
 from dalenius.bounds.trees.rows import RowBound
@@ -25,7 +25,6 @@ BOUNDS: dict[str, Bound] = {
     "rows": RowBound(),
     "simplices": SimplexBound(),
     "posteriors": PosteriorBound(),
-    "boxes": BoxBound(),
     "grid": GridBound(),
     "window": WindowBound(),
 }

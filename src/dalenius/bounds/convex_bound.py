@@ -1,21 +1,21 @@
 """The convex bound for very many cells (MATH 4.4), by Newton's method on passes over the channel.
 
-For s >= theta, 0 <= theta <= 1, the function I(X;Y) - theta I(X;Y|A) - s D(pi || rho) is concave in pi, since no
-channel expands divergences, and L <= its maximum + s K. With r the output law and u_a the law of row a, it is where
+For s >= theta eta, 0 <= theta <= 1, the function I(X;Y) - theta I(X;Y|A) - s D(pi || rho) is concave in pi, where eta
+bounds how much of a divergence the rows of a value leave, 1 at most, and L <= its maximum + s K. With r the output law
+and u_a the law of row a, it is where
 
     w(t|a) ~ rho exp( [ q.( theta log u_a - log r ) + (1 - theta) sum_y phi(q) ] / s ),   p(a) ~ normaliser of w,
     u_a = w q_a,   r = sum_a p(a) u_a,
 
 A + 1 laws over outputs, however many cells there are. Newton's method on these equations needs the covariance of q
 under w: one pass a step. theta = 0 is the constrained capacity of the whole channel, the same for every secret; larger
-theta are better, up to s. The bound falls along s while D + theta'(s) I(X;Y|A) > K, and is convex.
+theta are better, up to s / eta. The bound falls along s while D + theta'(s) I(X;Y|A) > K, and is convex.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.batch import take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import overshoot, solve
@@ -37,20 +37,22 @@ class Dual:
     theta: float
     # (A, Y, Y) of q under w, near here, for Newton's steps; empty where it is to be taken anew.
     covariance: Floats
+    # How much of a divergence the rows of a value leave at most.
+    eta: float = 1.0
 
     @classmethod
-    def start(cls, cells: Cells, *, whole: bool) -> "Dual":
+    def start(cls, cells: Cells, *, whole: bool, eta: float = 1.0) -> "Dual":
         """The laws of the reference; whole=True is for the constrained capacity."""
-        least_s = cells.settings.closed_forms.stationary_s
+        least_s = eta * cells.settings.closed_forms.stationary_s
         z = np.maximum(cells.joint(cells.rho[None])[0], TINY)
         log_u = np.log(z / z.sum(axis=1, keepdims=True))
-        return cls(np.log(z.sum(axis=0)), log_u, least_s, 0.0 if whole else 1.0, np.empty(0))
+        return cls(np.log(z.sum(axis=0)), log_u, least_s, 0.0 if whole else 1.0, np.empty(0), eta)
 
     def at(self, s: float, settings: ClosedForms) -> "Dual":
         """The same laws for another multiplier, theta as large as it allows."""
         near = settings.convex_near
         covariance = self.covariance if 1 / near <= s / self.s <= near else np.empty(0)
-        theta = min(1.0, s / settings.stationary_s) if self.theta else 0.0
+        theta = min(1.0, s / (self.eta * settings.stationary_s)) if self.theta else 0.0
         return replace(self, s=s, theta=theta, covariance=covariance)
 
     @property
@@ -62,18 +64,6 @@ class Dual:
     def omega(self) -> float:
         """See lam."""
         return (1 - self.theta) / self.s
-
-    def problem(self, cells: Cells) -> BoxProblem:
-        """Single outputs where log w needs phi of each, one group else; theta below s, eta = 1."""
-        groups = list(range(cells.n_outputs)) if 0 < self.theta < 1 else [0] * cells.n_outputs
-        ones = np.ones(cells.n_secrets)
-        return BoxProblem(cells, [groups] * cells.n_secrets, ones, self.theta * ones, self.theta)
-
-    def point(self, problem: BoxProblem) -> Point:
-        """The same as box bounds have it."""
-        none = np.zeros((1, problem.cells.n_secrets, problem.n_groups))
-        lam = self.lam if self.theta else np.zeros_like(self.log_u)
-        return Point(self.log_r[None], none, none, none + 1, np.array([self.s]), lam[None], none + self.omega)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +81,16 @@ class Bounds:
     def value(self, x: Dual) -> float:
         """Guarantee: the result is at least I(A;Y) of every prior with D(pi || rho) <= K, up to rounding.
 
-        It is the one bound of `box_bound` at this point, whatever the laws are.
+        It holds whatever the laws are.
         """
         seen = self._tilt(x.lam, x.omega)
-        inner, sigma = seen.log_z, x.s - x.theta
+        pull = x.theta * x.eta
+        inner, sigma = seen.log_z, x.s - pull
         if x.theta:
-            # h = q.( theta (log u0 - lam) - log r ) + (1 - theta - theta omega) sum_y phi(q) + theta log Z0
-            by_output = x.theta * (safe_log(seen.law) - x.lam) - x.log_r
-            inner = self._tilt(by_output / sigma, (1 - x.theta - x.theta * x.omega) / sigma).log_z
-            inner = inner + x.theta * seen.log_z / sigma
+            # h = q.( theta (log u0 - eta lam) - log r ) + (1 - theta - theta eta omega) sum_y phi(q) + theta eta log Z0
+            by_output = x.theta * safe_log(seen.law) - pull * x.lam - x.log_r
+            inner = self._tilt(by_output / sigma, (1 - x.theta - pull * x.omega) / sigma).log_z
+            inner = inner + pull * seen.log_z / sigma
         # s LSE_a( sigma LSE_t( log rho + h/sigma ) / s ) + LSE(log r) + s K
         outer = sigma * inner / x.s
         return float(x.s * lse(outer[None])[0] + lse(x.log_r[None])[0] + x.s * self.cells.knowledge)
@@ -110,7 +101,7 @@ class Bounds:
         The first steps go by `factor`, by default as from nowhere. None crosses the s at which theta reaches 1, where
         the slope jumps.
         """
-        settings, kink = self.settings, self.settings.stationary_s
+        settings, kink = self.settings, x.eta * self.settings.stationary_s
         factor = settings.convex_far if factor is None else factor
         ends: dict[bool, tuple[float, float]] = {}
         for _ in range(settings.convex_searches):
@@ -141,7 +132,7 @@ class Bounds:
 
         Covariances cost as much again as the rest of a pass, and are taken anew where steps no longer shrink quickly.
         """
-        settings, kink = self.settings, self.settings.stationary_s
+        settings, kink = self.settings, x.eta * self.settings.stationary_s
         last, slow = np.inf, not x.covariance.size
         for _ in range(settings.convex_rounds):
             seen = self._tilt(x.lam, x.omega, second=slow)

@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from dalenius.bounds.convex_bound import Dual
-from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.acceleration import squarem
 from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.types import Floats
@@ -20,17 +19,13 @@ from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
 
 
-def problem(cells: Cells) -> BoxProblem:
-    """All outputs in one group, eta = theta = 1."""
-    ones = np.ones(cells.n_secrets)
-    return BoxProblem(cells, [[0] * cells.n_outputs] * cells.n_secrets, ones, ones, 1.0)
+def dual_point(cells: Cells, pi: Floats, s: float) -> Dual:
+    """The point of the bound that belongs to a prior (C,) and a multiplier: valid for any, best for stationary ones.
 
-
-def dual_point(cells: Cells, pi: Floats, s: float) -> Point:
-    """The point of the bound that belongs to a prior (C,) and a multiplier: valid for any, best for stationary ones."""
-    none = np.zeros((1, cells.n_secrets, 1))
-    log_r = safe_log(pi[None] @ cells.q)
-    return Point(log_r, none, none, none + 1, np.array([s]), log_posterior(cells, pi[None]) / s, none)
+    log u_a - log r = log v(a|y) but for a number for each value, which changes nothing.
+    """
+    log_r = safe_log(pi @ cells.q)
+    return Dual(log_r, log_posterior(cells, pi[None])[0] + log_r, s, 1.0, np.empty(0))
 
 
 def near_reference(cells: Cells, pi: Floats, s: float) -> tuple[Dual, float]:

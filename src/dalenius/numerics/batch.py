@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dalenius.numerics.rounding import places
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.types import Floats
 
 Batch = TypeVar("Batch", bound=Any)
 
@@ -57,18 +57,6 @@ def stack(batches: list[Batch]) -> Batch:
     first = batches[0]
     joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(first))
     return type(first)(*joined)  # type: ignore[no-any-return]
-
-
-def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:
-    """Cut boxes low <= x <= high, (B, R, C), at x[row, column] = at; ends of all left halves, then all right ones.
-
-    A cut beside a box leaves one half as it is.
-    """
-    k = np.arange(len(low))
-    left_high, right_low = high.copy(), low.copy()
-    left_high[k, row, column] = np.minimum(high[k, row, column], at)
-    right_low[k, row, column] = np.maximum(low[k, row, column], at)
-    return np.concatenate([low, right_low]), np.concatenate([left_high, high])
 
 
 def shortened(at: Floats, width: Floats) -> Floats:

@@ -88,11 +88,6 @@ KINDS = {
         "Noise brings rows together: less a multiple of divergence, leakage is concave in the prior.",
         "4.3",
     ),
-    "boxes": Kind(
-        "a tree of boxes",
-        "Priors are divided by the laws of the outputs that they give, and every part is bounded.",
-        "4.5",
-    ),
     "simplices": Kind(
         "a tree of simplices",
         "Priors are divided by their laws of rows given the secret, and every part is bounded.",

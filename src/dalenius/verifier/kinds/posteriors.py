@@ -51,7 +51,7 @@ from flint import arb
 from dalenius.verifier.balls import ONE, ZERO, Ball, Rows, float_below, log_sum_exp
 from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds import doubles
-from dalenius.verifier.kinds.boxes import Row, secant
+from dalenius.verifier.kinds.convex import Row, secant
 from dalenius.verifier.kinds.cuts import Box, Frame, Level, OneByOne, Scalars, Together
 from dalenius.verifier.kinds.packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
 from dalenius.verifier.kinds.ratios import Functions, Number, Ratios

@@ -27,7 +27,7 @@ from flint import arb
 from dalenius.verifier.balls import ZERO, Ball, log_sum_exp
 from dalenius.verifier.channels.channel import Channel
 from dalenius.verifier.kinds import posteriors
-from dalenius.verifier.kinds.boxes import Row
+from dalenius.verifier.kinds.convex import Row
 from dalenius.verifier.kinds.cuts import Frame
 from dalenius.verifier.kinds.packed import LARGEST_POWER, LEAST_POWER
 from dalenius.verifier.question import Question
