@@ -77,7 +77,8 @@ def _by_all_counts(
             audit.keep_upper(moved)
             if one:
                 tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
-        if audit.open and (own := OwnCount.best(mechanism, knowledge, deadline, settings)) is not None:
+        still = audit.gap > audit.tolerance
+        if still and (own := OwnCount.best(mechanism, knowledge, deadline, settings)) is not None:
             audit.keep_upper(own)
         if audit.gap > settings.finer_gain * before:
             break
