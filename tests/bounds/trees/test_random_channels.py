@@ -1,4 +1,4 @@
-"""Trees of posteriors on channels at random: the node's solver is never lost, whatever the channel and the knowledge."""
+"""Trees of posteriors on channels at random: the solver of a node is never lost, whatever channel and knowledge."""
 
 import numpy as np
 import pytest
