@@ -1,10 +1,10 @@
-"""Batches: halves of boxes cover them, and single nodes are the nodes of the batch."""
+"""Batches: single nodes are the nodes of the batch."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.numerics.batch import halves, packed, shortened, singles, stack, unpacked
+from dalenius.numerics.batch import packed, shortened, singles, stack, unpacked
 from dalenius.numerics.types import Floats
 
 
@@ -22,21 +22,6 @@ def test_singles_stack_to_the_batch() -> None:
     again = stack(parts)
     assert (again.x == batch.x).all()
     assert (again.y == batch.y).all()
-
-
-def test_halves_share_the_cut_and_nothing_else_moves() -> None:
-    low, high = np.zeros((2, 2, 3)), np.ones((2, 2, 3))
-    row, column, at = np.array([0, 1]), np.array([2, 0]), np.array([0.25, 0.75])
-    new_low, new_high = halves(low, high, row, column, at)
-    for k in range(2):
-        left, right = (new_low[k], new_high[k]), (new_low[2 + k], new_high[2 + k])
-        assert left[1][row[k], column[k]] == right[0][row[k], column[k]] == at[k]
-        assert left[1].sum() == high[k].sum() - 1 + at[k]
-        assert right[0].sum() == at[k]
-        assert (left[0] == low[k]).all()
-        assert (right[1] == high[k]).all()
-    assert (low == 0).all()
-    assert (high == 1).all()
 
 
 def test_short_cuts_are_near_and_have_few_digits() -> None:

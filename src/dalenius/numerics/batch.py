@@ -47,11 +47,6 @@ def singles(batch: Batch) -> list[Batch]:
     return [type(batch)(*own) for own in zip(*parts, strict=True)]
 
 
-def copy(batch: Batch) -> Batch:
-    """Return an independent copy."""
-    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(batch)))  # type: ignore[no-any-return]
-
-
 def stack(batches: list[Batch]) -> Batch:
     """Join batches."""
     first = batches[0]
