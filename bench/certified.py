@@ -236,7 +236,7 @@ def section(*, quick: bool) -> Section:
     name = f"SCIP {pairs[0][1]['version']:g}" if pairs else "SCIP (not installed)"
     summary = [
         short("certified audit", name, ratios, "100 or more, none below 1"),
-        short("certified audit, closed without a tree of boxes or simplices", name, calm, "1000 or more"),
+        short("certified audit, closed without a tree", name, calm, "1000 or more"),
     ]
     text = f"{TEXT} SCIP's limit: {limit:g} s; {STARTS // 10 if quick else STARTS} starts of SLSQP."
     return Section("Certified audits", text, summary, HEAD, [row for _, _, row in lines])

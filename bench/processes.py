@@ -1,6 +1,6 @@
-"""Several processes: one hard audit whose tree they share, and a sweep of many small ones.
+"""Several threads and processes: one hard audit whose tree threads share, and a sweep of many small ones.
 
-Elapsed time is what several processes save, so that this part, alone in this folder, goes by the wall clock. It is
+Elapsed time is what they save, so that this part, alone in this folder, goes by the wall clock. It is
 worth reading only where nothing else runs: the load of the machine before it began stands in the table.
 """
 
@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from measure import THREADS, Section
 
-HEAD = ["what", "processes", "elapsed s", "busy s", "busy / elapsed", "ratio", "aim", "load before"]
-TEXT = """Elapsed seconds of the same work with one process and with two, and processor seconds of all of them
-together. The tree is that of a random 64 x 8 channel, to a limit of nodes; both certificates are the same. On a busy
-machine compare the processor seconds of the first process, which has the tree, with those of one process alone: no run
-can end sooner. The sweep is of small counts; each audit is kept on the disk as it ends, and the machinery is what a
+HEAD = ["what", "workers", "elapsed s", "busy s", "busy / elapsed", "ratio", "aim", "load before"]
+TEXT = """Elapsed seconds of the same work with one worker and with two, and processor seconds of all of them
+together. The tree is that of a random 64 x 8 channel, to a limit of nodes, and its workers are threads; both
+certificates are the same. The workers of the sweep are processes. The sweep is of small counts; each audit is kept on the disk as it ends, and the machinery is what a
 point takes beyond its audit."""
 
 

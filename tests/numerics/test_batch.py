@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.numerics.batch import packed, shortened, singles, stack, unpacked
+from dalenius.numerics.batch import shortened, singles, stack
 from dalenius.numerics.types import Floats
 
 
@@ -32,17 +32,3 @@ def test_short_cuts_are_near_and_have_few_digits() -> None:
     assert (np.abs(cut - at) <= 0.005 * width + 1e-15).all()
     assert len(repr(float(shortened(np.array([1 / 3]), np.array([0.5]))[0]))) <= 5
     assert shortened(np.array([1 / 3]), np.array([0.0]))[0] == 1 / 3
-
-
-def test_what_is_packed_comes_back_in_its_place() -> None:
-    rng = np.random.default_rng(0)
-    tuples = [None if k % 3 == 0 else (rng.random(2), rng.random((2, 2))) for k in range(7)]
-    batches = [None if k == 2 else Pair(rng.random((1, 2)), rng.random(1)) for k in range(4)]
-    for given, back in zip(tuples, unpacked(packed(tuples)), strict=True):
-        assert (given is None) == (back is None)
-        assert given is None or all((a == b).all() for a, b in zip(given, back, strict=True))
-    for one, other in zip(batches, unpacked(packed(batches)), strict=True):
-        assert (one is None) == (other is None)
-        assert one is None or ((one.x == other.x).all() and (one.y == other.y).all())
-    assert unpacked(packed([None, None])) == [None, None]
-    assert unpacked(packed([])) == []

@@ -61,27 +61,3 @@ def shortened(at: Floats, width: Floats) -> Floats:
     """
     pairs = zip(at.tolist(), width.tolist(), strict=True)
     return np.array([round(x, max(0, places(0.01 * wide))) if wide > 0 else x for x, wide in pairs])
-
-
-def packed(items: list[Any]) -> tuple[Any, list[int]]:
-    """Return many items, tuples of arrays or batches of one, as a single one; some may be None, so with their places.
-
-    A few large arrays travel to another process far faster than many small ones.
-    """
-    places = [k for k, item in enumerate(items) if item is not None]
-    if not places:
-        return None, [len(items)]
-    some = [items[k] for k in places]
-    together = tuple(map(np.stack, zip(*some, strict=True))) if isinstance(some[0], tuple) else stack(some)
-    return together, [*places, len(items)]
-
-
-def unpacked(pack: tuple[Any, list[int]]) -> list[Any]:
-    """Return the items that `packed` was given."""
-    together, (*places, many) = pack
-    items: list[Any] = [None] * many
-    if places:
-        some = zip(*together, strict=True) if isinstance(together, tuple) else singles(together)
-        for k, item in zip(places, some, strict=True):
-            items[k] = item
-    return items
