@@ -12,6 +12,7 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import rate_of
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
@@ -320,31 +321,41 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
 
 
 def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: bool = True) -> None:
-    """Close the bracket of the worst record, all in turns of ever more batches; then, in as many again, every record's.
+    """Close the bracket of the worst record: targets fall, and all records reach one before the next is set.
 
-    enough + tolerance is an upper bound that will do. others: whether every record's own bracket is wanted; not where a
-    share of the upper bound is asked for, since that is a quick answer.
+    The record with the largest upper bound goes first. Then, in as many batches again, every record's own bracket.
+    enough + tolerance is an upper bound that will do. others: whether those brackets are wanted; not where a share of
+    the upper bound is asked for, since that is a quick answer.
     """
-    settings = found[0].audit.cells.settings.portfolio
-    spent, turn, open_ones = 0, settings.record_batches if others else settings.quick_record_batches, found
-    while open_ones:
-        still = []
+    spent, open_ones = 0, list(found)
+    while open_ones and not deadline.expired():
+        best = max(bracket(found)[0], enough)
+        goal = best + found[0].audit.tolerance
+        open_ones.sort(key=lambda item: -item.audit.upper)
+        target = fallen(open_ones[0].audit.upper, goal)
         for item in open_ones:
-            done = _finish(item, found, deadline, max(bracket(found)[0], enough), turn)
-            spent += done
-            if done == turn:  # else it is closed, left, exhausted, or the time is over
-                still.append(item)
-        open_ones, turn = still, 2 * turn
+            spent += _finish(item, found, deadline, best, until=target)
+        # A record that its bounds leave above the target is not brought lower by any further target.
+        open_ones = [item for item in open_ones if goal < item.audit.upper <= target]
     if others and bracket(found)[1] > enough + found[0].audit.tolerance:
+        least = found[0].audit.cells.settings.portfolio.other_batches
         for item in found:
-            spent -= _finish(item, found, deadline, -np.inf, max(settings.other_batches, spent))
+            spent -= _finish(item, found, deadline, -np.inf, batches=max(least, spent))
 
 
-def _finish(item: Audited, found: list[Audited], deadline: Deadline, best: float, batches: int) -> int:
+def _finish(  # noqa: PLR0913 - limits
+    item: Audited,
+    found: list[Audited],
+    deadline: Deadline,
+    best: float,
+    *,
+    batches: float = np.inf,
+    until: float = -np.inf,
+) -> int:
     def report_progress() -> None:
         deadline.report_progress(item.record, len(found), *bracket(found), "branch and bound")
 
-    return item.audit.finish(deadline, best, report_progress, batches)
+    return item.audit.finish(deadline, best, report_progress, batches, until)
 
 
 def bracket(found: list[Audited]) -> tuple[float, float]:

@@ -60,7 +60,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     if knowledge > 0:
         largest_s = problem.settings.portfolio.short_largest_s
         upper, s = near_reference(divergence, knowledge, largest_s)
-        kind, proof = "boxes", _one_box(log_r, s, many)
+        kind, proof = "convex", {"s": s, "eta": 1.0, "theta": 0.0, "rho": log_r.tolist()}
     bracket = max(0.0, told - MARGIN_DOWN), upper + MARGIN_UP
     if knowledge > 0 and bracket[1] - bracket[0] > problem.tolerance:
         return None
@@ -142,12 +142,6 @@ def near_reference(divergence: Floats, knowledge: float, largest_s: float) -> tu
     s = min(max(1.0, math.sqrt(float(apart.dot(apart)) / many / (2 * knowledge))), largest_s)
     above = s * math.log1p(float(np.add.reduce(np.expm1(apart / s))) / many)
     return mean + above + s * knowledge, s
-
-
-def _one_box(log_r: Floats, s: float, many: int) -> dict[str, Any]:
-    """The same as certificates have it: one leaf, all outputs in one group, theta = 0."""
-    leaf = {"s": s, "rho": log_r.tolist(), "theta": [0.0] * many}
-    return {"groups": [[0] * len(log_r) for _ in range(many)], "eta": [1.0] * many, "tree": [leaf]}
 
 
 def _possible(problem: AuditProblem) -> bool:

@@ -24,8 +24,8 @@ from dalenius.settings import only
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
 ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
-KINDS = ("maximal", "sibson", "rows", "monotone", "centre", "law")
-ONE_LEAF = ("boxes", "choices")
+KINDS = ("maximal", "sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_LEAF = ("choices",)
 
 
 @dataclass(frozen=True, eq=False)

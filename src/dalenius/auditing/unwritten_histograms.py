@@ -8,6 +8,8 @@ how far the rows are from noise around the mean counts is a sum over them (MATH 
 """
 
 import math
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied, tie, tie_others
+from dalenius.settings import ClosedForms
 
 
 def audit_histogram(
@@ -70,13 +73,34 @@ def _by_all_counts(
     tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) if one else None
     if "formulas" not in problem.settings.portfolio.opening:
         return tied
-    if audit.open and (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
-        audit.keep_upper(moved)
-        if one:
-            tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
-    if audit.open and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
-        audit.keep_upper(own)
+    while audit.open and not deadline.expired():
+        before = audit.gap
+        if (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
+            audit.keep_upper(moved)
+            if one:
+                tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
+        still = audit.gap > audit.tolerance
+        if still and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
+            audit.keep_upper(own)
+        if audit.gap > settings.finer_gain * before:
+            break
+        settings = _finer(settings)
+        tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) or tied if one else None
     return tied
+
+
+def _finer(settings: ClosedForms) -> ClosedForms:
+    """Twice the rounds, more moves of counts, and multipliers between those that were tried."""
+    between = [math.sqrt((x - 1) * (y - 1)) + 1 for x, y in pairwise(settings.own_s)]
+    return replace(
+        settings,
+        moved_steps=2 * settings.moved_steps,
+        moved_own=settings.moved_own + 4,
+        moved_others=settings.moved_others + 1,
+        own_s=tuple(sorted([*settings.own_s, *between], reverse=True)),
+        own_rounds=2 * settings.own_rounds,
+        tied_rounds=2 * settings.tied_rounds,
+    )
 
 
 def _raised(audit: SecretAudit, tied: Tied | None) -> Tied | None:

@@ -33,7 +33,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import ascend, climb, feasible
+from dalenius.search.ascent import ascend, climb, feasible, random_priors
 from dalenius.search.deadline import Deadline
 
 
@@ -57,7 +57,35 @@ def audit_large(
     if hope and (rows := _monotone(problem, mechanism, about, deadline, audit.lower)) is not None:
         audit.keep_upper(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    _ascend_again(problem, audit, deadline)
     return audit, lift, grid
+
+
+def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:
+    """Ascents around the best prior and from anywhere, until the bracket closes or some in a row gain nothing."""
+    cells, rng, idle = audit.cells, np.random.default_rng(0), 0
+    while audit.worth_more and idle < idle_rounds and not deadline.expired():
+        around = audit.pi * np.exp(rng.normal(size=(2, cells.size)))
+        starts = np.concatenate([around / around.sum(axis=1, keepdims=True), random_priors(cells, 2, rng)])
+        before = audit.lower
+        _raise(problem, audit, starts, deadline)
+        idle = idle + 1 if audit.lower <= before * (1 + problem.settings.closed_forms.sum_gain) else 0
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
+
+
+def _raise(problem: AuditProblem, audit: SecretAudit, starts: Floats, deadline: Deadline) -> None:
+    """Climb from these priors, and keep the best of them where it leaks more than the one that is known."""
+    cells, settings = audit.cells, problem.settings.closed_forms
+    pi, value, _ = climb(cells, starts, deadline, settings.sum_rounds, still=settings.sum_still)
+    best = int(np.argmax(value))
+    lower, found = float(value[best]), pi[best]
+    if problem.relative > 0:
+        # Room for masses of few digits, of which a certificate consists: knowledge, and what they leak.
+        room = settings.digits_share * problem.relative
+        found = feasible(cells, pi[best : best + 1], room)[0]
+        lower = (1 - room) * float(cells.leakage(found[None])[0])
+    if lower > audit.lower:
+        audit.pi, audit.lower = found, lower
 
 
 def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline) -> list[Formula]:
@@ -132,15 +160,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
             held = lift.cell_of >= 0
             start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
             starts = np.concatenate([starts, start[None] / start.sum()])
-        rounds, still = settings.closed_forms.sum_rounds, settings.closed_forms.sum_still
-        pi, value, _ = climb(cells, starts, deadline, rounds, still=still)
-        best = int(np.argmax(value))
-        audit.pi, audit.lower = pi[best], float(value[best])
-        if problem.relative > 0:
-            # Room for masses of few digits, of which a certificate consists: knowledge, and what they leak.
-            room = settings.closed_forms.digits_share * problem.relative
-            audit.pi = feasible(cells, pi[best : best + 1], room)[0]
-            audit.lower = (1 - room) * float(cells.leakage(audit.pi[None])[0])
+        _raise(problem, audit, starts, deadline)
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid

@@ -26,6 +26,7 @@ from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
 from dalenius.results.units import in_unit
+from dalenius.settings import tried_bounds
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -489,6 +490,14 @@ def _witness(audit: Audit) -> list[str]:
     return lines
 
 
+def _noise_on(mechanism: Mechanism) -> str:
+    """What rows that are not written out are made of: their bounds are formulas."""
+    if mechanism.has_rows:
+        return "rows"
+    structures = {"sum": mechanism.as_sum, "counts": mechanism.as_counts, "records": mechanism.as_records}
+    return next((name for name, structure in structures.items() if structure is not None), "rows")
+
+
 def _stopped(audit: Audit) -> list[str]:
     if audit.method == "paper":
         reason = "every start has ended" if audit.stopped == "method" else why(audit)
@@ -497,7 +506,8 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
+    tried = f" ({', '.join(tried_bounds(_noise_on(audit.mechanism)))})" if audit.stopped == "method" else ""
+    lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(
             "independent records within a limit of knowledge have no formula: the upper bound is the lesser of that "

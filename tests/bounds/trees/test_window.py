@@ -84,7 +84,7 @@ def sound(mechanism: dl.Mechanism) -> dict:
         (lambda p: p.update(outputs=[p["outputs"][0] + 1, p["outputs"][1] + 1]), ""),
         (lambda p: p.update(outputs=[p["outputs"][0], p["outputs"][1] + 1]), "groups"),
         (lambda p: p.update(outputs=[-1, 5]), "'outputs'"),
-        (lambda p: p["proof"].update(kind="boxes"), "which is not posteriors"),
+        (lambda p: p["proof"].update(kind="convex"), "which is not posteriors"),
         (lambda p: p["proof"].update(kind="window"), "which is not posteriors"),
         (lambda p: p["proof"].update(tree=p["proof"]["tree"][:-8]), ""),
         (lambda p: p.pop("proof"), "lacks 'proof'"),

@@ -11,9 +11,9 @@ from typing import Any
 from dalenius.verifier.balls import Ball
 from dalenius.verifier.kinds import (
     beside,
-    boxes,
     choices,
     closed_forms,
+    convex,
     grid,
     monotone,
     posteriors,
@@ -32,7 +32,7 @@ KINDS: dict[str, Kind] = {
     "sibson": closed_forms.sibson,
     "reference": closed_forms.reference,
     "choices": choices.bounds,
-    "boxes": boxes.bounds,
+    "convex": convex.bounds,
     "simplices": simplices.bounds,
     "posteriors": posteriors.bounds,
     "rows": rows.bounds,

@@ -38,7 +38,7 @@ from flint import arb, arb_mat
 
 from dalenius.verifier.balls import ONE, ZERO, Ball, Matrix, column, float_above
 from dalenius.verifier.channels.channel import Channel
-from dalenius.verifier.kinds import boxes, posteriors, rows
+from dalenius.verifier.kinds import posteriors, rows
 from dalenius.verifier.limits import largest, tick, ticking
 from dalenius.verifier.question import Question
 from dalenius.verifier.reading import field as entry
@@ -47,7 +47,7 @@ from dalenius.verifier.reading import mapping, refuse, show, whole
 Law = tuple[int, ...]
 
 # What may be proved about grid rows: kinds that use of the reference only that D(pi || rho) <= K.
-INSIDE = ("posteriors", "boxes", "rows")
+INSIDE = ("posteriors", "rows")
 
 
 @dataclass(frozen=True)
@@ -224,9 +224,7 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     if not isinstance(kind, str) or kind not in INSIDE:
         refuse(f"the proof about grid rows has the kind {show(kind)}, which is none of {', '.join(INSIDE)}")
     asked = on_grid(question, k)
-    if kind == "boxes":
-        yield from boxes.bounds(asked, inside, where)
-    elif kind == "rows":
+    if kind == "rows":
         yield from rows.bounds(asked, inside, where)
     else:
         yield from posteriors.proved(OnGridPosteriors(asked, inside), asked, {**inside, "upper": proof["upper"]}, where)
