@@ -7,10 +7,10 @@ import numpy as np
 from dalenius.gallery import mechanisms
 from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.numerics.information import kl
 
@@ -29,36 +29,36 @@ HISTOGRAMS = [
 ]
 
 
-def both(mechanism: str, query: str) -> tuple[Additive, Mechanism]:
+def both(mechanism: str, query: str) -> tuple[NoisySum, Mechanism]:
     """The same mechanism without its rows, and with them."""
     with patch.object(checks, "MOST_ENTRIES", 0):
         large = parse_mechanism(mechanism, parse_query(query))
-    assert isinstance(large, Additive)
+    assert isinstance(large, NoisySum)
     return large, parse_mechanism(mechanism, parse_query(query))
 
 
-def both_local(mechanism: str, query: str, *, named: bool = False) -> tuple[Local, Mechanism]:
+def both_local(mechanism: str, query: str, *, named: bool = False) -> tuple[PerRecord, Mechanism]:
     """Records that each go through their own channel, and the same release with its rows; named: with its query."""
     with patch.object(mechanisms, "MOST_RESPONSES", 1):
         large = parse_mechanism(mechanism, parse_query(query))
-    assert isinstance(large, Local)
+    assert isinstance(large, PerRecord)
     rows = large.written()
     return (large, rows) if named else (large, Mechanism.from_matrix(rows.rows, large.records))
 
 
 def both_symmetric(mechanism: str, query: str) -> tuple[Symmetric, Mechanism]:
     """One record through a symmetric channel, and the same with its rows."""
-    with patch.object(checks, "MOST_ENTRIES", 0), patch.object(Local, "most_local", 0):
+    with patch.object(checks, "MOST_ENTRIES", 0), patch.object(PerRecord, "most_local", 0):
         large = parse_mechanism(mechanism, parse_query(query))
     assert isinstance(large, Symmetric)
     return large, large.written()
 
 
-def both_histograms(mechanism: str, query: str) -> tuple[NoisyHistogram, Mechanism]:
+def both_histograms(mechanism: str, query: str) -> tuple[NoisyCounts, Mechanism]:
     """The same with noise on every count of a histogram."""
     with patch.object(checks, "MOST_ENTRIES", 0):
         large = parse_mechanism(mechanism, parse_query(query))
-    assert isinstance(large, NoisyHistogram)
+    assert isinstance(large, NoisyCounts)
     return large, parse_mechanism(mechanism, parse_query(query))
 
 

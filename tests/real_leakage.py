@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from dalenius.model.channels.real import Laplace, Real
+from dalenius.model.channels.noise import Laplace
+from dalenius.model.channels.real import Real
 
 Floats = NDArray[np.float64]
 Density = Callable[[Floats], Floats]

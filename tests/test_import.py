@@ -9,7 +9,7 @@ import pytest
 import dalenius
 
 ROOT = Path(str(dalenius.__file__)).parent
-GOLDEN = Path(__file__).parent / "golden" / "boxes.json"
+GOLDEN = Path(__file__).parent / "golden" / "convex.json"
 
 
 def loaded(script: str) -> set[str]:

@@ -1,12 +1,10 @@
 """Everything public can be sent to another process."""
 
-import copy
 import pickle
 import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dalenius as dl
@@ -49,18 +47,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "ledger": ledger,
     "account": lambda: ledger().account(),
 }
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_a_mechanism_pickles(name: str) -> None:
-    mechanism = MECHANISMS[name]
-    for again in (pickle.loads(pickle.dumps(mechanism)), copy.deepcopy(mechanism)):  # noqa: S301 - our own
-        assert again.describe() == mechanism.describe()
-        assert (repr(again), repr(again.query)) == (repr(mechanism), repr(mechanism.query))
-        data = [0] * mechanism.n
-        np.testing.assert_array_equal(again.sample(data, 5, rng=1), mechanism.sample(data, 5, rng=1))
-        arrays = [value for value in vars(again).values() if isinstance(value, np.ndarray)]
-        assert not any(array.flags.writeable for array in arrays)
 
 
 @pytest.mark.parametrize("name", RESULTS)

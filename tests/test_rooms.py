@@ -16,13 +16,8 @@ ROOMS = (
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
 FORWARD = {
-    ("model/channels/written.py", "sample", "tools"),
     ("model/channels/mechanism.py", "profile", "tools"),
-    ("model/channels/additive.py", "sample", "tools"),
-    ("model/channels/unclamped.py", "sampled", "tools"),
-    ("model/channels/noisy_histogram.py", "sample", "tools"),
-    ("model/channels/local.py", "sample", "tools"),
-    ("model/channels/symmetric.py", "sample", "tools"),
+    ("model/channels/mechanism.py", "_exact", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("model/storage.py", "query_from", "gallery"),
     ("api.py", "load", "studies"),

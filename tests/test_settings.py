@@ -97,15 +97,17 @@ def test_a_smaller_share_of_the_tolerance_closes_more_of_the_gap() -> None:
 
 def test_users_choose_bounds_by_name() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
-    boxes = dl.audit(
-        mechanism, knowledge=0.5, tolerance=1e-2, settings=dl.Settings(portfolio=dl.settings.only("boxes"))
+    trees = dl.audit(
+        mechanism, knowledge=0.5, tolerance=1e-2, settings=dl.Settings(portfolio=dl.settings.only("posteriors"))
     )
-    assert boxes.bounds == "boxes"
-    assert boxes.verified
-    others = dl.Settings(portfolio=dl.settings.without("boxes"), limits=dl.settings.Limits(many_cells=1000))
-    assert dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, settings=others).bounds != "boxes"
-    with pytest.raises(dl.InputError, match=r"'box' is not a bound of the portfolio, .*; did you mean 'boxes'"):
-        dl.settings.only("box")
+    assert trees.bounds == "posteriors"
+    assert trees.verified
+    others = dl.Settings(portfolio=dl.settings.without("posteriors"), limits=dl.settings.Limits(many_cells=1000))
+    assert dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, settings=others).bounds != "posteriors"
+    with pytest.raises(
+        dl.InputError, match=r"'posterior' is not a bound of the portfolio, .*; did you mean 'posteriors'"
+    ):
+        dl.settings.only("posterior")
 
 
 def test_points_of_real_outputs_follow_the_settings() -> None:

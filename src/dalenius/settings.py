@@ -83,9 +83,8 @@ class Limits(_Checked):
     lumping_seconds: float = 2e-8
     # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
     ratio_entries: int = 2**24
-    # Nodes x entries of a node that a batch of simplices, posteriors or choices holds at once; of boxes.
+    # Nodes x entries of a node that a batch of simplices or choices holds at once.
     batch_entries: int = 4_000_000
-    box_batch_entries: int = 3_000_000
     # Candidate cells that opposite choices are made of; their pairs x outputs; entries of the choices' output laws.
     opposite_candidates: int = 512
     opposite_products: int = 2**26
@@ -183,13 +182,11 @@ class Trees(_Checked):
     """Branch and bound: batches, splits, and when a tree has stalled."""
 
     # Nodes that are split in one batch, where memory allows.
-    box_batch: int = 192
     simplex_batch: int = 256
     choice_batch: int = 64
     # Nodes of the choices at most.
     choice_nodes: int = 4000
-    # A split stays this share of the width away from the ends of a box; of an edge of a simplex, from its ends.
-    box_edge: float = 0.2
+    # A split stays this share of an edge of a simplex away from its ends.
     simplex_edge: float = 0.25
     # Width below which a box is not split, and the weight of the width where excesses are equal.
     narrow: float = 1e-9
@@ -216,43 +213,6 @@ class Newton(_Checked):
     # Added to a Hessian everywhere on its diagonal, and along the constant that log r is free to move by.
     ridge: float = 1e-12
     ridge_constant: float = 1e-3
-
-    # Boxes. Rounds at the root, at children, and for children that came out above their parent.
-    box_root_rounds: int = 40
-    box_rounds: int = 25
-    box_retry_rounds: int = 60
-    # Weight of the log barrier: at first, and at last as a share of the tolerance; smaller ones are lost in rounding.
-    first_barrier: float = 1e-3
-    last_barrier: float = 0.02
-    least_barrier: float = 1e-13
-    # Factor of the weight after a step longer than a half, and after a shorter one.
-    barrier_after_long: float = 0.2
-    barrier_after_short: float = 0.7
-    # A node that gains less than this share of its distance to the target in this number of rounds is let go.
-    slow: float = 1e-3
-    slow_rounds: int = 8
-    # Where the root starts: multipliers of the box, Jensen's share kappa; s at least this, and this times its floor.
-    start_mu: float = 1e-2
-    start_kappa: float = 0.8
-    start_s: float = 1e-2
-    start_above_floor: float = 1.5
-    # Where children start: their parent's point pulled back to these ranges, since a start on the boundary freezes.
-    warm_mu: tuple[float, float] = (1e-2, 1.0)
-    warm_kappa: tuple[float, float] = (0.2, 0.8)
-    warm_s: float = 0.3
-    warm_above_floor: float = 1.2
-    # The multiplier of a box without width would grow for ever.
-    largest_mu: float = 1e3
-    # Longest step of log r, and of the tilt of w0.
-    longest_log_r: float = 2.0
-    longest_tilt: float = 3.0
-    # Factor by which each try of a step is shorter than the last; rise of the merit that counts as none.
-    box_shorter: float = 0.3
-    box_rise: float = 1e-12
-    # Added to the Hessian on the diagonal of log r, besides `ridge` and `ridge_constant`.
-    ridge_log_r: float = 1e-9
-    # Contraction spends this entropy or less: it stands for rounding, and w0 stays at the reference.
-    negligible_tau: float = 1e-7
 
     # Simplices. Rounds; share of what contraction allows that is used on the way, so that the relaxation stays concave.
     simplex_rounds: int = 40
@@ -309,6 +269,8 @@ class ClosedForms(_Checked):
     # and down, once in every wave.
     sum_rounds: int = 400
     sum_still: float = 1e-9
+    # The share by which further ascents must raise the lower bound, else some in a row end them.
+    sum_gain: float = 1e-4
     # The part of a share that is asked for by which a prior stays inside its knowledge and below what it leaks, so that
     # a certificate can state its masses with few digits: 330 kB of ages of 150 become 163.
     digits_share: float = 1e-4
@@ -364,6 +326,8 @@ class ClosedForms(_Checked):
     own_rare: tuple[float, ...] = (1e-5, 1e-4, 1e-3)
     own_outputs: int = 2**20
     own_vectors: int = 2**17
+    # Bounds of histograms are searched again with more effort while the gap falls below this share of itself.
+    finer_gain: float = 0.99
     # Histograms of more people, from above, by counts moved through the noise: moves of the own count and of the others
     # (0 among them); steps of the search; noise that is not added up; records x values, and products of a count, an
     # output and a move.
@@ -378,9 +342,7 @@ class ClosedForms(_Checked):
     count_terms: int = 2**22
     count_pairs: int = 2**26
 
-    # The row bound: share of s that contraction within groups of outputs may use; least s, below which the row problems
-    # are nearly free, and the bound is far off.
-    row_share: float = 0.9
+    # The row bound: least s, below which the row problems are nearly free, and the bound is far off.
     row_least_s: float = 1e-3
 
     # The coarse problem of a sum of very many records: blocks of classes and cuts between outputs at most; products of
@@ -596,7 +558,7 @@ class Turn(NamedTuple):
 Plan = tuple[Turn, ...]
 
 _CONVEX = Turn("convex", 2, doubles=True)
-_ROWS = Turn("rows", 2, 32, doubles=True)
+_ROWS = Turn("rows", 256, doubles=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -625,7 +587,6 @@ class Portfolio(_Checked):
         _CONVEX,
         _ROWS,
         Turn("posteriors", 2, if_none=16),
-        Turn("boxes", 2),
     )
     # The same where a design made the mechanism. Its audit has a small s, where posteriors need fewer, shorter leaves:
     # the design of count(4) at D = 0.5, b = 2 to 1e-3 in 5,400 nodes, 1.7 s and 0.09 MB; by simplices in 40,000 nodes,
@@ -635,10 +596,9 @@ class Portfolio(_Checked):
         Turn("posteriors", 16, doubles=True),
         _CONVEX,
         _ROWS,
-        Turn("boxes", 2),
     )
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
-    general: Plan = (_ROWS, Turn("posteriors", 16, doubles=True), _CONVEX)
+    general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX)
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # Far more outputs than those that matter, or more than a tree takes.
@@ -649,8 +609,7 @@ class Portfolio(_Checked):
     # Cells up to which a batch of simplices is cheap, and beyond which a node, a matrix over cells, costs too much.
     few_vertices: int = 16
     most_vertices: int = 40
-    # Outputs up to which a batch of rows is cheap, and beyond which a Newton step over all outputs is too dear.
-    few_outputs: int = 24
+    # Outputs beyond which a Newton step over all of them is too dear.
     most_outputs: int = 400
     # The capacity of very many cells: the share of the time left that it may take, and entries of the channel for each
     # second of it above which it is not begun. Of 2^16 rows of 64 outputs a pass takes .2 s; a limit of 1 s ended with
@@ -663,13 +622,13 @@ class Portfolio(_Checked):
     window_spreads: float = 4.2
     window_rest: float = 1e-4
     window_values: int = 4
-    # Multipliers of all posteriors beyond which a Newton step over them is too dear.
-    most_posteriors: int = 256
+    # Boxes of posteriors beyond which there is no tree: its Newton steps would have a matrix of 8 MB.
+    most_posteriors: int = 1024
+    # Boxes up to which they are few, so that rows are brought to a grid.
+    grid_posteriors: int = 256
     # Numbers of a tree of posteriors, leaves x numbers of a leaf, above which it does not grow: 1.6 GB.
     most_tree_numbers: int = 200_000_000
 
-    # Shares of the best prior's s that contraction within groups of outputs may take, one after the other.
-    box_shares: tuple[float, ...] = (0.9, 0.45, 0.0)
     # Trees of posteriors: outputs up to which they are not put in groups; the share of s that contraction within groups
     # may take; and the tangents, as shares of the tilt from the reference to the best prior. With the last one alone a
     # count of 100 stayed 30 % open, with all four it closes to 1 % in a fifth of the time that single outputs take.
@@ -681,24 +640,24 @@ class Portfolio(_Checked):
     least_hint: float = 1e-3
     # Outputs whose columns are proportional but for rounding contract at most this much.
     proportional: float = 1e-9
-    # How far s stays above theta eta in a tree of boxes: shares of theta eta, and of what the best prior has more.
-    box_floor: float = 0.25
-    box_share: float = 0.3
-    box_least: float = 0.1
+    # The share of the contraction coefficient from which on s lets the convex bound come before trees.
+    convex_promise: float = 0.6
     # Share of the gap that a row bound must promise to leave at most, and its share of the tolerance.
     row_promise: float = 0.5
     row_tolerance: float = 0.5
-    # Outputs up to which rows may branch on single ones, where they are too many for contraction to be known.
+    # Outputs up to which there are trees of rows, and values of the secret from which on: trees of posteriors have a
+    # box for every value and output, those of rows for every output. 81 rows of 3 outputs, with three values, took a
+    # third longer with rows.
     single_row_outputs: int = 6
+    row_values: int = 4
 
     # Numbers of a tree, nodes x outputs, above which it does not grow: 8,764 nodes of 10,000 outputs each made 790 MB,
     # and took 482 s to check.
     most_numbers: int = 2**23
 
-    # The share of its gap to which a search must come within these batches, else it is slow, or has stalled.
+    # The share of its gap to which a search must come within these batches, else it is slow.
     progress: float = 0.8
     slow_batches: int = 100
-    stall_batches: int = 16
     # An audit this close, in nats, may stop once progress is slow.
     nearly: float = 1e-5
     # Ascents from relaxed priors: how many priors, how many rounds, and after which batches.
@@ -719,11 +678,9 @@ class Portfolio(_Checked):
     grid_part: float = 0.3
     grid_skip: float = 2.0
     grid_doubt: int = 8
-    # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most, and batches.
-    # Votes of 50 for 4, with 88,400 cells, take 50 batches, three seconds; 110,000 boxes of their posteriors left
-    # the bracket 53 % open.
+    # The row bound on grid rows: the share of the gap to reach that it must promise to leave at most. Votes of 50 for
+    # 4, with 88,400 cells, take a second; 110,000 boxes of their posteriors left the bracket 53 % open.
     grid_row_promise: float = 0.5
-    grid_row_batches: int = 256
     # Batches of trees on grid rows after which the convex bound is tried where it promises to be below them.
     grid_batches: int = 16
 
@@ -741,6 +698,9 @@ class Portfolio(_Checked):
     # The largest multiplier s where next to nothing is known: it loses less than 1e-12 nats, and one without limit
     # would leave no digits to those who check it.
     short_largest_s: float = 1e12
+    # The share of the least knowledge of any choice from which on L(b) may be near L(0), so that choices pay: 64 of
+    # them took .2 s a record of 64 rows of 8 outputs, and a tree of posteriors no longer.
+    flat_share: float = 0.5
     # Nodes of choices where L(b) is not known to be L(0), and where it may be.
     few_choices: int = 64
     all_choices: int = 4000
@@ -752,11 +712,7 @@ class Portfolio(_Checked):
     # Ascents of a record over very many cells, each from a new sample.
     chunked_ascents: int = 3
 
-    # Several records: batches of a record before the next one has its turn, and of one that is not the worst at least.
-    record_batches: int = 64
-    # The same where a share of the upper bound is asked for: every record has its tree early, so that a limit a little
-    # short costs a little. With 64, eight of ten records of a 1024 x 8 matrix kept their first bound after 60 s.
-    quick_record_batches: int = 4
+    # Batches, at least, for the brackets of records that are not the worst.
     other_batches: int = 16
     # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
     worth_coarse: float = 1.05
@@ -786,8 +742,21 @@ class Portfolio(_Checked):
         return tuple(dict.fromkeys((*self.opening, *turns)))
 
 
+# The bounds of mechanisms whose rows are not written out, by what the noise is added to.
+FORMULAS = {
+    "sum": ("sibson", "centre", "blend", "law", "power", "monotone"),
+    "counts": ("blend", "centres", "moved", "own-count"),
+    "records": ("product", "looks", "bellman"),
+}
+
+
+def tried_bounds(noise_on: str) -> tuple[str, ...]:
+    """Return the names of the bounds that an audit tries where they apply; "rows" for rows that are written out."""
+    return FORMULAS.get(noise_on, Portfolio().bounds)
+
+
 def only(*names: str) -> Portfolio:
-    """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("boxes"))`."""
+    """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("posteriors"))`."""
     whole = _with_bounds(names)
     # The lines of the table, each with these bounds alone.
     plans: dict[str, Any] = {

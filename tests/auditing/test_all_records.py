@@ -10,7 +10,7 @@ import dalenius as dl
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.model.reference import Reference
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Portfolio, Settings, without
+from dalenius.settings import without
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,22 @@ def test_what_needs_rows_keeps_them() -> None:
     assert bracket(found)[1] < 0.051
 
 
-def test_records_take_turns() -> None:
-    mechanism = random_channel([2, 3], 3, 1)
-    one_by_one = bracket(audit_records(posed(mechanism, 0.3, 1e-4), Deadline(60.0), 0))
-    short = Settings(portfolio=Portfolio(record_batches=1))
-    found = audit_records(replace(posed(mechanism, 0.3, 1e-4), settings=short), Deadline(60.0), 0)
+def test_the_brackets_of_all_records_are_closed() -> None:
+    found = audit_records(posed(random_channel([2, 3], 3, 1), 0.3, 1e-4), Deadline(60.0), 0)
     low, high = bracket(found)
     assert high - low <= 1e-4
     assert all(item.audit.gap <= 1e-4 for item in found)
-    assert low <= one_by_one[1]
-    assert one_by_one[0] <= high
+
+
+def test_every_target_is_reached_by_all_records_before_the_next() -> None:
+    problem = replace(posed(random_channel([2] * 5, 6, 3), 0.4, 1e-9), relative=0.02)
+    found = audit_records(problem, Deadline(60.0, most_nodes=3000), 0)
+    low, high = bracket(found)
+    uppers = sorted(item.audit.upper for item in found)
+    assert high > low / 0.98  # the nodes did not suffice
+    # One by one, some records would be closed and others not begun.
+    assert uppers[0] > low / 0.98
+    assert uppers[-1] - low < 2.5 * (uppers[0] - low)
 
 
 def test_every_record_has_an_upper_bound_when_the_time_is_short() -> None:

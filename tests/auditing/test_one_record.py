@@ -60,7 +60,7 @@ def test_next_to_nothing_known_leaks_next_to_nothing_more(name: str, knowledge: 
     """I(p) is concave and moves by sqrt(2 K Var D) at most, to first order; a prior that uses K attains half of it."""
     nothing, little = (dl.audit(CHANNELS[name], knowledge=b) for b in (0.0, knowledge))
     assert little.verified
-    assert little.upper_by == ("boxes" if name != "without noise" else "trivial")
+    assert little.upper_by == ("convex" if name != "without noise" else "trivial")
     assert nothing.lower == little.lower
     assert little.gap <= 2e-11 + 4 * knowledge**0.5
     # tilting the uniform prior towards the rows that tell most
@@ -75,7 +75,7 @@ def test_next_to_nothing_known_leaks_next_to_nothing_more(name: str, knowledge: 
 def test_knowledge_that_leaves_a_gap_is_searched() -> None:
     audit = dl.audit(CHANNELS["5x3"], knowledge=1e-14, tolerance=1e-10)
     assert audit.verified
-    assert audit.upper_by != "boxes"
+    assert audit.upper_by != "convex"
 
 
 def test_two_rows_of_the_least_floats_have_an_answer() -> None:

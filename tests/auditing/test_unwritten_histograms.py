@@ -11,7 +11,7 @@ from large_samples import HISTOGRAMS, both_histograms, feasible
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend, blend_of_counts, centre_of_counts
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.channels.noisy_histogram import NoisyCount
+from dalenius.model.channels.noisy_counts import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
 from dalenius.numerics.information import mutual_information
@@ -33,7 +33,7 @@ def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, know
     assert exact.lower <= mine.upper + 1e-12
     assert mine.extremes.unconstrained[0] <= math.log(large.k) <= mine.extremes.unconstrained[1] + 1e-12
     assert mine.prior.tied is not skewed  # values that are not alike are seen through one count
-    assert isinstance(mine.prior.mechanism, NoisyCount) is skewed
+    assert isinstance(mine.prior.mechanism, NoisySum) is skewed
     assert mine.prior.leakage() >= mine.lower
     assert mine.prior.divergence() <= knowledge + 1e-12
 
@@ -164,7 +164,7 @@ def test_wide_noise_is_bounded_by_the_rows_around_the_mean() -> None:
 def test_a_law_as_reference() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=4000, k=4), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.3, reference=[0.7, 0.1, 0.1, 0.1])
-    assert isinstance(audit.prior.mechanism, NoisyCount)
+    assert isinstance(audit.prior.mechanism, NoisySum)
     assert audit.prior.mechanism.value == 0  # its count spreads most
     assert 0.25 < audit.lower < audit.upper < 0.35
     assert dl.verify(audit)

@@ -8,7 +8,7 @@ import pytest
 from cases import named, random_channel
 from numpy.typing import NDArray
 
-from dalenius.bounds.contraction import PAIR_ENTRIES, affordable, coarsen, coarsen_together, coefficient
+from dalenius.bounds.contraction import PAIR_ENTRIES, affordable, coarsen_together, coefficient
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 
@@ -78,9 +78,9 @@ def test_coarse_outputs_and_the_rest(seed: int) -> None:
     mechanism = random_channel([2, 4], 5, 300 + seed) if seed % 2 else named("count(n=6)", "geometric(epsilon=0.6)")
     cells = Cells(lump(mechanism, 0)[0], 1.0)
     limit = float(rng.uniform(0.05, 0.8))
-    groups, etas = coarsen(cells, limit)
-    for row, part in enumerate(cells.slices):
-        q, labels, eta = cells.q[part], np.array(groups[row]), float(etas[row])
+    groups, eta = coarsen_together(cells, limit)
+    for part in cells.slices:
+        q, labels = cells.q[part], np.array(groups)
         assert sorted(set(labels.tolist())) == list(range(labels.max() + 1))
         assert eta <= limit
         assert (eta == 0) == (labels.max() + 1 == labels.size)
@@ -95,19 +95,18 @@ def test_coarse_outputs_and_the_rest(seed: int) -> None:
 
 def test_a_limit_above_the_coefficient_puts_all_outputs_together() -> None:
     cells = Cells(lump(named("count(n=4)", "geometric(epsilon=0.5)"), 0)[0], 1.0)
-    groups, etas = coarsen(cells, 1.0)
-    assert groups == [[0] * 5] * 2
-    assert etas.tolist() == pytest.approx([coefficient(cells.q[part]) for part in cells.slices])
-    groups, etas = coarsen(cells, 0.0)
-    assert groups == [list(range(5))] * 2
-    assert not etas.any()
+    groups, eta = coarsen_together(cells, 1.0)
+    assert groups == [0] * 5
+    assert eta == pytest.approx(coefficient(cells.q))
+    groups, eta = coarsen_together(cells, 0.0)
+    assert groups == list(range(5))
+    assert eta == 0
 
 
 def test_too_many_rows_are_left_alone() -> None:
     cells = Cells(lump(random_channel([2, 400], 4, 0), 0)[0], 1.0)
     assert PAIR_ENTRIES < 400**2 * 4
     assert not affordable(cells)
-    assert coarsen(cells, 1.0)[0] == [list(range(4))] * 2
 
 
 def test_sum_of_independent_bits_contracts_like_one_of_them() -> None:

@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge_bound
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.search.deadline import Deadline
 
 MORE = [
@@ -75,7 +75,7 @@ def test_no_prior_of_that_knowledge_tells_more(mechanism: str, query: str, knowl
 
 def test_a_hundred_thousand_records() -> None:
     large = mechanisms.geometric(queries.count(n=10**5), epsilon=1)
-    assert isinstance(large, Additive)
+    assert isinstance(large, NoisySum)
     found = capacity_by_convolution(large, Deadline(60.0), 0.02)
     noise = 2 * (math.exp(-1) / (1 - math.exp(-2))) - math.log((1 - math.exp(-1)) / (1 + math.exp(-1)))  # its entropy
     assert found.lower > math.log(10**5) - noise - 1e-3  # a uniform answer, and noise that the ends hardly touch

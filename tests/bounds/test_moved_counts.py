@@ -14,7 +14,7 @@ from large_samples import both_histograms, feasible
 import dalenius as dl
 from dalenius.bounds.moved_counts import MovedCounts
 from dalenius.bounds.moved_counts import moved_counts as solved
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
@@ -32,13 +32,13 @@ TABLES = [
 SETTINGS = ClosedForms(moved_steps=60, moved_own=3, moved_others=2)
 
 
-def best(mechanism: NoisyHistogram, knowledge: float, settings: ClosedForms = SETTINGS) -> MovedCounts:
+def best(mechanism: NoisyCounts, knowledge: float, settings: ClosedForms = SETTINGS) -> MovedCounts:
     found = solved(mechanism, knowledge, Deadline(60), settings)
     assert found is not None
     return found
 
 
-def checked(mechanism: NoisyHistogram, knowledge: float, found: MovedCounts) -> float:
+def checked(mechanism: NoisyCounts, knowledge: float, found: MovedCounts) -> float:
     described = histograms.rebuild(dict(mechanism.describe()))
     channel = histograms.ask(described, Group((0,)), UNIFORM)
     return float(moved.bound(channel, arb(knowledge), found.to_certificate(None), "it"))

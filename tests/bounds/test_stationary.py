@@ -7,8 +7,8 @@ import pytest
 
 import dalenius as dl
 from dalenius.bounds import stationary
+from dalenius.bounds.convex import Convex
 from dalenius.bounds.convex_bound import Dual
-from dalenius.bounds.trees.box_bound import evaluate
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, polish, random_priors
@@ -20,9 +20,7 @@ def cells_of(mechanism: dl.Mechanism, knowledge: float) -> Cells:
 
 
 def bound(cells: Cells, pi: np.ndarray, s: float) -> float:
-    x = Dual.of_prior(cells, pi, s, 1.0)
-    problem = x.problem(cells)
-    return float(evaluate(problem, problem.hull(), x.point(problem)).bound[0])
+    return Convex.at(cells, Dual.of_prior(cells, pi, s, 1.0)).upper
 
 
 def random_mechanism(seed: int) -> dl.Mechanism:

@@ -5,11 +5,10 @@ import pytest
 from cases import named
 
 import dalenius as dl
-from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
 from dalenius.bounds.closed_forms import sibson_of
-from dalenius.bounds.trees.boxes import plant
+from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
@@ -54,12 +53,10 @@ def test_a_capacity_above_the_ceiling_is_not_worth_its_digits() -> None:
 def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, knowledge: float) -> None:
     cells = cells_of(named("count(n=40)", mechanism), knowledge)
     _, bound = whole.constrained(cells, Deadline(60.0))
-    audit = SecretAudit(cells, float(np.log(2)), 1e-6)
-    ones = np.ones(cells.n_secrets)
-    search = plant(audit, [[0] * cells.n_outputs] * cells.n_secrets, ones, 0 * ones)
-    search.open_root(Deadline(60.0))
-    assert bound >= search.upper - 1e-6 * search.upper
-    assert bound <= 1.02 * search.upper
+    bounds = SharedBounds().bounds(cells)
+    best = bounds.value(bounds.search(Dual.of_prior(cells, cells.rho, LEAST_S, 0.0), Deadline(60.0)))
+    assert bound >= best - 1e-5 * best
+    assert bound <= 1.02 * best
 
 
 @pytest.mark.slow

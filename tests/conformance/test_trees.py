@@ -17,12 +17,9 @@ import numpy as np
 import pytest
 from cases import named, random_channel
 
-from dalenius.bounds.contraction import coarsen, coefficient
-from dalenius.bounds.trees import box_bound, simplex_bound
-from dalenius.bounds.trees.box_bound import BoxProblem
-from dalenius.bounds.trees.box_tree import BoxTree
+from dalenius.bounds.contraction import coefficient
+from dalenius.bounds.trees import simplex_bound
 from dalenius.bounds.trees.choices import Choices
-from dalenius.bounds.trees.rows import Row, Rows
 from dalenius.bounds.trees.simplex_bound import SimplexProblem, Simplices
 from dalenius.bounds.trees.simplex_tree import SimplexTree
 from dalenius.model.channels.mechanism import Mechanism
@@ -55,42 +52,6 @@ class Domain:
     worth: Callable[[Tree, Floats], Floats]
     truth: Callable[[Tree, Mechanism, float], float]
     tolerance: float = 1e-4
-
-
-# Boxes, low <= u <= high of row laws.
-
-
-def box_parts(box: tuple[Floats, Floats], row: int, group: int, at: float) -> tuple[Region, Region]:
-    low, high = box
-    left, right = high.copy(), low.copy()
-    left[row, group], right[row, group] = min(at, high[row, group]), max(at, low[row, group])
-    return (low, left), (right, high)
-
-
-def within(box: tuple[Floats, Floats], u: Floats) -> Bools:
-    return np.asarray(((u >= box[0] - 1e-12) & (u <= box[1] + 1e-12)).all(axis=(1, 2)))
-
-
-def plant_boxes(mechanism: Mechanism, knowledge: float, tolerance: float, share: float = 0.0) -> BoxTree:
-    cells, found = prepared(mechanism, knowledge)
-    groups, eta = coarsen(cells, share * max(found.s, 1e-3))
-    problem = BoxProblem(cells, groups, eta, np.ones(cells.n_secrets), 1.2 * float(eta.max()))
-    return BoxTree(problem, found.value, tolerance, max(found.s, 0.02))
-
-
-def box_root(tree: BoxTree) -> Region:
-    hull = tree.problem.hull()
-    return hull.low[0], hull.high[0]
-
-
-def row_laws(tree: BoxTree, priors: Floats) -> Floats:
-    z = box_bound.gather(tree.problem, tree.problem.cells.joint(priors))
-    return np.asarray(z / z.sum(axis=2, keepdims=True))
-
-
-def box_value(tree: BoxTree, box: Region, proof: Any) -> float:  # noqa: ANN401 - a point
-    boxes = box_bound.Boxes(box[0][None], box[1][None]).tightened()
-    return -np.inf if boxes.empty[0] else float(box_bound.evaluate(tree.problem, boxes, proof).bound[0])
 
 
 def plant_simplices(mechanism: Mechanism, knowledge: float, tolerance: float) -> SimplexTree:
@@ -141,29 +102,7 @@ def best_choice(_: Choices, mechanism: Mechanism, __: float) -> float:
     return brute_force.best_choice(list(rows))[0]
 
 
-# Rows: the box tree of one secret value at fixed (r, s).
-
-
-def plant_row(mechanism: Mechanism, knowledge: float, tolerance: float) -> BoxTree:
-    cells, found = prepared(mechanism, knowledge)
-    return Rows.at(cells, found.pi, max(found.s, 0.05), tolerance, np.random.default_rng(0)).trees[0]
-
-
-def row_of(tree: BoxTree) -> Row:
-    assert tree.origin is not None
-    return Row(tree.problem.cells, tree.origin.log_r[0], float(tree.origin.s[0]))
-
-
-def best_conditional(tree: BoxTree, _: Mechanism, __: float) -> float:
-    row = row_of(tree)
-    return float(row.values(row.climb(conditionals(tree, np.random.default_rng(1)), 200)).max())
-
-
-def conditionals(tree: BoxTree, rng: np.random.Generator) -> Floats:
-    return rng.dirichlet(np.full(tree.problem.cells.size, 0.5), size=300)
-
-
-# What boxes and simplices share: points are priors, and allowed ones are worth what they leak.
+# Points of simplices are priors, and allowed ones are worth what they leak.
 
 
 def priors_at_random(tree: Tree, rng: np.random.Generator) -> Floats:
@@ -195,19 +134,7 @@ def of_priors(**own: Any) -> Domain:  # noqa: ANN401 - fields of a domain
     return Domain(points=priors_at_random, worth=leakage, truth=best_prior, **own)
 
 
-def boxes_of(share: float) -> Domain:
-    return of_priors(
-        plant=lambda *of: plant_boxes(*of, share=share),
-        root=box_root,
-        parts=lambda _, box, cut: box_parts(box, *cut),
-        holds=lambda tree, box, priors: within(box, row_laws(tree, priors)),
-        bound=box_value,
-    )
-
-
 DOMAINS = {
-    "boxes": boxes_of(0.0),
-    "boxes in groups": boxes_of(0.9),
     "simplices": of_priors(
         plant=plant_simplices,
         root=lambda tree: np.eye(tree.problem.cells.size),
@@ -226,16 +153,6 @@ DOMAINS = {
         points=choices_at_random,
         worth=lambda tree, priors: tree.cells.leakage(priors),
         truth=best_choice,
-    ),
-    "rows": Domain(
-        plant=plant_row,
-        root=box_root,
-        parts=lambda _, box, cut: box_parts(box, *cut),
-        holds=lambda tree, box, w: within(box, row_laws(tree, w)),
-        bound=box_value,
-        points=conditionals,
-        worth=lambda tree, w: row_of(tree).values(w),
-        truth=best_conditional,
     ),
 }
 SMALL = [([2, 2], 2, 0.5), ([2, 2], 3, 0.2), ([3, 2], 2, 0.3), ([2, 3], 2, 0.6), ([2, 2, 2], 2, 0.15)]

@@ -76,7 +76,7 @@ def test_an_entropy_of_log_k_in_floats_costs_next_to_nothing(k: int) -> None:
     design = verified(dl.design(dl.queries.identity(k), distortion=0.5, entropy=math.log(k), tolerance=1e-6))
     assert 0 < design.leakage.adversary.knowledge < 1e-15
     assert design.gap <= 1e-7
-    assert design.leakage.upper_by == "boxes"
+    assert design.leakage.upper_by == "convex"
 
 
 def test_a_budget_of_bits_and_one_with_a_scale() -> None:

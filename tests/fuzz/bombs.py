@@ -91,10 +91,9 @@ def hidden(size: int) -> Json:
 
 def rows(size: int) -> Json:
     """A short tree over 2^12 datasets: each leaf is a pass over 2^24 entries."""
-    data = golden("boxes")
+    data = golden("choices")
     many = 2**12
-    leaf = {"s": 1.0, "rho": [0.0] * many}
-    proof = {"kind": "boxes", "upper": 0.6, "groups": [[0] * many] * 2, "eta": [1, 1], "tree": [leaf] * (size // 1000)}
+    proof = {"kind": "choices", "upper": 0.6, "tree": [{"rho": [0.0] * many}] * (size // 1000)}
     return data | {
         "problem": {"query": "count(n=12)", "mechanism": "randomized_response(epsilon=1)"},
         "adversary": {"knowledge": 0.1},

@@ -124,7 +124,7 @@ def tied(n: int, rate: float) -> tuple[float, float]:
     return told, sum(math.log(2 ** (n - 1) / math.comb(n - 1, s)) for s in range(n)) / n
 
 
-WHOLE = ["", "boxes", "simplices", "posteriors", "rows", "monotone", "choices", "formulas", "convex"]
+WHOLE = ["", "simplices", "posteriors", "rows", "monotone", "choices", "formulas", "convex"]
 
 
 @cache

@@ -54,7 +54,7 @@ def audited(
     else:
         # Grid rows are for very many cells: all problems count as such.
         limits = Limits(many_cells=1) if "grid" in kind else Limits()
-        alone = dl.Settings(portfolio=only(*kind.split()), limits=limits)
+        alone = dl.Settings(portfolio=replace(only(*kind.split()), row_values=2), limits=limits)
         audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit, settings=alone)
         best = dl.audit(mechanism, **options, **SHARP)
     data = json.loads(audit.certificate.text())
@@ -163,8 +163,14 @@ def samples() -> dict[str, Sample]:
     return {
         "choices": free,
         "reference": audited(small, knowledge=0.0),
-        "boxes": audited(parity, "boxes", **middle),
-        "groups": audited(count, "boxes", entropy=1.7),
+        "convex": audited(count, "convex", entropy=1.4),
+        "groups": audited(
+            lambda: named("count(n=8)", "geometric(epsilon=0.5)"),
+            settings=dl.Settings(portfolio=replace(only("posteriors"), ungrouped_outputs=1, grouped_share=0.9)),
+            tolerance=2e-2,
+            limit=20,
+            knowledge=0.4,
+        ),
         "simplices": audited(parity, "simplices", **middle),
         "posteriors": audited(parity, "posteriors", **middle),
         "ratios": audited(lambda: random_channel([3, 2], 2, 42), "posteriors", entropy=1.25, tolerance=3e-3),
@@ -191,7 +197,7 @@ def samples() -> dict[str, Sample]:
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
-        "two records": audited(lambda: random_channel([2, 3], 3, 1), "boxes", entropy=1.523),
+        "two records": audited(lambda: random_channel([2, 3], 3, 1), "convex", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
         "maximal": reshaped(little, "maximal", 0.8),
         "sibson": reshaped(little, "sibson", 0.7, order=2.0),

@@ -7,8 +7,7 @@ import pytest
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery.families import FAMILIES, family_of, shown_on_frontiers, with_noise
-from dalenius.gallery.parse import MECHANISMS, parse_mechanism, unwritten
-from dalenius.model.channels.additive import Additive
+from dalenius.gallery.parse import MECHANISMS
 from dalenius.verifier.forms import named
 
 COUNT = dl.queries.count(n=3)
@@ -69,13 +68,3 @@ def test_frontiers_show_families_that_fit_the_answers() -> None:
     assert {name for name, _ in shown_on_frontiers(letters)} == {"symmetric", "exponential"}
     numeric = {name for name, _ in shown_on_frontiers(COUNT)}
     assert numeric == {"symmetric", "geometric", "laplace", "exponential", "gaussian"}
-
-
-def test_noise_of_few_records_can_be_had_without_its_rows() -> None:
-    for name, family in FAMILIES.items():
-        parameter = family.parameter
-        value = "" if parameter is None else f"{parameter.name}=0.5"
-        found = unwritten(parse_mechanism(f"{name}({value})", asked(name)))
-        assert (found is not None) == (family.noise is not None)
-        assert found is None or (isinstance(found, Additive) and found.name == f"{name}({value})")
-    assert unwritten(dl.mechanisms.laplace(COUNT, epsilon=1, output="real")) is None

@@ -1,12 +1,9 @@
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query, unwritten
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.mechanism import Mechanism
+from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
 
 COUNT = parse_query("count(n=3)")
 
@@ -107,24 +104,3 @@ def test_any_text_is_a_query_or_an_input_error(text: str) -> None:
     except InputError:
         return
     assert query.n >= 1  # hypothesis also tries texts that it finds in our sources
-
-
-@pytest.mark.parametrize("text", ["geometric(epsilon=0.5, sensitivity=2)", "laplace(epsilon=1)", "gaussian(sigma=2)"])
-def test_noise_on_a_sum_is_also_known_without_its_rows(text: str) -> None:
-    written = parse_mechanism(text, parse_query("total(n=3, values=[0, 2])"))
-    noise = unwritten(written)
-    assert isinstance(noise, Additive)
-    assert noise.describe() == written.describe()
-    assert np.allclose(noise.joint(np.eye(noise.answers.size)), written.rows, atol=1e-12)
-    assert not isinstance(parse_mechanism(text, parse_query("count(n=3)")), Additive)  # as before
-
-
-@pytest.mark.parametrize("text", ["symmetric(flip=0.1)", "exponential(epsilon=1)", "randomized_response(epsilon=1)"])
-def test_other_mechanisms_have_no_noise_of_their_own(text: str) -> None:
-    assert unwritten(parse_mechanism(text, COUNT)) is None
-
-
-def test_histograms_modular_sums_and_nameless_rows_have_none_either() -> None:
-    for query in ("histogram(n=2, k=2)", "modular_sum(n=3, modulus=2)"):
-        assert unwritten(parse_mechanism("geometric(epsilon=1)", parse_query(query))) is None
-    assert unwritten(Mechanism.from_rows(COUNT, np.eye(4))) is None

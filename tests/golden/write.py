@@ -25,7 +25,7 @@ def certificates() -> dict[str, pool.Json]:
     found["real gaussian"] = pool.audited(
         lambda: named("count(n=2)", "gaussian(sigma=1, output='real')"), knowledge=0.3
     ).data
-    found["count, boxes of one node"] = pool.audited(
+    found["count, contraction"] = pool.audited(
         lambda: named("count(n=20)", "geometric(epsilon=1)"), knowledge=0.05
     ).data
     found["count, bundles"] = pool.audited(
@@ -41,7 +41,7 @@ def certificates() -> dict[str, pool.Json]:
     found["constant"] = pool.audited(lambda: named("count(n=3)", "constant()"), knowledge=0.3).data
     found["design, reference"] = pool.designed(distortion=0.3, knowledge=0.3, reference=[0.8, 0.2]).data
     found["capacity"] = pool.audited(
-        lambda: named("count(n=30)", "geometric(epsilon=0.05)"), knowledge=0.5, tolerance=1e-9
+        lambda: named("count(n=30)", "geometric(epsilon=0.05)"), "capacity", knowledge=0.5, tolerance=1e-9
     ).data
     found["large, group"] = pool.unwritten("laplace(epsilon=1)", knowledge=0.2, secret=[0, 3]).data
     found["joint"] = joint.honest(None)

@@ -32,16 +32,6 @@ def npy_header(shape: str) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 
 
-@pytest.mark.parametrize("mechanism", SAVED, ids=repr)
-def test_json_round_trip(mechanism: Mechanism, tmp_path: Path) -> None:
-    mechanism.save(tmp_path / "m.json")
-    back = Mechanism.load(tmp_path / "m.json")
-    np.testing.assert_array_equal(back.given, mechanism.given)
-    assert back.describe() == mechanism.describe()
-    assert (back.labels, back.records) == (mechanism.labels, mechanism.records)
-    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
-
-
 @pytest.mark.parametrize("suffix", ["csv", "npy"])
 @pytest.mark.parametrize("mechanism", SAVED, ids=repr)
 def test_matrix_round_trip(mechanism: Mechanism, suffix: str, tmp_path: Path) -> None:

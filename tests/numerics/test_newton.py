@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dalenius.numerics import newton
-from dalenius.numerics.types import Bools, Ints
 
 
 def test_a_batch_of_systems_is_solved_and_singular_ones_are_made_regular() -> None:
@@ -57,26 +56,9 @@ def test_the_longest_step_ends_on_the_boundary_and_may_be_infinite() -> None:
     assert float(newton.longest_inside(np.ones(0), np.ones(0))) == np.inf
 
 
-def test_a_step_is_shortened_to_the_largest_move() -> None:
-    assert newton.shortened(np.array([0.0, 1.0, 4.0]), 2.0).tolist() == [1.0, 1.0, 0.5]
-
-
 def test_slacks_follow_the_linearised_product() -> None:
     rng = np.random.default_rng(1)
     x, slack, dx = rng.random(5) + 0.5, rng.random(5) + 0.5, 0.1 * rng.standard_normal(5)
     d_slack = newton.slack_step(x, slack, dx, 0.3)
     np.testing.assert_allclose(x * slack + x * d_slack + slack * dx, 0.3, atol=1e-14)
     assert newton.centring(0.9) < newton.centring(0.1)
-
-
-def test_backtracking_tries_only_what_was_not_accepted_and_leaves_the_last_length() -> None:
-    length, tried = np.array([1.0, 1.0, 0.5]), []
-
-    def attempt(todo: Ints) -> Bools:
-        tried.append(todo.tolist())
-        return np.asarray(length[todo] <= np.array([1.0, 0.3, 0.0])[todo])
-
-    accepted = newton.backtrack(length, attempt, factor=0.5, most=4)
-    assert accepted.tolist() == [True, True, False]
-    assert tried == [[0, 1, 2], [1, 2], [1, 2], [2]]
-    assert length.tolist() == [1.0, 0.25, 0.0625]

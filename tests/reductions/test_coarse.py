@@ -5,7 +5,7 @@ import pytest
 from large_samples import PAIRS, both
 
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.coarse import coarsen
@@ -64,7 +64,7 @@ def test_a_prior_on_blocks_is_the_one_that_came_back() -> None:
     ids=["geometric", "gaussian", "total"],
 )
 @pytest.mark.parametrize("knowledge", [0.0, 1.0, 1e4])
-def test_sizes_stay_within_bounds(mechanism: Additive, knowledge: float) -> None:
+def test_sizes_stay_within_bounds(mechanism: NoisySum, knowledge: float) -> None:
     coarse, _, grid = coarsen(mechanism, 0, knowledge)
     assert coarse.rows.size <= 2**23
     assert (np.diff(grid.starts) > 0).all()

@@ -13,7 +13,7 @@ from dalenius.certificates.verifying import verify
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.gallery.families import FAMILIES, with_noise
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.query import Query
 from dalenius.search.deadline import Progress
 from dalenius.tools.calibration import calibrate
@@ -91,7 +91,7 @@ def test_a_smaller_budget_takes_more_noise(family: str) -> None:
 def test_very_many_records(family: str, leakage: float) -> None:
     query = queries.count(n=4000)
     found = calibrate(family, query, leakage=leakage, knowledge=0.4, accuracy=0.03)
-    assert isinstance(found.mechanism, Additive)
+    assert isinstance(found.mechanism, NoisySum)
     assert (found.stopped, found.quietest) == ("accuracy", False)
     assert found.leakage.upper <= leakage
     assert found.leakage.upper == pytest.approx(leakage, rel=0.1)

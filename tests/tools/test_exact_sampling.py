@@ -13,9 +13,9 @@ from scipy.stats import chisquare
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.tools import exact_sampling
 from dalenius.verifier.forms import named, written
 from dalenius.verifier.kernel.balls import precision
@@ -165,7 +165,7 @@ def test_a_query_without_a_name_is_drawn_by_its_rows() -> None:
 @pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.01)", "laplace(epsilon=0.5)", "gaussian(sigma=30.0)"])
 def test_noise_that_is_never_written_out(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     large = _mechanism("count(n=10000)", mechanism)
-    assert isinstance(large, Additive)
+    assert isinstance(large, NoisySum)
     dataset = np.repeat([1, 0], [4000, 6000])
     with precision(FINE):
         noise = named.added(mechanism, named.query("count(n=10000)"))
@@ -234,7 +234,7 @@ def test_every_family_is_tried_here() -> None:
 def test_records_that_have_their_own_channel_follow_it(query: str, mechanism: str, dataset: list[int]) -> None:
     """All outputs of two records; of more, the output of the first, and how many are kept."""
     local = _mechanism(query, mechanism)
-    assert isinstance(local, Local)
+    assert isinstance(local, PerRecord)
     drawn = [label.split(",") for label in local.sample(dataset, size=2000, secure=True).tolist()]
     for i in (0, len(dataset) - 1):
         met = Counter(y[i] for y in drawn)

@@ -56,7 +56,9 @@ def test_the_golden_certificates_have_every_other_part_of_the_format() -> None:
     assert len([data for data in audits if "secret" in data]) >= 3
     leaves = [leaf for data in audits for proof in data["proofs"] for leaf in proof.get("tree", ())]
     keys = {key for leaf in leaves if isinstance(leaf, dict) for key in leaf}
-    assert keys >= {"s", "rho", "r", "pi", "lam", "mu", "kappa", "omega", "theta"}
+    assert keys >= {"s", "rho", "r", "pi"}
+    convex = [proof for data in audits for proof in data["proofs"] if proof["kind"] == "convex"]
+    assert {key for proof in convex for key in proof} >= {"s", "rho", "eta", "theta", "lam", "omega"}
     assert any(isinstance(leaf, list) for leaf in leaves)
     packed = [proof for data in audits for proof in data["proofs"] if proof["kind"] == "posteriors"]
     assert {proof["ratios"] for proof in packed} == {False, True}

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from flint import ctx
 from numpy.typing import NDArray
+from posterior_trees import packed
 from scipy.optimize import brentq, minimize_scalar
 
 import dalenius.verifier.verify as verifier
@@ -100,17 +101,17 @@ def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_cert
     where = pi > 0
     knowledge = float((pi[where] * np.log(pi[where] / rho[where])).sum()) + 1e-13
     leaked = float((v * np.log(v / (v.sum(0) * v.sum(1)[:, None]))).sum())
-    leaf = {"s": s, "rho": np.log(v.sum(0)).tolist(), "lam": (np.log(v / v.sum(0)) / s).tolist()}
-    groups = [[0] * q.shape[1]] * len(rho)
-    proof = {"kind": "boxes", "groups": groups, "eta": (eta + 1e-9).tolist(), "tree": [leaf]}
+    lam = (np.log(v / v.sum(0)) / s).tolist()
+    eta = float(eta.max())
+    proof = {"kind": "convex", "s": s, "eta": eta + 1e-9, "theta": 1.0, "rho": np.log(v.sum(0)).tolist(), "lam": lam}
     data = certificate(
         mechanism.describe(), {"knowledge": knowledge}, leaked - 1e-11, leaked + 1e-9, pi.tolist(), proof
     )
     answer = verify_here(data, mechanism)
     assert answer.verified, answer.reason
     data["proofs"][0]["upper"] = leaked - 1e-10
-    assert "proof of record 0, leaf 0: bound" in verify_here(data).reason
-    data["proofs"][0] |= {"upper": leaked + 1e-9, "eta": (eta - 1e-9).tolist()}
+    assert "proof of record 0: bound" in verify_here(data).reason
+    data["proofs"][0] |= {"upper": leaked + 1e-9, "eta": eta - 1e-9}
     assert "contraction" in verify_here(data).reason
 
 
@@ -184,7 +185,12 @@ def test_records_of_a_response_are_interchangeable_but_their_outputs_are_not(rec
     problem = {"query": "count(n=3)", "mechanism": "randomized_response(epsilon=1)"}
     place = 2 - record
     others = [(y >> (place + 1) << place) + y % (1 << place) for y in range(8)]
-    proof = {"kind": "boxes", "groups": [others] * 2, "eta": [1e-11] * 2, "tree": [{"s": 0.5, "rho": [0.0] * 8}]}
+    many = max(others) + 1
+    lam, leaf = [[[0.0] * 8] * 2], {"scale": packed(b"\0"), "sigma": packed(bytes(4)), "m": packed(bytes(many))}
+    proof = {
+        "kind": "posteriors", "groups": others, "eta": 1e-11, "tangents": lam, "ratios": False,
+        "tree": packed(bytes([many])), "leaves": {**leaf, "bytes": 1},
+    }  # fmt: skip
     masses = [[1.0] * 4 + [0.0] * 4, [0.0] * 4 + [1.0] * 4]
     data = certificate(problem, {"knowledge": 0.1}, 0.0, 2.0, masses, proof)
     data["proofs"][0]["record"] = record
@@ -332,10 +338,9 @@ def test_the_reference_prior_is_a_witness_for_any_knowledge() -> None:
 
 
 def test_trees_without_end_are_refused() -> None:
-    for j, cut in ((0, [0, 1, 0.3]), (1, [0, 0, 0.5])):
-        data = rich()
-        data["proofs"][j]["tree"] = [cut] * 50_000
-        assert "too deep" in verify_here(data).reason
+    data = rich()
+    data["proofs"][1]["tree"] = [[0, 0, 0.5]] * 50_000
+    assert "too deep" in verify_here(data).reason
 
 
 def everywhere(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -355,17 +360,12 @@ def replaced(value: Json, path: tuple[str | int, ...], new: object) -> Json:
 
 
 def rich() -> Json:
-    """A certificate that uses every field of a boxes proof."""
+    """A certificate that uses every field of a convex proof, and a tree."""
     rows = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]
     problem = {"records": [2, 2], "classes": [0, 1, 2, 3], "rows": rows}
-    leaf = {
-        "s": 1.5, "rho": [0.1, 0.0, -0.1],
-        "mu": [[0.1, 0.0], [-0.1, 0.0, 0.05]], "kappa": [[0.5, 1.0], [1.0, 0.9, 1.0]],
-        "lam": [[0.1, 0.0, 0.2], [0.0, 0.0, 0.0]], "omega": [[0.1, 0.0], [0.0, 0.0, 0.0]], "theta": [0.9, 0.8],
-    }  # fmt: skip
     proof = {
-        "kind": "boxes", "groups": [[0, 0, 1], [0, 1, 2]], "eta": [0.5, 0.0],
-        "tree": [[0, 1, 0.3], leaf, [1, 2, 0.4], {"s": 1.0, "rho": [0.1, 0.0, -0.1]}, leaf],
+        "kind": "convex", "s": 1.5, "eta": 0.9, "theta": 0.9, "omega": 0.1, "rho": [0.1, 0.0, -0.1],
+        "lam": [[0.1, 0.0, 0.2], [0.0, 0.0, 0.0]],
     }  # fmt: skip
     data = certificate(problem, {"knowledge": 0.2}, 0.01, 5.0, [[1.0, 1.0, 0, 0], [0, 0, 0.8, 1.0]], proof)
     data["proofs"].append(
@@ -397,7 +397,7 @@ def test_a_missing_key_is_named() -> None:
     for path in (p for p in everywhere(data) if p and p[0] == "proofs" and isinstance(p[-1], str) and len(p) == 3):
         part = copy.deepcopy(data)
         del part["proofs"][path[1]][path[2]]
-        assert not verify_here(part)
+        assert path[2] == "omega" or not verify_here(part)  # 0 where it is left out
 
 
 @pytest.mark.parametrize(
@@ -475,8 +475,8 @@ def test_changed_numbers_are_refused_or_still_true() -> None:
         return LN2 - binary_entropy(s * (1 - p) + p * (1 - s))
 
     value = truth(b, 0.3)
-    leaf = {"s": 0.26, "rho": [0.0, 0.0], "lam": [[1.0, 0.0], [0.0, 1.0]]}
-    proof = {"kind": "boxes", "groups": [[0, 0], [0, 0]], "eta": [0.17, 0.17], "tree": [[0, 0, 0.5], leaf, leaf]}
+    lam = [[1.0, 0.0], [0.0, 1.0]]
+    proof = {"kind": "convex", "s": 0.26, "eta": 0.17, "theta": 1.0, "rho": [0.0, 0.0], "lam": lam}
     mix = noise + 1e-6
     data = certificate(NAMED, {"entropy": b}, value - 1e-4, value + 0.05, [[1 - mix, mix], [mix, 1 - mix]], proof)
     assert verify_here(data), verify_here(data).reason

@@ -1,9 +1,7 @@
 """All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -14,13 +12,13 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import rate_of
-from dalenius.gallery.parse import local, unwritten
 from dalenius.model import secret as secrets
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local, LocalPart
-from dalenius.model.channels.mechanism import Mechanism, Route
-from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord, SomeRecords
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.numerics.types import Floats
@@ -48,7 +46,7 @@ class Audited:
     grid: Grid | None = None  # where the cells are coarse
     other: Group | Function | None = None  # the secret that is not a record
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
-    count: NoisyCount | LocalPart | None = None
+    count: NoisySum | SomeRecords | None = None
     # A better prior of a noisy histogram than any on the cells.
     tied: Tied | None = None
 
@@ -90,8 +88,8 @@ def audit_records(
     orbits: Orbits = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
         orbits = problem.reference.orbits(mechanism.statistic)
-    if mechanism.route in ROUTES:
-        return ROUTES[mechanism.route](problem, deadline, orbits, other)
+    if not mechanism.has_rows:
+        return _without_any_rows(problem, deadline, orbits, other)
     local, summed = _record_by_record(problem, deadline, other), _sum_first(problem, deadline, orbits, other)
     first = local or summed
     late = deadline.expired() or (local and _too_late(mechanism, deadline, problem.settings.limits))
@@ -199,7 +197,7 @@ def _opened(  # noqa: PLR0913 - a problem, and what is known of it
 
 def _with_answers(order: Order | None, mechanism: Mechanism, merged: Merged) -> Order | None:
     """Add the answers of the rows and the rate of the noise, where it is geometric or Laplace noise by name."""
-    if order is None or order.parts is not None or (noisy := unwritten(mechanism)) is None:
+    if order is None or order.parts is not None or (noisy := mechanism.as_sum) is None:
         return order
     return replace(order, rate=rate_of(noisy), answers=np.asarray(noisy.answers)[merged.first][order.rows])
 
@@ -220,9 +218,23 @@ def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other |
     return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
-def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
-    """Audit noise on a sum that is never written out."""
-    mechanism = cast("Additive", problem.mechanism)
+def _without_any_rows(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit a channel that is never written out, by its structure."""
+    mechanism = problem.mechanism
+    if (noisy := mechanism.as_sum) is not None:
+        return _by_sums(problem, noisy, deadline, orbits, other)
+    if (counts := mechanism.as_counts) is not None:
+        return _by_counts(problem, counts, deadline, orbits, other)
+    if (records := mechanism.as_records) is not None:
+        return _by_records(problem, records, deadline, orbits, other)
+    message = f"{mechanism} has neither rows nor a structure that an audit of records can use"
+    raise AssertionError(message)
+
+
+def _by_sums(
+    problem: AuditProblem, mechanism: NoisySum, deadline: Deadline, orbits: Orbits, other: Other | None
+) -> list[Audited]:
+    """Audit noise on a sum without its rows."""
     about = [members[0] if other is None else other for members in orbits]
     return [
         Audited(members, *audit_large(problem, mechanism, secret, deadline), other)
@@ -230,17 +242,21 @@ def _by_sums(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: O
     ]
 
 
-def _by_counts(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+def _by_counts(
+    problem: AuditProblem, mechanism: NoisyCounts, deadline: Deadline, orbits: Orbits, other: Other | None
+) -> list[Audited]:
     """Audit noise on every count of a histogram; records are all alike, or refused."""
-    members, mechanism = orbits[0], cast("NoisyHistogram", problem.mechanism)
+    members = orbits[0]
     about = members[0] if other is None else other
     audit, lift, grid, count, tied = audit_histogram(problem, mechanism, about, deadline)
     return [Audited(members, audit, lift, grid, other, count, tied)]
 
 
-def _by_records(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+def _by_records(
+    problem: AuditProblem, mechanism: PerRecord, deadline: Deadline, orbits: Orbits, other: Other | None
+) -> list[Audited]:
     """Audit records that each go through their own channel."""
-    mechanism, rng, found = cast("Local", problem.mechanism), np.random.default_rng(0), list[Audited]()
+    rng, found = np.random.default_rng(0), list[Audited]()
     for members in orbits:
         audit, lift, part = audit_local(problem, mechanism, members[0] if other is None else other, deadline, rng)
         found.append(Audited(members, audit, lift, None, other, part))
@@ -252,7 +268,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
 
     Its closed forms use what the rows do not show: records have no noise in common.
     """
-    whole = local(problem.mechanism)
+    whole = problem.mechanism.as_records
     settings = problem.settings.locals
     least = settings.least_datasets if problem.relative == 0 else settings.quick_datasets
     if whole is None or problem.mechanism.log_universe < np.log(least) - 1e-9:
@@ -263,7 +279,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     orbits: Orbits = ((about,) if isinstance(about, int) else (),)
     if about is None:
         orbits = problem.reference.orbits(whole.statistic)
-    return _by_records(replace(problem, mechanism=whole), deadline, orbits, other)
+    return _by_records(replace(problem, mechanism=whole), whole, deadline, orbits, other)
 
 
 def _sum_first(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
@@ -271,20 +287,12 @@ def _sum_first(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other:
 
     It takes a second, and its prior is where ascents over all rows begin, which would take far longer from anywhere.
     """
-    noisy = unwritten(problem.mechanism)
+    noisy = problem.mechanism.as_sum
     if noisy is None or noisy.answers.size < problem.settings.monotone.point_rows:
         return []
     if len(orbits) > 1 or refusal(problem, noisy, orbits[0][0] if other is None else other) is not None:
         return []
-    return _by_sums(replace(problem, mechanism=noisy), deadline, orbits, other)
-
-
-# The audits that need no rows, by the route of the mechanism.
-ROUTES: dict[Route, Callable[[AuditProblem, Deadline, Orbits, Other | None], list[Audited]]] = {
-    "sum": _by_sums,
-    "counts": _by_counts,
-    "local": _by_records,
-}
+    return _by_sums(problem, noisy, deadline, orbits, other)
 
 
 def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> Audited:
@@ -294,7 +302,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     """
     if not item.audit.open:
         return item
-    noisy = unwritten(problem.mechanism)
+    noisy = problem.mechanism.as_sum
     if noisy is None or refusal(problem, noisy, item.secret) is not None:
         return item
     worth = problem.settings.portfolio.worth_coarse * item.audit.upper
@@ -313,31 +321,41 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
 
 
 def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: bool = True) -> None:
-    """Close the bracket of the worst record, all in turns of ever more batches; then, in as many again, every record's.
+    """Close the bracket of the worst record: targets fall, and all records reach one before the next is set.
 
-    enough + tolerance is an upper bound that will do. others: whether every record's own bracket is wanted; not where a
-    share of the upper bound is asked for, since that is a quick answer.
+    The record with the largest upper bound goes first. Then, in as many batches again, every record's own bracket.
+    enough + tolerance is an upper bound that will do. others: whether those brackets are wanted; not where a share of
+    the upper bound is asked for, since that is a quick answer.
     """
-    settings = found[0].audit.cells.settings.portfolio
-    spent, turn, open_ones = 0, settings.record_batches if others else settings.quick_record_batches, found
-    while open_ones:
-        still = []
+    spent, open_ones = 0, list(found)
+    while open_ones and not deadline.expired():
+        best = max(bracket(found)[0], enough)
+        goal = best + found[0].audit.tolerance
+        open_ones.sort(key=lambda item: -item.audit.upper)
+        target = fallen(open_ones[0].audit.upper, goal)
         for item in open_ones:
-            done = _finish(item, found, deadline, max(bracket(found)[0], enough), turn)
-            spent += done
-            if done == turn:  # else it is closed, left, exhausted, or the time is over
-                still.append(item)
-        open_ones, turn = still, 2 * turn
+            spent += _finish(item, found, deadline, best, until=target)
+        # A record that its bounds leave above the target is not brought lower by any further target.
+        open_ones = [item for item in open_ones if goal < item.audit.upper <= target]
     if others and bracket(found)[1] > enough + found[0].audit.tolerance:
+        least = found[0].audit.cells.settings.portfolio.other_batches
         for item in found:
-            spent -= _finish(item, found, deadline, -np.inf, max(settings.other_batches, spent))
+            spent -= _finish(item, found, deadline, -np.inf, batches=max(least, spent))
 
 
-def _finish(item: Audited, found: list[Audited], deadline: Deadline, best: float, batches: int) -> int:
+def _finish(  # noqa: PLR0913 - limits
+    item: Audited,
+    found: list[Audited],
+    deadline: Deadline,
+    best: float,
+    *,
+    batches: float = np.inf,
+    until: float = -np.inf,
+) -> int:
     def report_progress() -> None:
         deadline.report_progress(item.record, len(found), *bracket(found), "branch and bound")
 
-    return item.audit.finish(deadline, best, report_progress, batches)
+    return item.audit.finish(deadline, best, report_progress, batches, until)
 
 
 def bracket(found: list[Audited]) -> tuple[float, float]:

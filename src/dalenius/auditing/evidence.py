@@ -13,9 +13,7 @@ from dalenius.bounds.proof import Proof, Rounding
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
-from dalenius.model.channels.local import LocalPart
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.channels.parts import Part
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
@@ -96,11 +94,10 @@ def with_rounding_margin(
 def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho.UNIFORM) -> Prior:
     """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
     if item.tied is not None:
-        assert isinstance(mechanism, NoisyHistogram) and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
+        counts = mechanism.as_counts
+        assert counts is not None and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
         law, decoder, told, tilt = item.tied.law, item.tied.decoder, item.tied.lower, item.tied.tilt
-        return TiedPrior.of_counts(
-            mechanism, item.secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference
-        )
+        return TiedPrior.of_counts(counts, item.secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
     masses = item.lift.masses(item.audit.pi)
     return Prior(item.count or mechanism, item.secret, masses / masses.sum(), reference)
 
@@ -110,8 +107,8 @@ def _witness(witness: Prior, item: Audited) -> dict[str, Any]:
 
     Of a noisy histogram it is about the count of one value.
     """
-    if isinstance(witness.mechanism, LocalPart):
-        return _some_records(witness, witness.mechanism.looked_at)
+    if (looked_at := witness.mechanism.looked_at) is not None:
+        return _some_records(witness, looked_at)
     grid = item.grid
     if grid is None:
         return {"kind": "masses", "masses": listed(witness.masses)}

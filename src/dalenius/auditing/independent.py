@@ -19,12 +19,11 @@ import numpy as np
 from dalenius.bounds.capacity import bracket
 from dalenius.certificates.asked import one_by_one
 from dalenius.errors import InputError
-from dalenius.gallery.parse import unwritten, unwritten_counts
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric, Laplace
-from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
@@ -68,16 +67,14 @@ class IndependentRecord:
         return self.members[0]
 
 
-def as_sum(mechanism: Mechanism) -> Additive | None:
+def as_sum(mechanism: Mechanism) -> NoisySum | None:
     """Return a mechanism as integer noise on the sum of the records, if it is that."""
-    noisy = mechanism if isinstance(mechanism, Additive) else unwritten(mechanism)
-    if noisy is None or isinstance(noisy, NoisyCount) or noisy.query.name == "pairs" or not noisy.query.named:
-        return None
-    return noisy
+    noisy = mechanism.as_sum
+    return None if noisy is None or noisy.query.name == "pairs" else noisy
 
 
 def by_shift(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
-    noisy: Additive,
+    noisy: NoisySum,
     members: range | tuple[int, ...],
     tolerance: float,
     deadline: Deadline,
@@ -156,7 +153,7 @@ def seen_through_bits(k: int, rate: float) -> float:
     return max(0.0, math.log(k) - 2 * rate * flipped - mean)
 
 
-def by_counts(noisy: NoisyHistogram, members: range | tuple[int, ...], settings: Settings) -> IndependentRecord:
+def by_counts(noisy: NoisyCounts, members: range | tuple[int, ...], settings: Settings) -> IndependentRecord:
     """Bracket a record of noise on every count, whatever the number of records.
 
     Given the counts t' of the others, geometric noise tells of the record only whether Y_v is above t'_v; other noise
@@ -184,7 +181,7 @@ def by_counts(noisy: NoisyHistogram, members: range | tuple[int, ...], settings:
 
 
 def by_own_channel(
-    mechanism: Local, members: range | tuple[int, ...], tolerance: float, deadline: Deadline
+    mechanism: PerRecord, members: range | tuple[int, ...], tolerance: float, deadline: Deadline
 ) -> IndependentRecord:
     """Bracket a record that has its own channel: what the others' outputs are is independent of it."""
     law = _capacity_law(mechanism.rows, np.arange(mechanism.k), mechanism.k, tolerance / 4, deadline)
@@ -193,15 +190,14 @@ def by_own_channel(
     return IndependentRecord(members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
 
 
-def as_counts(mechanism: Mechanism) -> NoisyHistogram | None:
+def as_counts(mechanism: Mechanism) -> NoisyCounts | None:
     """Return a mechanism as noise on every count of a histogram, if it is that, and cannot be taken line by line."""
-    if isinstance(mechanism, NoisyHistogram):
-        return mechanism
-    noisy = unwritten_counts(mechanism)
-    return noisy if noisy is not None and isinstance(noisy.noise, Geometric) else None
+    noisy = mechanism.as_counts
+    by_line = mechanism.has_rows and (noisy is None or not isinstance(noisy.noise, Geometric))
+    return None if by_line else noisy
 
 
-def _reach(noisy: Additive, hidden: float) -> int:
+def _reach(noisy: NoisySum, hidden: float) -> int:
     """The least k >= 1 with P(noise >= k) hidden; 1 where outputs beyond are proportional."""
     if isinstance(noisy.noise, (Geometric, Laplace)):
         return 1
@@ -214,7 +210,7 @@ def _reach(noisy: Additive, hidden: float) -> int:
     return high
 
 
-def _clamped(noisy: Additive, centres: Ints, low: int, high: int) -> Floats:
+def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     """P(centre + noise, clamped to low..high) as (A, outputs)."""
     d = np.subtract.outer(-centres, -np.arange(low, high + 1))
     rows = noisy.law(d)
@@ -372,7 +368,7 @@ def averaged(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     law = _capacity_law(rows[values], values, len(rows), tolerance / 4, deadline)
     d = _divergences(rows[values], law[values])
     proof = {"kind": "averaged", "weights": law.tolist()}
-    unwritten = {"sum": "sum"}.get(mechanism.route)
+    unwritten = None if mechanism.has_rows else "sum"
     lower, upper = float(law[values] @ d), float(d.max())
     return IndependentRecord(members, lower, upper, law, None, proof, unwritten=unwritten), rows
 

@@ -24,9 +24,7 @@ from dalenius.certificates.asked import independent_prior, law_of, one_by_one
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.types import Ints
@@ -42,13 +40,13 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
             "or leave secret out for all of them"
         )
         raise InputError(message)
-    if mechanism.route == "symmetric":
+    if mechanism.as_symmetric is not None:
         message = (
             f"{mechanism.name} of {mechanism.query} has a table too large to write out, and a single record, so "
             "independence excludes nothing: give entropy=0, which allows the same priors"
         )
         raise InputError(message)
-    if mechanism.route not in ("rows", "sum", "counts", "local"):
+    if mechanism.as_real is not None:
         message = (
             f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
             f"every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none of these: leave "
@@ -69,12 +67,12 @@ def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> Indepen
     if not (adversary.unlimited or adversary.free):
         return _in_the_ball(problem, members, deadline)
     follows = not (adversary.reference.uniform or adversary.free)
-    if follows and mechanism.route in ("rows", "sum"):
+    if follows and (mechanism.has_rows or mechanism.as_sum is not None):
         _check_averaged(mechanism, adversary.reference)
         return averaged(mechanism, members, adversary.reference, _values(problem, members[0]), tolerance, deadline)[0]
     alone = _alone(problem, members, deadline)
     # What holds whatever the others are holds where they follow a law.
-    return _seen_at_a_count(problem, alone, members, deadline) if follows and mechanism.route == "counts" else alone
+    return _seen_at_a_count(problem, alone, members, deadline) if follows and mechanism.as_counts is not None else alone
 
 
 def _support(problem: AuditProblem) -> Reference:
@@ -96,11 +94,12 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
         found = by_counts(counts, members, settings)
         assert found.others is not None  # noqa: S101 - for the type checker
         return replace(found, others=one_by_one(found.others, members[0])) if len(support.laws) > 1 else found
-    if isinstance(mechanism, Local):
-        return by_own_channel(mechanism, members, tolerance, deadline)
+    records = mechanism.as_records
+    if records is not None and not mechanism.has_rows:
+        return by_own_channel(records, members, tolerance, deadline)
     noisy = as_sum(mechanism)
     shifted = None if noisy is None else by_shift(noisy, members, tolerance, deadline, settings, support)
-    if shifted is not None and (mechanism.route == "sum" or shifted.upper - shifted.lower <= tolerance):
+    if shifted is not None and (not mechanism.has_rows or shifted.upper - shifted.lower <= tolerance):
         return shifted
     try:
         return by_lines(mechanism, members, tolerance, deadline, settings, support)
@@ -112,7 +111,7 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
 
 def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
     """Refuse others that follow what needs a list of datasets."""
-    if mechanism.route == "sum" and reference.kind in ("marginals", "weights"):
+    if not mechanism.has_rows and reference.kind in ("marginals", "weights"):
         message = (
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
             "has too many to write out; give one law for all records, or use fewer records"
@@ -124,7 +123,7 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
     """Independent records and a limit of knowledge: at most the lesser of both, which need not be attained."""
     part, refused = deadline.part(deadline.left / 2), None
     try:
-        alone = (_by_any_line if problem.mechanism.route == "rows" else _alone)(problem, members, part)
+        alone = (_by_any_line if problem.mechanism.has_rows else _alone)(problem, members, part)
     except InputError as error:
         refused, alone = error, IndependentRecord(members, 0.0, math.inf, np.zeros(0), None, {})
     below = _from_below(problem, alone, members, part)
@@ -143,7 +142,7 @@ def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> di
     """A proof about all priors within the knowledge; None where it is about blocks of classes, not about rows."""
     bounded = replace(problem, adversary=replace(problem.adversary, kind="bounded"), secret=members[0])
     found = by_records(bounded, deadline, 0)
-    coarse = problem.mechanism.route == "rows" and "blocks" in found.witness
+    coarse = problem.mechanism.has_rows and "blocks" in found.witness
     return None if coarse else found.proofs[0][1]
 
 
@@ -164,11 +163,12 @@ def _from_below(
     """A prior with independent records within the knowledge: the record leaves the reference, or all others do too."""
     mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
     reference = adversary.reference
-    if mechanism.route == "counts":
+    records = None if mechanism.has_rows else mechanism.as_records
+    if mechanism.as_counts is not None and not mechanism.has_rows:
         return _seen_at_a_count(problem, alone, members, deadline)
-    if isinstance(mechanism, Local):
-        own = np.array(law_of(reference, record, mechanism.k))
-        law, lower = within(mechanism.rows, alone.law, own, adversary.knowledge)
+    if records is not None:
+        own = np.array(law_of(reference, record, records.k))
+        law, lower = within(records.rows, alone.law, own, adversary.knowledge)
         return replace(alone, lower=lower, law=law, others=None)
     _check_averaged(mechanism, reference)
     values = _values(problem, record)
@@ -176,7 +176,7 @@ def _from_below(
     own = np.array(law_of(reference, record, mechanism.records[record]))
     law, lower = within(rows, with_law.law, own, adversary.knowledge)
     found = replace(with_law, lower=lower, law=law)
-    if mechanism.route == "rows":
+    if mechanism.has_rows:
         for told, leaned, beside in tilted(mechanism, record, reference, adversary.knowledge, (0.5, 1.0), deadline):
             if told > found.lower:
                 found = replace(found, lower=told, law=leaned, beside=beside)
@@ -190,9 +190,9 @@ def _seen_at_a_count(
     deadline: Deadline,
 ) -> IndependentRecord:
     """The same upper bound, and from below what one noisy count tells where the others follow the reference."""
-    mechanism, adversary, record = problem.mechanism, problem.adversary, members[0]
+    mechanism, adversary, record = problem.mechanism.as_counts, problem.adversary, members[0]
     reference = adversary.reference
-    assert isinstance(mechanism, NoisyHistogram)  # noqa: S101 - for the type checker: its route
+    assert mechanism is not None  # noqa: S101 - for the type checker: it has counts
     if reference.kind in ("marginals", "weights"):
         message = (
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "

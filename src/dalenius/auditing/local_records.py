@@ -15,7 +15,7 @@ from dalenius.bounds.closing import Formula
 from dalenius.bounds.products import all_looks, looks, product, symmetric_bits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.channels.local import Local, LocalPart
+from dalenius.model.channels.per_record import PerRecord, SomeRecords
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
@@ -26,14 +26,14 @@ from dalenius.search.deadline import Deadline
 
 
 def audit_local(
-    problem: AuditProblem, mechanism: Local, about: Secret, deadline: Deadline, rng: np.random.Generator
-) -> tuple[SecretAudit, Lift, LocalPart]:
+    problem: AuditProblem, mechanism: PerRecord, about: Secret, deadline: Deadline, rng: np.random.Generator
+) -> tuple[SecretAudit, Lift, SomeRecords]:
     """Bracket max I(about;Y), with the way from cells to classes of the part of the release that the prior is on."""
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
     trivial = math.log(min(secrets.size(about, mechanism.records), mechanism.n_outputs))
     proofs = closed_forms(problem, mechanism, about)
-    found: tuple[SecretAudit, Lift, LocalPart] | None = None
+    found: tuple[SecretAudit, Lift, SomeRecords] | None = None
     for part in _parts(problem, mechanism, about):
         lumped, lift = lump(part, about, None, problem.reference)
         cells = Cells(lumped, problem.knowledge, problem.settings)
@@ -55,7 +55,7 @@ def audit_local(
     return found
 
 
-def closed_forms(problem: AuditProblem, mechanism: Local, about: Secret) -> list[Formula]:
+def closed_forms(problem: AuditProblem, mechanism: PerRecord, about: Secret) -> list[Formula]:
     """Upper bounds of I(about;Y) that need no rows."""
     if "formulas" not in problem.settings.portfolio.opening:
         return []
@@ -67,7 +67,7 @@ def closed_forms(problem: AuditProblem, mechanism: Local, about: Secret) -> list
 
 
 def _step_by_step(
-    audit: SecretAudit, problem: AuditProblem, mechanism: Local, members: tuple[int, ...], deadline: Deadline
+    audit: SecretAudit, problem: AuditProblem, mechanism: PerRecord, members: tuple[int, ...], deadline: Deadline
 ) -> None:
     """Bits one after the other, where formulas leave the bracket open."""
     settings = problem.settings.locals
@@ -81,7 +81,7 @@ def _step_by_step(
             audit.keep_upper(found)
 
 
-def refusal(problem: AuditProblem, mechanism: Local, secret: Secret) -> str | None:
+def refusal(problem: AuditProblem, mechanism: PerRecord, secret: Secret) -> str | None:
     """Why not: functions of the dataset, and weights of datasets, need a list of datasets."""
     most = problem.settings.locals.group_values
     function = isinstance(secret, Function) and not isinstance(secret, Attributes)
@@ -106,7 +106,7 @@ def _members(about: Secret) -> tuple[int, ...]:
     return about.records if isinstance(about, Attributes) else secrets.members(about) or ()
 
 
-def _parts(problem: AuditProblem, mechanism: Local, about: Secret) -> Iterator[LocalPart]:
+def _parts(problem: AuditProblem, mechanism: PerRecord, about: Secret) -> Iterator[SomeRecords]:
     """The parts of the release that priors are searched on, cheapest first."""
     members, settings = _members(about), problem.settings.locals
     k, outputs, left = mechanism.k, len(mechanism.parts), mechanism.n - len(members)
@@ -133,7 +133,7 @@ def _entries(k: int, outputs: int, counted: int) -> int:
     return int(k * (counted + 1) * outputs * (counted + 1) ** (outputs - 1))
 
 
-def _climbed(cells: Cells, lift: Lift, part: LocalPart, deadline: Deadline, rng: np.random.Generator) -> Ascent:
+def _climbed(cells: Cells, lift: Lift, part: SomeRecords, deadline: Deadline, rng: np.random.Generator) -> Ascent:
     """Ascents from the reference tilted towards datasets in which the others agree with the secret, and random ones."""
     settings = cells.settings.ascent
     if cells.knowledge < settings.small_knowledge:
@@ -151,7 +151,7 @@ def _climbed(cells: Cells, lift: Lift, part: LocalPart, deadline: Deadline, rng:
     return polish(cells, starts, deadline, settings.rounds)
 
 
-def _alike(part: LocalPart) -> Floats:
+def _alike(part: SomeRecords) -> Floats:
     """How many of the others equal the first member, in every class."""
     statistic = part.looked_at
     cls = np.arange(statistic.size)
@@ -166,7 +166,7 @@ def _alike(part: LocalPart) -> Floats:
     return total
 
 
-def _unconstrained(mechanism: Local, about: Secret, trivial: float) -> tuple[float, float]:
+def _unconstrained(mechanism: PerRecord, about: Secret, trivial: float) -> tuple[float, float]:
     """A bracket on L(0): all records equal to the secret is the best that symmetric bits can do."""
     if not isinstance(about, int) or not symmetric_bits(mechanism):
         return 0.0, trivial

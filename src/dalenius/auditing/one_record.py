@@ -27,7 +27,7 @@ from dalenius.search.deadline import Deadline
 def tiny(problem: AuditProblem) -> bool:
     """Whether there is one record, of so few values and outputs that nobody waits for the answer."""
     mechanism, most = problem.mechanism, problem.settings.portfolio.tiny_entries
-    alone = len(mechanism.records) == 1 and mechanism.route == "rows"
+    alone = len(mechanism.records) == 1 and mechanism.has_rows
     return alone and mechanism.records[0] * mechanism.n_outputs <= most
 
 
@@ -60,7 +60,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     if knowledge > 0:
         largest_s = problem.settings.portfolio.short_largest_s
         upper, s = near_reference(divergence, knowledge, largest_s)
-        kind, proof = "boxes", _one_box(log_r, s, many)
+        kind, proof = "convex", {"s": s, "eta": 1.0, "theta": 0.0, "rho": log_r.tolist()}
     bracket = max(0.0, told - MARGIN_DOWN), upper + MARGIN_UP
     if knowledge > 0 and bracket[1] - bracket[0] > problem.tolerance:
         return None
@@ -144,19 +144,13 @@ def near_reference(divergence: Floats, knowledge: float, largest_s: float) -> tu
     return mean + above + s * knowledge, s
 
 
-def _one_box(log_r: Floats, s: float, many: int) -> dict[str, Any]:
-    """The same as certificates have it: one leaf, all outputs in one group, theta = 0."""
-    leaf = {"s": s, "rho": log_r.tolist(), "theta": [0.0] * many}
-    return {"groups": [[0] * len(log_r) for _ in range(many)], "eta": [1.0] * many, "tree": [leaf]}
-
-
 def _possible(problem: AuditProblem) -> bool:
     """Whether there is one record, written out, and an adversary who may know all of it or nothing."""
     mechanism, adversary, settings = problem.mechanism, problem.adversary, problem.settings
     records = mechanism.records
     return (
         len(records) == 1
-        and mechanism.route == "rows"
+        and mechanism.has_rows
         and adversary.kind == "bounded"
         and (adversary.free or adversary.knowledge <= settings.designing.no_knowledge)
         and adversary.reference.uniform

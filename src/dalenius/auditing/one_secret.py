@@ -27,9 +27,9 @@ from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closed_forms import maximal, sibson_of
 from dalenius.bounds.closing import Formula
+from dalenius.bounds.convex import Convex
 from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.monotone import Scan
-from dalenius.bounds.trees.box_tree import BoxTree
 from dalenius.bounds.trees.choices import Choices, obvious
 from dalenius.bounds.unwritten_rows import Points
 from dalenius.numerics.information import TINY
@@ -65,6 +65,8 @@ class SecretAudit(Bracket):
     beside: SharedBeside | None = None
     # The prior of an audit of the same noise without its rows, which has tried points too; None where there was none.
     begun: Floats | None = None
+    # Whether every bound of the plan has done what it can.
+    exhausted: bool = False
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
     ascents: int = 0
     convex: bool = False
@@ -109,11 +111,19 @@ class SecretAudit(Bracket):
             if (stage.bound is None or stage.bound in tried) and in_time and stage.when(self):
                 stage.run(self, deadline, rng)
 
-    def finish(self, deadline: Deadline, best: float, report_progress: ReportProgress, batches: float = np.inf) -> int:
+    def finish(
+        self,
+        deadline: Deadline,
+        best: float,
+        report_progress: ReportProgress,
+        batches: float = np.inf,
+        until: float = -np.inf,
+    ) -> int:
         """Work off the plan until the bracket closes, or the record is proved not to be above `best`.
 
-        At most this many batches; another call goes on from there. Returns how many there were. No clock decides
-        before the time limit does, so that the same audit ends alike on a busy machine.
+        Or until its upper bound is at `until`, or after so many batches; another call goes on from there. Returns how
+        many batches there were. No clock decides before the time limit does, so that the same audit ends alike on a
+        busy machine.
         """
         if self.best > max(best, self.lower):  # leaves were closed that are open now
             self._batches = None
@@ -127,7 +137,10 @@ class SecretAudit(Bracket):
                 self.proofs = [self.proof]
                 self._batches = portfolio.work(self, deadline, report_progress)
         done = 0
-        while done < batches and not self._done(deadline) and next(self._batches, self) is None:
+        while done < batches and self.upper > until and not self._done(deadline):
+            if next(self._batches, self) is self:
+                self.exhausted = True
+                break
             done += 1
         return done
 
@@ -161,16 +174,24 @@ class SecretAudit(Bracket):
         self.proofs = [Formula("reference", self.lower)]
 
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
-        """The choices as far as they are known from audits at other b; where they are small, a few are searched."""
+        """The choices as far as they are known from audits at other b; where they are small and may pay, a few more."""
         cells, settings = self.cells, self.cells.settings.portfolio
         if self.known.choices is None:
             tolerance = max(settings.choices_tolerance * self.tolerance, settings.finest_choices)
             self.known.choices = Choices(cells, tolerance)
         self.choices = self.known.choices
-        small = cells.size * cells.n_outputs <= settings.cheap_choices
+        small = cells.size * cells.n_outputs <= settings.cheap_choices and self.near_flat
         self.choices.run(deadline, settings.few_choices if small else 1)
         self.keep_upper(self.choices)
         self.keep_lower(best_of(cells, self.choices.prior[None]))
+
+    @property
+    def near_flat(self) -> bool:
+        """Whether a good part of what a choice needs is known: D >= -log sum_a max_t rho(a,t) of every choice."""
+        cells = self.cells
+        heaviest = np.maximum.reduceat(cells.log_rho, cells.starts)
+        least = -float(np.logaddexp.reduce(heaviest))
+        return cells.knowledge >= cells.settings.portfolio.flat_share * least
 
     def choices_affordable(self) -> bool:
         """Whether choices are few enough to be searched; without any choice the limit is far higher."""
@@ -194,11 +215,7 @@ class SecretAudit(Bracket):
             return
         s = self.s if steep else least
         pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
-        x = Dual.of_prior(cells, pi, s, 1.0)
-        problem = x.problem(cells)
-        tree = BoxTree(problem, self.lower, self.tolerance, s)
-        tree.open_at(x.point(problem))
-        self.keep_upper(tree)
+        self.keep_upper(Convex.at(self.cells, Dual.of_prior(cells, pi, s, 1.0)))
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
@@ -317,10 +334,7 @@ class SecretAudit(Bracket):
         self.ascents += 1
 
     def _keep_convex(self, x: Dual, bound: float) -> None:
-        problem = x.problem(self.cells)
-        tree = BoxTree(problem, self.lower, self.tolerance, x.s)
-        tree.close_at(bound, x.point(problem))
-        self.keep_upper(tree)
+        self.keep_upper(Convex(bound, x))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.convex import ConvexBound
 from dalenius.bounds.proof import Proof
-from dalenius.bounds.trees.boxes import BoxBound, ConvexBound
 from dalenius.bounds.trees.grid_rows import GridBound
 from dalenius.bounds.trees.posteriors import PosteriorBound
 from dalenius.bounds.trees.rows import RowBound
@@ -25,7 +25,6 @@ BOUNDS: dict[str, Bound] = {
     "rows": RowBound(),
     "simplices": SimplexBound(),
     "posteriors": PosteriorBound(),
-    "boxes": BoxBound(),
     "grid": GridBound(),
     "window": WindowBound(),
 }
@@ -56,9 +55,8 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
     """
     settings = bracket.cells.settings.portfolio
     yield from take_turns(routes(settings.plans["wide"], bracket, deadline), bracket, report_progress)
-    if bracket.cells.n_outputs <= settings.most_outputs:
-        plan = settings.plans["few" if bracket.few_cells else "general"]
-        yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
+    plan = settings.plans["few" if bracket.few_cells else "general"]
+    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 
 def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
@@ -74,14 +72,14 @@ def has_grid(bracket: Bracket) -> bool:
 
 
 def routes(plan: Plan, bracket: Bracket, deadline: Deadline) -> list[Route]:
-    """Return the routes of a plan that are possible for this problem."""
+    """Return the routes of a plan that are possible for this problem, those first that promise to close its bracket."""
     found = []
-    for turn in plan:
+    possible = [turn for turn in plan if BOUNDS[turn.bound].possible(bracket)]
+    for turn in sorted(possible, key=lambda turn: not BOUNDS[turn.bound].promising(bracket)):
         bound = BOUNDS[turn.bound]
-        if bound.possible(bracket):
-            cheap = turn.if_cheap is not None and bound.cheap(bracket)
-            batches = turn.if_cheap if cheap and turn.if_cheap is not None else turn.batches
-            found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
+        cheap = turn.if_cheap is not None and bound.cheap(bracket)
+        batches = turn.if_cheap if cheap and turn.if_cheap is not None else turn.batches
+        found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
     return found
 
 

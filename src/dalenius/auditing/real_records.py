@@ -12,8 +12,8 @@ from dalenius.auditing.independent_records import independent_records
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density, decimal
+from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
@@ -24,8 +24,8 @@ from dalenius.settings import only
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
 ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
-KINDS = ("maximal", "sibson", "rows", "monotone", "centre", "law")
-ONE_LEAF = ("boxes", "choices")
+KINDS = ("maximal", "sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_LEAF = ("choices",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class _Asked:
 
     problem: AuditProblem
     seed: int
-    mechanism: Continuous
+    mechanism: RealRecords
     density: Density
     n: int
 
@@ -192,7 +192,7 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     Grids are refined until what they hide is within the tolerance, or they are as fine as the settings allow; the best
     lower and the best upper bound stand, each with its own grid.
     """
-    mechanism = cast("Continuous", problem.mechanism)
+    mechanism = cast("RealRecords", problem.mechanism)
     density = cast("Density", problem.reference)
     known = not problem.adversary.unlimited or not density.uniform
     asked = _Asked(problem, seed, mechanism, density, mechanism.n if known else 1)

@@ -8,6 +8,8 @@ how far the rows are from noise around the mean counts is a sum over them (MATH 
 """
 
 import math
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,7 +21,8 @@ from dalenius.bounds.moved_counts import moved_counts
 from dalenius.bounds.own_count import own_count
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.channels.noisy_histogram import NoisyCount, NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
@@ -27,11 +30,12 @@ from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied, tie, tie_others
+from dalenius.settings import ClosedForms
 
 
 def audit_histogram(
-    problem: AuditProblem, mechanism: NoisyHistogram, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid, NoisyCount, Tied | None]:
+    problem: AuditProblem, mechanism: NoisyCounts, about: Secret, deadline: Deadline
+) -> tuple[SecretAudit, Lift, Grid, NoisySum, Tied | None]:
     """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it.
 
     Where a prior that ties every value to its own count leaks more, with that one.
@@ -44,7 +48,7 @@ def audit_histogram(
     formulas = deadline.part(settings.formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, law, about, formulas)
     outputs = (n + 1) ** k
-    found: list[tuple[SecretAudit, Lift, Grid, NoisyCount]] = []
+    found: list[tuple[SecretAudit, Lift, Grid, NoisySum]] = []
     for value in _telling(law, settings.witness_counts):
         cell = mechanism.cell(value)
         found.append((*from_below(problem, cell, about, deadline, proofs=proofs, outputs=outputs), cell))
@@ -61,7 +65,7 @@ def audit_histogram(
 
 
 def _by_all_counts(
-    problem: AuditProblem, mechanism: NoisyHistogram, about: Secret, audit: SecretAudit, deadline: Deadline
+    problem: AuditProblem, mechanism: NoisyCounts, about: Secret, audit: SecretAudit, deadline: Deadline
 ) -> Tied | None:
     """Narrow the bracket by all counts together; return the prior that ties values to counts where it leaks more."""
     knowledge, settings = problem.knowledge, problem.settings.closed_forms
@@ -69,13 +73,34 @@ def _by_all_counts(
     tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) if one else None
     if "formulas" not in problem.settings.portfolio.opening:
         return tied
-    if audit.open and (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
-        audit.keep_upper(moved)
-        if one:
-            tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
-    if audit.open and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
-        audit.keep_upper(own)
+    while audit.open and not deadline.expired():
+        before = audit.gap
+        if (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
+            audit.keep_upper(moved)
+            if one:
+                tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
+        still = audit.gap > audit.tolerance
+        if still and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
+            audit.keep_upper(own)
+        if audit.gap > settings.finer_gain * before:
+            break
+        settings = _finer(settings)
+        tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) or tied if one else None
     return tied
+
+
+def _finer(settings: ClosedForms) -> ClosedForms:
+    """Twice the rounds, more moves of counts, and multipliers between those that were tried."""
+    between = [math.sqrt((x - 1) * (y - 1)) + 1 for x, y in pairwise(settings.own_s)]
+    return replace(
+        settings,
+        moved_steps=2 * settings.moved_steps,
+        moved_own=settings.moved_own + 4,
+        moved_others=settings.moved_others + 1,
+        own_s=tuple(sorted([*settings.own_s, *between], reverse=True)),
+        own_rounds=2 * settings.own_rounds,
+        tied_rounds=2 * settings.tied_rounds,
+    )
 
 
 def _raised(audit: SecretAudit, tied: Tied | None) -> Tied | None:
@@ -87,7 +112,7 @@ def _raised(audit: SecretAudit, tied: Tied | None) -> Tied | None:
 
 
 def closed_forms(
-    problem: AuditProblem, mechanism: NoisyHistogram, law: Floats, about: Secret, deadline: Deadline
+    problem: AuditProblem, mechanism: NoisyCounts, law: Floats, about: Secret, deadline: Deadline
 ) -> list[Formula]:
     """Upper bounds of I(about;Y) that need no count vectors; law: of a record. The first, however short the time."""
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.closed_forms
@@ -102,7 +127,7 @@ def closed_forms(
     return proofs
 
 
-def _all_alike(mechanism: NoisyHistogram, about: Secret) -> float:
+def _all_alike(mechanism: NoisyCounts, about: Secret) -> float:
     """Guarantee: result <= L(0), by datasets in which all records have one value, one for each of the secret's.
 
     The value with the highest noisy count is a wrong guess only if some noise is n/2 or more the wrong way.
@@ -111,7 +136,7 @@ def _all_alike(mechanism: NoisyHistogram, about: Secret) -> float:
     return fano(secrets.size(about, mechanism.records), mechanism.k * float(mechanism.noise.tail(half)[0]))
 
 
-def check_histogram(problem: AuditProblem, mechanism: NoisyHistogram, secret: Secret) -> None:
+def check_histogram(problem: AuditProblem, mechanism: NoisyCounts, secret: Secret) -> None:
     """Refuse what needs a list of datasets or counts: other secrets than a record, references but one law for all."""
     reference, most = problem.reference, problem.settings.closed_forms.count_pairs
     pairs = mechanism.k * (mechanism.n + 1)

@@ -22,7 +22,7 @@ from dalenius.bounds.trees.choices import obvious
 from dalenius.bounds.unwritten_rows import Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import group_sums
 from dalenius.model.secret import Attributes, Function, Secret
@@ -33,12 +33,12 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import ascend, climb, feasible
+from dalenius.search.ascent import ascend, climb, feasible, random_priors
 from dalenius.search.deadline import Deadline
 
 
 def audit_large(
-    problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline
+    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline
 ) -> tuple[SecretAudit, Lift, Grid]:
     """Bracket max I(about;Y), with the way from coarse cells to classes."""
     if (reason := refusal(problem, mechanism, about)) is not None:
@@ -49,7 +49,7 @@ def audit_large(
     audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
     entries = len(lift.cell_of) * mechanism.n_outputs
     if problem.knowledge <= 0 and audit.open and entries <= problem.settings.closed_forms.told_entries:
-        joint = mechanism.joint(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
+        joint = mechanism.convolved(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
         audit.keep_upper(Formula("reference", float(mutual_information(joint / joint.sum()))))
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
@@ -57,10 +57,38 @@ def audit_large(
     if hope and (rows := _monotone(problem, mechanism, about, deadline, audit.lower)) is not None:
         audit.keep_upper(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    _ascend_again(problem, audit, deadline)
     return audit, lift, grid
 
 
-def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline) -> list[Formula]:
+def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:
+    """Ascents around the best prior and from anywhere, until the bracket closes or some in a row gain nothing."""
+    cells, rng, idle = audit.cells, np.random.default_rng(0), 0
+    while audit.worth_more and idle < idle_rounds and not deadline.expired():
+        around = audit.pi * np.exp(rng.normal(size=(2, cells.size)))
+        starts = np.concatenate([around / around.sum(axis=1, keepdims=True), random_priors(cells, 2, rng)])
+        before = audit.lower
+        _raise(problem, audit, starts, deadline)
+        idle = idle + 1 if audit.lower <= before * (1 + problem.settings.closed_forms.sum_gain) else 0
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
+
+
+def _raise(problem: AuditProblem, audit: SecretAudit, starts: Floats, deadline: Deadline) -> None:
+    """Climb from these priors, and keep the best of them where it leaks more than the one that is known."""
+    cells, settings = audit.cells, problem.settings.closed_forms
+    pi, value, _ = climb(cells, starts, deadline, settings.sum_rounds, still=settings.sum_still)
+    best = int(np.argmax(value))
+    lower, found = float(value[best]), pi[best]
+    if problem.relative > 0:
+        # Room for masses of few digits, of which a certificate consists: knowledge, and what they leak.
+        room = settings.digits_share * problem.relative
+        found = feasible(cells, pi[best : best + 1], room)[0]
+        lower = (1 - room) * float(cells.leakage(found[None])[0])
+    if lower > audit.lower:
+        audit.pi, audit.lower = found, lower
+
+
+def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline) -> list[Formula]:
     """Upper bounds of I(about;Y) that need no rows."""
     knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings.closed_forms
     if "formulas" not in problem.settings.portfolio.opening:
@@ -87,7 +115,7 @@ def closed_forms(problem: AuditProblem, mechanism: Additive, about: Secret, dead
 
 
 def _monotone(
-    problem: AuditProblem, mechanism: Additive, about: Secret, deadline: Deadline, known: float
+    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, known: float
 ) -> Formula | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs."""
     settings, rate = problem.settings, rate_of(mechanism)
@@ -102,7 +130,7 @@ def _monotone(
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     problem: AuditProblem,
-    mechanism: Additive,
+    mechanism: NoisySum,
     about: Secret,
     deadline: Deadline,
     *,
@@ -132,21 +160,13 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
             held = lift.cell_of >= 0
             start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
             starts = np.concatenate([starts, start[None] / start.sum()])
-        rounds, still = settings.closed_forms.sum_rounds, settings.closed_forms.sum_still
-        pi, value, _ = climb(cells, starts, deadline, rounds, still=still)
-        best = int(np.argmax(value))
-        audit.pi, audit.lower = pi[best], float(value[best])
-        if problem.relative > 0:
-            # Room for masses of few digits, of which a certificate consists: knowledge, and what they leak.
-            room = settings.closed_forms.digits_share * problem.relative
-            audit.pi = feasible(cells, pi[best : best + 1], room)[0]
-            audit.lower = (1 - room) * float(cells.leakage(audit.pi[None])[0])
+        _raise(problem, audit, starts, deadline)
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
     return audit, lift, grid
 
 
-def refusal(problem: AuditProblem, mechanism: Additive, secret: Secret) -> str | None:
+def refusal(problem: AuditProblem, mechanism: NoisySum, secret: Secret) -> str | None:
     """Why not: other secrets than groups, and other references than one law for all, need a list of datasets."""
     reference, settings = problem.reference, problem.settings.closed_forms
     # Every value has a law of the classes.
@@ -166,7 +186,7 @@ def refusal(problem: AuditProblem, mechanism: Additive, secret: Secret) -> str |
     return None
 
 
-def _starts(mechanism: Additive, weight: Floats, sums: Floats, lift: Lift, cells: Cells) -> Floats:
+def _starts(mechanism: NoisySum, weight: Floats, sums: Floats, lift: Lift, cells: Cells) -> Floats:
     """rho exp( secret x sum ), both centred: tilts use up to all knowledge; and waves along the sum.
 
     Values of the secret are taken by what they add to the sum, and, where several add the same, also by their number.
@@ -202,17 +222,17 @@ def _centred(x: Floats, weight: Floats | None = None) -> Floats:
     return x / spread if spread > 0 else x
 
 
-def _sums(mechanism: Additive, secret: Secret) -> Floats:
+def _sums(mechanism: NoisySum, secret: Secret) -> Floats:
     """What each value of the secret adds to the sum; an attribute, in the mean of the values that have it."""
     statistic = mechanism.statistic
-    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: an Additive has no other
+    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: a NoisySum has no other
     if isinstance(secret, Attributes):
         whole = _sums(mechanism, secret.whole)
         return np.bincount(secret.labels, weights=whole) / np.bincount(secret.labels)
     return group_sums(statistic.contributions, len(secrets.members(secret) or ())).astype(float)
 
 
-def _apart(mechanism: Additive, alive: NDArray[np.bool_]) -> float:
+def _apart(mechanism: NoisySum, alive: NDArray[np.bool_]) -> float:
     """Return what an adversary learns that knows one sum for each value, as far apart as can be.
 
     alive: which values of the secret each sum can have. With a chance e of a wrong guess

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from dalenius.bounds.closing import Formula, close
-from dalenius.model.channels.local import Local
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import xlogy
 from dalenius.numerics.least import least_between
@@ -32,14 +32,14 @@ from dalenius.settings import Locals
 RAISED = 1e-12
 
 
-def possible(mechanism: Local, members: tuple[int, ...], knowledge: float, settings: Locals) -> bool:
+def possible(mechanism: PerRecord, members: tuple[int, ...], knowledge: float, settings: Locals) -> bool:
     """Whether the secret is one bit among not too many, each with two outputs."""
     small = mechanism.rows.shape == (2, 2) and mechanism.n <= settings.bellman_records
     return small and len(members) == 1 and knowledge > 0
 
 
 def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
-    mechanism: Local,
+    mechanism: PerRecord,
     member: int,
     knowledge: float,
     reference: Reference,

@@ -132,10 +132,8 @@ class Bracket:
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
 
-    def run_tree(self, tree: Tree, deadline: Deadline, *, finer: bool = False) -> Iterator[Proof]:
-        """Branch batch by batch until the tree is closed, or has stalled where a finer problem follows.
-
-        A tree that has leaves already goes on from them.
+    def run_tree(self, tree: Tree, deadline: Deadline) -> Iterator[Proof]:
+        """Branch batch by batch until the tree is closed; one that has leaves already goes on from them.
 
         Relaxed priors point at regions that no ascent has visited: ascents from them are tried after batches 0, 1, 2,
         4, 8, 16, 32, 64, 96 and so on, and whenever one of them is the best so far; of few cells, after batches 4, 16,
@@ -146,15 +144,11 @@ class Bracket:
         if not tree.nodes.leaf:
             tree.open_root(deadline)
         self.proofs.append(tree)
-        batches, mark, mark_batch, ascended = 0, tree.upper, 0, -1
+        batches, ascended = 0, -1
         # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
         # verifier too long.
         most = settings.most_numbers // max(1, self.cells.lumped.stated if tree.by_output else 0)
-        while (
-            tree.nodes.open
-            and tree.nodes.size <= most
-            and not (finer and batches - mark_batch > settings.stall_batches)
-        ):
+        while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
             # Of few cells a batch takes less time than a look at its priors.
             if tree.nodes.heap and (due or not self.few_cells):
@@ -162,8 +156,6 @@ class Bracket:
                 self._ascend_from(tree, deadline, anyway=due)
             tree.lower, tree.tolerance = self.floor, self.tolerance
             batches += tree.step(deadline)
-            if tree.upper - tree.lower < settings.progress * (mark - tree.lower):
-                mark, mark_batch = tree.upper, batches
             yield tree
         self.keep_finished(tree)
 
@@ -189,6 +181,10 @@ class Bound(ABC):
     def possible(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that have a limit
         """Whether a batch of it is affordable for a problem of this size."""
         return True
+
+    def promising(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
+        """Whether it may close the bracket by itself: then it comes before the others of its plan."""
+        return False
 
     def cheap(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
         """Whether a batch of it is so cheap that its first turn may be long."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from dalenius.bounds.closing import S_RANGE, TOGETHER, Formula, close, least_closed
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import Noise
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, minimize
@@ -163,14 +163,14 @@ def in_blocks(given: Floats, log_t: Floats, many: int = 200) -> tuple[Floats, Fl
     return np.logaddexp.reduceat(given, starts, axis=1), np.maximum.reduceat(ratio, starts, axis=1)
 
 
-def centre(mechanism: Additive, knowledge: float, reference: Reference = UNIFORM) -> Formula:
+def centre(mechanism: NoisySum, knowledge: float, reference: Reference = UNIFORM) -> Formula:
     """Noise around the mean answer of a sum as the law r of outputs (MATH 4.9)."""
     log_size, answers = reference.log_classes(mechanism.statistic), mechanism.answers
     middle = round(float(np.exp(log_size) @ answers))
     return _around(mechanism.noise, log_size[None], answers[None] - middle, knowledge, middle)
 
 
-def centre_of_counts(mechanism: NoisyHistogram, knowledge: float, law: Floats) -> Formula:
+def centre_of_counts(mechanism: NoisyCounts, knowledge: float, law: Floats) -> Formula:
     """The same around the mean count of every value: rows and r are products over the counts."""
     n = mechanism.n
     masses, times = np.unique(law, return_counts=True)

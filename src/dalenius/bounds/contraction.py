@@ -87,21 +87,6 @@ def affordable(cells: Cells) -> bool:
     return bool(most**2 * cells.n_outputs <= PAIR_ENTRIES)
 
 
-def coarsen(cells: Cells, limit: float) -> tuple[list[list[int]], Floats]:
-    """Group the outputs of every row as coarsely as keeps its coefficient at or below the limit.
-
-    Greedy: the two groups whose union has the least coefficient are joined first. Returns the group of each
-    output, by row, and the coefficient of each row (0 where every group is a single output).
-    """
-    groups, etas = [], []
-    for part in cells.slices:
-        single = list(range(cells.n_outputs)), 0.0
-        labels, eta = _coarsen_row(Joined(cells.q[part]), limit) if affordable(cells) else single
-        groups.append(labels)
-        etas.append(eta)
-    return groups, np.array(etas)
-
-
 def coarsen_together(cells: Cells, limit: float, known: "Joined | None" = None) -> tuple[list[int], float]:
     """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each.
 

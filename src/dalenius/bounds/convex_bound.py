@@ -1,14 +1,15 @@
 """The convex bound for very many cells (MATH 4.4), by Newton's method on passes over the channel.
 
-For s >= theta, 0 <= theta <= 1, the function I(X;Y) - theta I(X;Y|A) - s D(pi || rho) is concave in pi, since no
-channel expands divergences, and L <= its maximum + s K. With r the output law and u_a the law of row a, it is where
+For s >= theta eta, 0 <= theta <= 1, the function I(X;Y) - theta I(X;Y|A) - s D(pi || rho) is concave in pi, where eta
+bounds how much of a divergence the rows of a value leave, 1 at most, and L <= its maximum + s K. With r the output law
+and u_a the law of row a, it is where
 
     w(t|a) ~ rho exp( [ q.( theta log u_a - log r ) + (1 - theta) sum_y phi(q) ] / s ),   p(a) ~ normaliser of w,
     u_a = w q_a,   r = sum_a p(a) u_a,
 
 A + 1 laws over outputs, however many cells there are. Newton's method on these equations needs the covariance of q
 under w: one pass a step. theta = 0 is the constrained capacity of the whole channel, the same for every secret; larger
-theta are better, up to s. The bound falls along s while D + theta'(s) I(X;Y|A) > K, and is convex.
+theta are better, up to s / eta. The bound falls along s while D + theta'(s) I(X;Y|A) > K, and is convex.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalenius.bounds.closing import close
-from dalenius.bounds.trees.box_bound import BoxProblem, Point
 from dalenius.numerics.batch import take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import overshoot, solve
@@ -77,19 +77,21 @@ class Dual:
     theta: float
     # (A, Y, Y) of q under w, near here, for Newton's steps; empty where it is to be taken anew.
     covariance: Floats
+    # How much of a divergence the rows of a value leave at most.
+    eta: float = 1.0
 
     @classmethod
-    def of_prior(cls, cells: Cells, pi: Floats, s: float, theta: float) -> "Dual":
+    def of_prior(cls, cells: Cells, pi: Floats, s: float, theta: float, eta: float = 1.0) -> "Dual":
         """The laws of a prior (C,): a valid point for any, and the best one at a prior that is stationary for s."""
         z = np.maximum(cells.joint(pi[None])[0], TINY)
         law = z.sum(axis=0)
-        return cls(np.log(law / law.sum()), np.log(z / z.sum(axis=1, keepdims=True)), s, theta, np.empty(0))
+        return cls(np.log(law / law.sum()), np.log(z / z.sum(axis=1, keepdims=True)), s, theta, np.empty(0), eta)
 
     def at(self, s: float) -> "Dual":
         """The same laws for another multiplier, theta as large as it allows."""
         alike = 1 / SEARCH.near <= s / self.s <= SEARCH.near
         covariance = self.covariance if alike else np.empty(0)
-        theta = min(1.0, s / LEAST_S) if self.theta else 0.0
+        theta = min(1.0, s / (self.eta * LEAST_S)) if self.theta else 0.0
         return replace(self, s=s, theta=theta, covariance=covariance)
 
     @property
@@ -102,18 +104,6 @@ class Dual:
         """See lam."""
         return (1 - self.theta) / self.s
 
-    def problem(self, cells: Cells) -> BoxProblem:
-        """Single outputs where log w needs phi of each, one group else; theta below s, eta = 1."""
-        groups = list(range(cells.n_outputs)) if 0 < self.theta < 1 else [0] * cells.n_outputs
-        ones = np.ones(cells.n_secrets)
-        return BoxProblem(cells, [groups] * cells.n_secrets, ones, self.theta * ones, self.theta)
-
-    def point(self, problem: BoxProblem) -> Point:
-        """The same as box bounds have it."""
-        none = np.zeros((1, problem.cells.n_secrets, problem.n_groups))
-        lam = self.lam if self.theta else np.zeros_like(self.log_u)
-        return Point(self.log_r[None], none, none, none + 1, np.array([self.s]), lam[None], none + self.omega)
-
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
@@ -125,18 +115,19 @@ class Bounds:
     def value(self, x: Dual) -> float:
         """Guarantee: the result is at least I(A;Y) of every prior with D(pi || rho) <= K, up to rounding.
 
-        It is the one bound of `box_bound` at this point, whatever the laws are.
+        It holds whatever the laws are.
         """
         seen = self._tilt(x.lam, x.omega)
-        inner, sigma = seen.log_z, x.s - x.theta
+        pull = x.theta * x.eta
+        inner, sigma = seen.log_z, x.s - pull
         if x.theta:
-            # h = q.( theta (log u0 - lam) - log r ) + (1 - theta - theta omega) sum_y phi(q) + theta log Z0
-            by_output = x.theta * (safe_log(seen.law) - x.lam) - x.log_r
-            inner = self._tilt(by_output / sigma, (1 - x.theta - x.theta * x.omega) / sigma).log_z
-            inner = inner + x.theta * seen.log_z / sigma
+            # h = q.( theta (log u0 - eta lam) - log r ) + (1 - theta - theta eta omega) sum_y phi(q) + theta eta log Z0
+            by_output = x.theta * safe_log(seen.law) - pull * x.lam - x.log_r
+            inner = self._tilt(by_output / sigma, (1 - x.theta - pull * x.omega) / sigma).log_z
+            inner = inner + pull * seen.log_z / sigma
         # The masses of values are in what is inside already, and log r is not normalised.
         gain = sigma * inner
-        closed = close(np.zeros_like(gain), gain, self.cells.knowledge, s=x.s, eta=x.theta)
+        closed = close(np.zeros_like(gain), gain, self.cells.knowledge, s=x.s, eta=pull)
         return float(closed + lse(x.log_r[None])[0])
 
     def search(self, x: Dual, deadline: Deadline, factor: float = SEARCH.far) -> Dual:
@@ -145,6 +136,7 @@ class Bounds:
         The first steps go by `factor`, by default as from nowhere. None crosses the s at which theta reaches 1, where
         the slope jumps.
         """
+        kink = x.eta * LEAST_S
         ends: dict[bool, tuple[float, float]] = {}
         for _ in range(SEARCH.searches):
             x, slope = self.settle(x, deadline)
@@ -166,7 +158,7 @@ class Bounds:
             s = float(np.clip(np.exp(t), *SEARCH.s_range))
             if s == x.s:
                 break
-            x = x.at(LEAST_S if x.theta and (s - LEAST_S) * (x.s - LEAST_S) < 0 else s)
+            x = x.at(kink if x.theta and (s - kink) * (x.s - kink) < 0 else s)
         return x
 
     def settle(self, x: Dual, deadline: Deadline) -> tuple[Dual, float]:
@@ -174,6 +166,7 @@ class Bounds:
 
         Covariances cost as much again as the rest of a pass, and are taken anew where steps no longer shrink quickly.
         """
+        kink = x.eta * LEAST_S
         last, slow = np.inf, not x.covariance.size
         for _ in range(SEARCH.rounds):
             seen = self._tilt(x.lam, x.omega, second=slow)
@@ -188,8 +181,8 @@ class Bounds:
         divergence = float(p @ (safe_log(p) + seen.mean - seen.log_z))
         inside = float(p @ (seen.neg_entropy - phi(seen.law).sum(axis=1)))
         up = self.cells.knowledge - divergence
-        down = up - inside / LEAST_S if 0 < x.s <= LEAST_S and x.theta else up
-        if x.s < LEAST_S:
+        down = up - inside / kink if 0 < x.s <= kink and x.theta else up
+        if x.s < kink:
             return x, down
         return x, (up if up < 0 else max(down, 0.0))
 

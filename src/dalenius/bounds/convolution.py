@@ -14,7 +14,7 @@ import numpy as np
 
 from dalenius.bounds.capacity import Capacity
 from dalenius.bounds.closing import least_closed
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, xlogy
 from dalenius.numerics.types import Floats
@@ -28,14 +28,14 @@ MARGIN = 1e-8
 class Rows:
     """The rows of a mechanism that is never written out, by what a convolution gives of them."""
 
-    mechanism: Additive
+    mechanism: NoisySum
     # The law of the noise from -reach to reach.
     law: Floats
     # sum_y q(y|t) log q(y|t) for every class t
     own: Floats
 
     @classmethod
-    def of(cls, mechanism: Additive) -> "Rows":
+    def of(cls, mechanism: NoisySum) -> "Rows":
         """Cut the noise where it is negligible, and add up p log p outward from 0, up to the ends of the range."""
         reach = mechanism.reach()
         law = mechanism.law(np.arange(-reach, reach + 1))
@@ -44,7 +44,7 @@ class Rows:
 
     def outputs(self, prior: Floats, floor: float = 1e-25) -> Floats:
         """The law of Y under a law of the classes; nowhere below what a convolution can tell from 0."""
-        r = np.maximum(self.mechanism.joint(prior[None])[0], floor)
+        r = np.maximum(self.mechanism.convolved(prior[None])[0], floor)
         return np.asarray(r / r.sum())
 
     def divergence(self, r: Floats) -> Floats:
@@ -59,7 +59,7 @@ class Rows:
         return np.asarray(self.own - mean[self.mechanism.answers - self.mechanism.low])
 
 
-def own_terms(mechanism: Additive) -> Floats:
+def own_terms(mechanism: NoisySum) -> Floats:
     """Return sum_y q(y|t) log q(y|t) of every class t, from sums of p log p outward from 0."""
     width, f = mechanism.high - mechanism.low, mechanism.answers
     if not width:
@@ -73,7 +73,7 @@ def own_terms(mechanism: Additive) -> Floats:
     return np.asarray(beside[mechanism.high - f] + beside[f - mechanism.low] + centre)
 
 
-def capacity_by_convolution(mechanism: Additive, deadline: Deadline, gap: float = 1e-3, rounds: int = 200) -> Capacity:
+def capacity_by_convolution(mechanism: NoisySum, deadline: Deadline, gap: float = 1e-3, rounds: int = 200) -> Capacity:
     """Return a bracket on max_p I(X;Y) of the whole channel, by Blahut's and Arimoto's alternating iteration.
 
     Guarantee: lower <= C <= upper in nats, I(p) <= C <= max_t D_t at every p and r = p q, moved outward by more than
@@ -98,7 +98,7 @@ def capacity_by_convolution(mechanism: Additive, deadline: Deadline, gap: float 
 
 
 def knowledge_bound(  # noqa: PLR0913 - a problem, and how it is searched
-    mechanism: Additive,
+    mechanism: NoisySum,
     knowledge: float,
     deadline: Deadline,
     reference: Reference = UNIFORM,

@@ -19,7 +19,7 @@ import numpy as np
 
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close
 from dalenius.model.channels.noise import Noise
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.tied import last_powers, log_poisson
 from dalenius.numerics.deferred import gammaln, logsumexp, minimize
 from dalenius.numerics.types import Floats, Ints
@@ -46,7 +46,7 @@ class MovedCounts(Formula):
 
 
 def moved_counts(
-    mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms
+    mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms
 ) -> MovedCounts | None:
     """Choose tilt, weights and s together, by their gradient; None where counts are too many, or too wide noise."""
     search = _Search.of(mechanism, knowledge, deadline, settings)
@@ -86,7 +86,7 @@ class _Search:
 
     @classmethod
     def of(
-        cls, mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms
+        cls, mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms
     ) -> "_Search | None":
         n, k = mechanism.n, mechanism.k
         mean, spread = n / k, math.sqrt(n / k)

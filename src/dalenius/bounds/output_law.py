@@ -17,7 +17,7 @@ from dalenius.bounds.capacity import bracket
 from dalenius.bounds.closing import Formula, close, least_closed
 from dalenius.bounds.convolution import own_terms
 from dalenius.bounds.whole import alternate
-from dalenius.model.channels.additive import Additive
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.types import Floats, Ints
@@ -25,14 +25,14 @@ from dalenius.search.deadline import Deadline
 
 
 def output_law(
-    mechanism: Additive, knowledge: float, deadline: Deadline, reference: Reference = UNIFORM, *, groups: int = 128
+    mechanism: NoisySum, knowledge: float, deadline: Deadline, reference: Reference = UNIFORM, *, groups: int = 128
 ) -> Formula:
     """Return the better of two laws: one for this knowledge, one for knowledge without limit."""
     return min(laws_below(mechanism, knowledge, deadline, reference, groups=groups), key=lambda law: law.upper)
 
 
 def laws_below(  # noqa: PLR0913 - a problem, a bound, and how finely
-    mechanism: Additive,
+    mechanism: NoisySum,
     knowledge: float,
     deadline: Deadline,
     reference: Reference = UNIFORM,
@@ -82,13 +82,13 @@ def _evaluated(log_rho: Floats, divergence: Floats, knowledge: float, cuts: Ints
     return Formula("law", upper, data, s, doubt=sys.float_info.epsilon * log_rho.size)
 
 
-def _cuts(mechanism: Additive, groups: int) -> Ints:
+def _cuts(mechanism: NoisySum, groups: int) -> Ints:
     """Cuts of equal distance; the ends of the range, where clamped outputs pile up, are groups of their own."""
     inner = np.linspace(mechanism.low + 1, mechanism.high, groups - 1)
     return np.unique(np.rint(inner).astype(np.int64))
 
 
-def _mean_log(mechanism: Additive, cuts: Ints, log_r: Floats, *, chunk: int = 2**14) -> Floats:
+def _mean_log(mechanism: NoisySum, cuts: Ints, log_r: Floats, *, chunk: int = 2**14) -> Floats:
     """Return sum_y q(y|t) log r(y) of every class t.
 
     With l_j the log density of group j it is l_0 + sum_j P(Y >= c_j | t) (l_j - l_(j-1)), and P(Y >= c | t) depends on

@@ -20,13 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import cast
 
 import numpy as np
 
 from dalenius.bounds.closing import MANY_TERMS, TOGETHER, Formula, close
-from dalenius.model.channels.noise import Clamped, Geometric, Laplace
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
@@ -34,7 +33,7 @@ from dalenius.search.deadline import Deadline
 from dalenius.settings import ClosedForms
 
 
-def own_count(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Formula | None:
+def own_count(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Formula | None:
     """Choose h by fixed-point rounds, and s among a few; None where the table is too large."""
     table = _Table.of(mechanism, settings)
     if table is None or knowledge <= 0:
@@ -76,7 +75,7 @@ class _Table:
     rows: Floats
 
     @classmethod
-    def of(cls, mechanism: NoisyHistogram, settings: ClosedForms) -> "_Table | None":
+    def of(cls, mechanism: NoisyCounts, settings: ClosedForms) -> "_Table | None":
         n, k = mechanism.n, mechanism.k
         # Beyond all counts other noise still tells them apart.
         falling = isinstance(mechanism.noise, (Geometric, Laplace)) and _vectors(n, k) <= settings.own_vectors
@@ -88,7 +87,7 @@ class _Table:
         if top is None:
             return None
         high = min(n, top + 1)
-        noise = cast("Clamped", mechanism.noise)
+        noise = mechanism.noise
         return cls(n, k, top, noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0)))
 
     @cached_property

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dalenius.bounds.closing import Formula
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.statistic import Sum
 
 
-def power(mechanism: Additive, knowledge: float, reference: Reference, s1: float = 1.0) -> Formula | None:
+def power(mechanism: NoisySum, knowledge: float, reference: Reference, s1: float = 1.0) -> Formula | None:
     """max_m (1/2) log[ (m + sqrt(m + 1/12 - E(m)) + 1/4 + sigma^2) / (E(m)/S^2 + sigma^2 - s1) ].
 
     None where the noise is too narrow, or it is not Gaussian noise on a count of bits. Discrete Gaussian noise is, but

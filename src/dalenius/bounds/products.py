@@ -18,7 +18,7 @@ import numpy as np
 
 from dalenius.bounds.closing import Formula, close
 from dalenius.bounds.contraction import coefficient
-from dalenius.model.channels.local import Local
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import minimize, xlogy
@@ -31,7 +31,7 @@ NEAR = 1e-9
 OUTWARD = 1e-7
 
 
-def product(mechanism: Local, members: tuple[int, ...], knowledge: float, reference: Reference) -> Formula:
+def product(mechanism: PerRecord, members: tuple[int, ...], knowledge: float, reference: Reference) -> Formula:
     """Choose u and lam."""
     w, k = mechanism.rows, mechanism.k
     laws = [np.exp(reference.log_law_of(i, k)) for i in members]
@@ -43,7 +43,7 @@ def product(mechanism: Local, members: tuple[int, ...], knowledge: float, refere
     return _Choice(rows, rho, eta, knowledge).best(alone=len(members) == 1)
 
 
-def all_looks(mechanism: Local) -> Formula:
+def all_looks(mechanism: PerRecord) -> Formula:
     """The capacity of n looks at one bit through a symmetric channel: what an adversary without limits learns.
 
     I(A;Y) is convex in the laws of the others given A, so at a fixed dataset of theirs for each value of A; a record
@@ -58,13 +58,13 @@ def looks(n: int, flip: float) -> float:
     return max(0.0, math.log(2) - float(np.exp(log_p) @ np.logaddexp(0.0, log_p[::-1] - log_p)))
 
 
-def symmetric_bits(mechanism: Local) -> bool:
+def symmetric_bits(mechanism: PerRecord) -> bool:
     """Whether W is a symmetric channel on bits."""
     w = mechanism.rows
     return w.shape == (2, 2) and bool(w[0, 0] == w[1, 1] and w[0, 1] == w[1, 0])
 
 
-def _other_laws(mechanism: Local, members: tuple[int, ...], reference: Reference) -> list[Floats]:
+def _other_laws(mechanism: PerRecord, members: tuple[int, ...], reference: Reference) -> list[Floats]:
     """The different laws of the records that are not asked about."""
     if len(reference.laws) <= 1:
         return [np.exp(reference.log_law_of(0, mechanism.k))] if mechanism.n > len(members) else []

@@ -21,8 +21,8 @@ import numpy as np
 from dalenius.bounds.closed_forms import sibson
 from dalenius.bounds.closing import MANY_TERMS, Formula
 from dalenius.bounds.monotone import Monotone, Scan
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
@@ -279,7 +279,7 @@ def between_points(rate: float, step: int) -> float:
     return 1 - math.cosh(rate * 0.5 * (step % 2)) / math.cosh(rate * step / 2)
 
 
-def rate_of(mechanism: Additive) -> float | None:
+def rate_of(mechanism: NoisySum) -> float | None:
     """The rate of noise whose rows are mixtures of rows at points; None of any other."""
     noise = mechanism.noise
     return noise.rate if isinstance(noise, (Geometric, Laplace)) and math.isfinite(noise.rate) else None

@@ -1,6 +1,6 @@
 """What a channel of many outputs leaks at most about all records together: a bound for every secret.
 
-Newton's methods over outputs (`box_newton`, `convex_bound`) take the cube of their number. The two bounds here take
+Newton's method over outputs (`convex_bound`) takes the cube of their number. The two bounds here take
 some passes over the channel, and are certified as those are, by an output law r and a multiplier s:
 
     L <= max_t D(q_t || r)                                        the capacity (MATH 4.1, a tree of one node)

@@ -6,20 +6,16 @@ Each kind of witness is read in its own way. Whatever is unsound raises.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import local, parse_mechanism, parse_query
+from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.symmetric import EvenPrior
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
@@ -37,7 +33,7 @@ def adversary_of(
     given = certificate["adversary"]
     amount: dict[str, Any] = {key: given[key] for key in ("entropy", "knowledge") if key in given}
     reference, known = reference_of(given.get("reference"), mechanism), amount.get("knowledge")
-    if mechanism.route == "cells":
+    if mechanism.as_real_records is not None:
         found = Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
     elif "independent" in given:
         found = Adversary.independent(mechanism.records, known, "nats", reference)
@@ -61,8 +57,7 @@ def _near(x: object, y: float, slack: float) -> bool:
 
 def reference_of(described: dict[str, Any] | None, mechanism: Mechanism) -> Reference:
     """Return the reference prior that a certificate describes."""
-    if mechanism.route == "cells":
-        real = cast("Continuous", mechanism)
+    if (real := mechanism.as_real_records) is not None:
         return real.density(None if described is None else (described["edges"], described["masses"]))
     if described is None:
         return UNIFORM
@@ -79,8 +74,8 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
     described, records = certificate.get("secret"), mechanism.records
     if described is None:
         return None
-    if mechanism.route == "cells":
-        return cast("Continuous", mechanism).secret(described if "edges" in described else described["records"])
+    if (real := mechanism.as_real_records) is not None:
+        return real.secret(described if "edges" in described else described["records"])
     group, values = described.get("records"), described.get("values")
     whole = None if group is None else from_user(group, records)
     if whole is not None and describe(whole)["records"] != group:
@@ -121,7 +116,7 @@ def _whole_numbers(listed: Sequence[object]) -> bool:
 
 def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:
     """Return the witness: of real-valued records on cells or grid points, of samples for the channel above."""
-    if mechanism.route == "cells":
+    if mechanism.as_real_records is not None:
         certificate = certificate["witness"]["audit"]
         problem = certificate["problem"]
         mechanism = parse_mechanism(problem["mechanism"], parse_query(problem["query"]))
@@ -129,8 +124,8 @@ def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[st
         if "secret" in certificate:
             names = [str(v) for v in range(max(certificate["secret"]["values"]) + 1)]
             secret = secret_of({"names": names}, certificate, mechanism)
-    elif mechanism.route == "samples":
-        mechanism = cast("Sampled", mechanism).above
+    elif (samples := mechanism.as_samples) is not None:
+        mechanism = samples.above
     about = certificate["witness"].get("record", 0) if secret is None else secret
     return prior_of_witness(mechanism, about, certificate, reference)
 
@@ -156,7 +151,7 @@ def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str
 def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, Any], reference: Reference) -> Prior:
     """The prior on a few records of a local randomiser, its masses by the secret and what is looked at of others."""
     group = members(secret.whole if isinstance(secret, Attributes) else secret)
-    whole, about = local(mechanism), witness["part"]
+    whole, about = mechanism.as_records, witness["part"]
     if whole is None or group is None:
         message = "its witness looks at some records, but its mechanism has no channel for each"
         raise InputError(message)
@@ -171,21 +166,23 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
 
 def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
     """The uniform prior of one record through a symmetric channel."""
-    if not isinstance(mechanism, Symmetric) or secret != 0:
+    symmetric = mechanism.as_symmetric
+    if symmetric is None or secret != 0:
         message = (
             "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
         )
         raise InputError(message)
-    return EvenPrior.of(mechanism, 0)
+    return EvenPrior.of(symmetric, 0)
 
 
 def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:
     """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
-    if not isinstance(mechanism, NoisyHistogram) or not isinstance(secret, int):
+    counts = mechanism.as_counts
+    if counts is None or not isinstance(secret, int):
         message = "its witness ties values to their counts, and it is not about a record of a noisy histogram"
         raise InputError(message)
     witness = certificate["witness"]
-    law = np.zeros(mechanism.n + 1)
+    law = np.zeros(counts.n + 1)
     listed = np.asarray(witness["masses"], dtype=float)
     law[witness["first"] : witness["first"] + listed.size] = listed
     if not 0 < law.sum() < math.inf or law.min() < 0:
@@ -199,7 +196,7 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
     if tilt and len(tilt) != high - low + 1:
         message = "the tilt of its witness is not one of the counts in its window"
         raise InputError(message)
-    return TiedPrior.of_counts(mechanism, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
+    return TiedPrior.of_counts(counts, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
 
 
 def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
@@ -222,10 +219,11 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
     held = Reference(tuple(laws))
     # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.
     told: Mechanism = mechanism
-    if isinstance(mechanism, NoisyHistogram):
-        told = mechanism.cell(witness.get("cell", 0))
-    if isinstance(mechanism, Local):
-        told = mechanism.look_at((record,), 0)
+    counts, channels = mechanism.as_counts, mechanism.as_records
+    if counts is not None and not mechanism.has_rows:
+        told = counts.cell(witness.get("cell", 0))
+    if channels is not None and not mechanism.has_rows:
+        told = channels.look_at((record,), 0)
     if others is None and isinstance(told.statistic, Histogram) and len(given.laws) <= 1:
         # Laws that differ would need a list of datasets.
         log_joint = given.log_joint(told.statistic, record)

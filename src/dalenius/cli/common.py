@@ -318,12 +318,13 @@ def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference 
     """Return the reference prior in a file: one line or column of numbers, or one line per record; or a density."""
     if path is None:
         return None
-    from dalenius.model.channels.continuous import Continuous
     from dalenius.model.channels.density import Density
+    from dalenius.model.channels.real_records import RealQuery
     from dalenius.model.reference import Reference
 
-    if isinstance(asked, Continuous):
-        return Density.from_file(path, asked.query.low, asked.query.high)
+    query = getattr(asked, "query", asked)
+    if isinstance(query, RealQuery):
+        return Density.from_file(path, query.low, query.high)
     return Reference.from_file(path, asked.records)
 
 

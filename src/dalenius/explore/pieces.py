@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.written import Written
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import epsilon_up, outward, short
 from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, staircase, text
@@ -69,13 +68,13 @@ def most_known(records: Sequence[int], reference: Reference, unit: str) -> float
 
 def channel(mechanism: Mechanism, *, narrow: bool) -> str:
     """Return the mechanism as shades, where its rows are there and few enough to look at."""
-    if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
+    if not mechanism.has_rows or (written := mechanism.written()).rows.size > MOST_CELLS:
         return '<p class="soft">This release has too many outputs to draw one by one.</p>'
     statistic = mechanism.statistic
     names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
-    labels = [str(label) for label in mechanism.labels]
+    labels = [str(label) for label in written.labels]
     about = "Probability of each output for each true answer"
-    return heat_map(mechanism.rows.tolist(), names, labels, about, width_of(narrow=narrow))
+    return heat_map(written.rows.tolist(), names, labels, about, width_of(narrow=narrow))
 
 
 def epsilon_words(mechanism: Mechanism) -> tuple[str, str]:

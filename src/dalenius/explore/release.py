@@ -11,7 +11,6 @@ from dalenius import api
 from dalenius.errors import InputError
 from dalenius.explore.question import Question, as_sentence
 from dalenius.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import read_json
 from dalenius.model.query import Query
@@ -90,7 +89,7 @@ def release_of(job: Job) -> Release:
         raise InputError(message)
     else:
         mechanism, kind = _read(job.path, asked)
-    if isinstance(mechanism, Continuous):
+    if mechanism.as_real_records is not None:
         message = f"{mechanism.query} has real-valued records, which this page does not draw; use dalenius audit"
         raise InputError(message)
     return Release(asked, mechanism, kind, Reference.from_user(asked.reference, mechanism.records))

@@ -8,7 +8,6 @@ from dalenius.errors import InputError, show
 from dalenius.gallery import mechanisms
 from dalenius.gallery.parameters import Epsilon, Flip, Parameter, Sigma
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import Noise
 from dalenius.model.query import Query
 
 
@@ -18,19 +17,14 @@ class Family:
 
     build: the function of the gallery, which takes a query and keyword arguments.
     parameter: None where there is no choice of noise.
-    noise: the law of the integer noise that is added to the answer, of the same arguments; None where outputs are
-        drawn in another way.
     integers: whether answers must be integers, or vectors of counts.
-    clamped: whether integer noise is clamped to the range unless asked otherwise.
     shown: parameters at which a frontier shows the family; none where outputs are not the range of the query.
     """
 
     build: Callable[..., Mechanism]
     parameter: Parameter | None = None
-    noise: Callable[..., Noise] | None = None
     integers: bool = True
     shown: tuple[float, ...] = ()
-    clamped: bool = True
 
     def with_parameter(self, query: Query, value: float) -> Mechanism:
         """Return the mechanism with this much noise."""
@@ -39,16 +33,14 @@ class Family:
 
 FAMILIES: dict[str, Family] = {
     "symmetric": Family(mechanisms.symmetric, Flip(), integers=False, shown=(0.1, 0.25, 0.5, 0.75)),
-    "geometric": Family(mechanisms.geometric, Epsilon(), mechanisms.geometric_noise, shown=(0.5, 1.0, 2.0, 4.0)),
-    "laplace": Family(mechanisms.laplace, Epsilon(80.0), mechanisms.laplace_noise, shown=(0.5, 1.0, 2.0, 4.0)),
+    "geometric": Family(mechanisms.geometric, Epsilon(), shown=(0.5, 1.0, 2.0, 4.0)),
+    "laplace": Family(mechanisms.laplace, Epsilon(80.0), shown=(0.5, 1.0, 2.0, 4.0)),
     "exponential": Family(mechanisms.exponential, Epsilon(80.0), integers=False, shown=(1.0, 2.0, 4.0, 8.0)),
     "randomized_response": Family(mechanisms.randomized_response, Epsilon(of_record=True), integers=False),
     "unary_encoding": Family(mechanisms.unary_encoding, Epsilon(of_record=True), integers=False),
-    "discrete_gaussian": Family(
-        mechanisms.discrete_gaussian, Sigma(), mechanisms.discrete_gaussian_noise, clamped=False
-    ),
+    "discrete_gaussian": Family(mechanisms.discrete_gaussian, Sigma()),
     "noisy_max": Family(mechanisms.noisy_max, Epsilon(80.0, of_record=True), integers=False),
-    "gaussian": Family(mechanisms.gaussian, Sigma(), mechanisms.gaussian_noise, shown=(0.4, 0.7, 1.2, 2.0)),
+    "gaussian": Family(mechanisms.gaussian, Sigma(), shown=(0.4, 0.7, 1.2, 2.0)),
     "constant": Family(mechanisms.constant, integers=False),
 }
 

@@ -14,24 +14,20 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError, show
 from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks
-from dalenius.model.channels import unclamped
-from dalenius.model.channels.additive import Additive, NoisyRows
-from dalenius.model.channels.continuous import Continuous, RealQuery
-from dalenius.model.channels.continuous import Geometric as Steps
 from dalenius.model.channels.density import decimal
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import Clamped, DiscreteGaussian, Gaussian, Geometric, Laplace, times
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.channels.real import Gaussian as RealGaussian
-from dalenius.model.channels.real import Laplace as RealLaplace
+from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise, times
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.real import Real
+from dalenius.model.channels.real_records import Geometric as Steps
+from dalenius.model.channels.real_records import RealQuery, RealRecords
 from dalenius.model.channels.symmetric import Symmetric
-from dalenius.model.channels.unclamped import Unclamped, UnclampedSum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query, call_string
-from dalenius.model.statistic import MOST_SUM_VALUES, Sum, Table
+from dalenius.model.statistic import Table
 
 Floats = NDArray[np.float64]
 
@@ -126,15 +122,8 @@ def geometric(  # noqa: PLR0913 - the public surface
     if step is not None:
         message = f"step = {show(step)}: the records of {query} are whole numbers already; leave it out"
         raise InputError(message)
-    noise = geometric_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
-    return _additive(query, "geometric", arguments, noise, clamp=clamp)
-
-
-def geometric_noise(
-    query: Query, *, epsilon: float | None = None, scale: float | None = None, sensitivity: float | None = None
-) -> Geometric:
-    """Return the law of the noise of `geometric`."""
-    return Geometric(_rate(query, epsilon, sensitivity, scale))
+    noise = Geometric(_rate(query, epsilon, sensitivity, scale))
+    return _noisy(query, "geometric", arguments, noise, clamp=clamp)
 
 
 def laplace(  # noqa: PLR0913 - the public surface
@@ -171,18 +160,11 @@ def laplace(  # noqa: PLR0913 - the public surface
     if isinstance(query, RealQuery):
         _only_real(query, output, clamp=clamp)
         return _real_laplace(query, {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale})
-    noise = laplace_noise(query, epsilon=epsilon, scale=scale, sensitivity=sensitivity)
+    noise = Laplace(_rate(query, epsilon, sensitivity, scale))
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if _is_real(output):
-        return Real(query, _call("laplace", {**arguments, "output": "real"}), RealLaplace(noise.rate))
-    return _additive(query, "laplace", arguments, noise, clamp=clamp)
-
-
-def laplace_noise(
-    query: Query, *, epsilon: float | None = None, scale: float | None = None, sensitivity: float | None = None
-) -> Laplace:
-    """Return the law of the noise of `laplace`, rounded."""
-    return Laplace(_rate(query, epsilon, sensitivity, scale))
+        return Real(query, _call("laplace", {**arguments, "output": "real"}), noise)
+    return _noisy(query, "laplace", arguments, noise, clamp=clamp)
 
 
 def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechanism:
@@ -207,16 +189,11 @@ def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechan
     if isinstance(query, RealQuery):
         _only_real(query, output)
         exact = Fraction(Sigma().checked(sigma)) / query.spread
-        return Continuous(query, _call("gaussian", {"sigma": sigma}), RealGaussian(float(exact)), exact)
-    noise = gaussian_noise(query, sigma=sigma)
+        return RealRecords(query, _call("gaussian", {"sigma": sigma}), Gaussian(float(exact)), exact)
+    noise = Gaussian(_sigma(query, sigma))
     if _is_real(output):
-        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), RealGaussian(noise.sigma))
-    return _additive(query, "gaussian", {"sigma": sigma}, noise)
-
-
-def gaussian_noise(query: Query, *, sigma: float) -> Gaussian:
-    """Return the law of the noise of `gaussian`, rounded."""
-    return Gaussian(_sigma(query, sigma))
+        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), noise)
+    return _noisy(query, "gaussian", {"sigma": sigma}, noise)
 
 
 def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mechanism:
@@ -241,17 +218,11 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
         >>> dl.mechanisms.discrete_gaussian(query, sigma=2).name
         'discrete_gaussian(sigma=2)'
     """
-    noise = discrete_gaussian_noise(query, sigma=sigma)
-    return _additive(query, "discrete_gaussian", {"sigma": sigma}, noise, clamp=clamp, default=False)
-
-
-def discrete_gaussian_noise(query: Query, *, sigma: float) -> DiscreteGaussian:
-    """Return the law of the noise of `discrete_gaussian`."""
     steps = _sigma(query, sigma)
     if steps > MOST_SIGMA:
         message = f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian"
         raise InputError(message)
-    return DiscreteGaussian(steps)
+    return _noisy(query, "discrete_gaussian", {"sigma": sigma}, DiscreteGaussian(steps), clamp=clamp, default=False)
 
 
 def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written:
@@ -349,12 +320,14 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     rate = Epsilon().checked(epsilon)
     name = _call("randomized_response", {"epsilon": epsilon})
     k = query.records[0]
-    if Symmetric.fits(query) and k**2 > Local.most_local:
+    if Symmetric.fits(query) and k**2 > PerRecord.most_local:
         kept = 1 / (1 + (k - 1) * math.exp(-rate))
         labels = tuple(map(query.words, range(k)))
         return Symmetric(query, name, kept, math.exp(-rate) * kept, labels, answers=False)
-    if Local.fits(query) and checks.log_universe(query.records) > math.log(MOST_RESPONSES) + 1e-9:
-        return Local(query, name, response(query.records[0], rate), tuple(map(query.words, range(query.records[0]))))
+    if PerRecord.fits(query):
+        channel = PerRecord(query, name, response(k, rate), tuple(map(query.words, range(k))))
+        few = checks.log_universe(query.records) <= math.log(MOST_RESPONSES) + 1e-9
+        return channel.written(MOST_RESPONSES**2) if few else channel
     checks.universe(query.records, MOST_RESPONSES)
     matrix: Floats = np.ones((1, 1))
     for k in query.records:
@@ -365,12 +338,12 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
 
 def response(k: int, epsilon: float) -> Floats:
     """Return the channel of one record of `randomized_response`."""
-    checks.entries(k, k, f"the channel of a record of {k} values", Local.most_local)
+    checks.entries(k, k, f"the channel of a record of {k} values", PerRecord.most_local)
     kept = 1 / (1 + (k - 1) * math.exp(-epsilon))
     return np.where(np.eye(k) > 0, kept, math.exp(-epsilon) * kept)
 
 
-def unary_encoding(query: Query, *, epsilon: float) -> Local:
+def unary_encoding(query: Query, *, epsilon: float) -> PerRecord:
     """Every record as k noisy bits: bit v is whether the record equals v; each is kept or flipped independently.
 
     Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
@@ -401,7 +374,7 @@ def unary_encoding(query: Query, *, epsilon: float) -> Local:
     hit = bits[None] == np.eye(k, dtype=int)[:, None]
     rows = np.where(hit, kept, math.exp(-rate / 2) * kept).prod(axis=2)
     labels = tuple("".join(map(str, row)) for row in bits.tolist())
-    return Local(query, _call("unary_encoding", {"epsilon": epsilon}), rows, labels)
+    return PerRecord(query, _call("unary_encoding", {"epsilon": epsilon}), rows, labels)
 
 
 def constant(query: Query) -> Written:
@@ -443,62 +416,24 @@ def _call(family: str, arguments: Mapping[str, object]) -> str:
     return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
 
 
-def _additive(  # noqa: PLR0913 - a family, its arguments and how its outputs are kept
+def _noisy(  # noqa: PLR0913 - a family, its arguments and how its outputs are kept
     query: Query,
     family: str,
     arguments: Mapping[str, object],
-    noise: Clamped,
+    noise: Noise,
     *,
     clamp: bool = True,
     default: bool = True,
 ) -> Mechanism:
-    """Integer noise on the answer; on histograms on every cell by itself, clamped to 0..n.
+    """Integer noise on the answer; on histograms on every count by itself, clamped to 0..n.
 
-    On sums and histograms of too many records for a matrix the noise alone is kept. default: what clamp is where the
-    call string does not say.
+    default: what clamp is where the call string does not say.
     """
     name = _call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
-    integers = query.integers
-    if integers.numeric:
-        low, high = (integers.outputs[0], integers.outputs[-1]) if clamp else unclamped.ends(query, noise)
-        many = int(high) - int(low) + 1  # type: ignore[call-overload]
-        if Additive.fits(query) and len(query.answers) * many > checks.MOST_ENTRIES:
-            return (Additive if clamp else UnclampedSum)(query, name, noise)
-        checks.entries(len(query.answers), many, f"{family} noise on {query}{_many_values(query)}")
-        answers = np.asarray(integers.answers, dtype=float)[:, None]
-        rows = noise.rows(answers, np.arange(low, int(high) + 1, dtype=float))  # type: ignore[call-overload]
-        if clamp:
-            return NoisyRows(query.statistic, rows, query.labels, query, name, noise=noise)
-        labels = unclamped.labels(query, int(low), int(high))  # type: ignore[call-overload]
-        return Unclamped(query.statistic, rows, labels, query, name, noise)
     if query.vector and not clamp:
         message = f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True"
         raise InputError(message)
-    if not query.vector:
-        message = (
-            f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or exponential"
-        )
-        raise InputError(message)
-    cells, side = query.records[0], query.n + 1
-    if NoisyHistogram.fits(query) and query.statistic.size * side**cells > checks.MOST_ENTRIES:
-        return NoisyHistogram(query, name, noise)
-    counts = np.asarray(query.answers)
-    checks.entries(len(counts), side**cells, f"{family} noise on {query}")
-    grid = np.arange(side, dtype=float)
-    cell = noise.rows(grid[:, None], grid)
-    joint = np.ones((len(counts), 1))
-    for j in range(cells):
-        joint = (joint[:, :, None] * cell[counts[:, j]][:, None, :]).reshape(len(counts), -1)
-    labels = tuple(commas(y) for y in product(range(side), repeat=cells))
-    return Written(query.statistic, joint, labels, query, name)
-
-
-def _many_values(query: Query) -> str:
-    """Say why noise on this sum needs a table, where it is for the values of a record."""
-    k = query.records[0]
-    if not isinstance(query.statistic, Sum) or k <= MOST_SUM_VALUES:
-        return ""
-    return f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"
+    return NoisyCounts(query, name, noise) if query.vector else NoisySum(query, name, noise, clamp)
 
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
@@ -548,22 +483,22 @@ def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
         raise InputError(message)
 
 
-def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> Continuous:
+def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> RealRecords:
     """Laplace noise on real-valued records, in units of what one record can change."""
     exact = _real_rate(query, given)
-    return Continuous(query, _call("laplace", given), RealLaplace(float(exact)), exact)
+    return RealRecords(query, _call("laplace", given), Laplace(float(exact)), exact)
 
 
 def _real_geometric(
     query: RealQuery, given: Mapping[str, float | None], step: float | None, *, clamp: bool
-) -> Continuous:
+) -> RealRecords:
     """Geometric noise on real-valued records that are rounded to steps."""
     if not checks.flag("clamp", clamp):
         message = f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out"
         raise InputError(message)
     exact, steps = _real_rate(query, given), _steps(query, step)
     named = _call("geometric", {**given, "step": step})
-    return Continuous(query, named, Steps(float(exact), steps), exact)
+    return RealRecords(query, named, Steps(float(exact), steps), exact)
 
 
 def _steps(query: RealQuery, step: float | None) -> int:

@@ -8,13 +8,9 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, plugins, queries
+from dalenius.gallery import plugins, queries
 from dalenius.gallery.families import FAMILIES
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.channels.unclamped import UnclampedSum
 from dalenius.model.query import Query
 
 Built = TypeVar("Built")
@@ -92,56 +88,6 @@ def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
 def _unloaded(query: Query) -> Mechanism:
     """Stand for a mechanism of another distribution that was not named; it is listed in messages, and never called."""
     raise NotImplementedError(query)
-
-
-def unwritten(mechanism: Mechanism) -> Additive | None:
-    """Return a named mechanism as noise on a sum, without its rows; None where it is something else.
-
-    It has the same description, so that whatever is certified of one is certified of the other.
-    """
-    query, name = mechanism.query, mechanism.name
-    if mechanism.route != "rows" or query is None or name is None or not (query.named and Additive.fits(query)):
-        return None
-    build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
-    family = FAMILIES[build.__name__]
-    noise = family.noise
-    # Points in place of real outputs have rows, and the name of the real mechanism.
-    if noise is None or arguments.pop("output", "integer") != "integer":
-        return None
-    kind = Additive if arguments.pop("clamp", family.clamped) else UnclampedSum
-    return kind(query, name, noise(query, **arguments))
-
-
-def unwritten_counts(mechanism: Mechanism) -> NoisyHistogram | None:
-    """Return a named mechanism as noise on every count of a histogram, without its rows; None where it is not that.
-
-    It has the same description, so that whatever is certified of one is certified of the other.
-    """
-    query, name = mechanism.query, mechanism.name
-    if mechanism.route != "rows" or query is None or name is None or not (query.named and NoisyHistogram.fits(query)):
-        return None
-    build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
-    noise = FAMILIES[build.__name__].noise
-    if noise is None or arguments.pop("output", "integer") != "integer" or not arguments.pop("clamp", True):
-        return None
-    return NoisyHistogram(query, name, noise(query, **arguments))
-
-
-def local(mechanism: Mechanism) -> Local | None:
-    """Return randomised response with a matrix as a channel for each record; None where it is something else.
-
-    It has the same description, so that whatever is certified of one is certified of the other.
-    """
-    if isinstance(mechanism, Local):
-        return mechanism
-    query, name = mechanism.query, mechanism.name
-    if mechanism.route != "rows" or query is None or name is None or not Local.fits(query):
-        return None
-    build, arguments = _call(name, "mechanism", MECHANISMS, skip=1)
-    if build is not mechanisms.randomized_response:
-        return None
-    k = query.records[0]
-    return Local(query, name, mechanisms.response(k, arguments["epsilon"]), tuple(map(query.words, range(k))))
 
 
 def _call(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError, show
 from dalenius.model import checks
-from dalenius.model.channels.continuous import RealQuery, real_query
+from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
 from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
@@ -321,7 +321,7 @@ def _counts(
     shape: tuple[int, ...] = (),
 ) -> Query:
     if not statistic.listed:
-        return UnlistedHistogram(statistic, name, arguments, names, shape)
+        return UnlistedHistogram(name, arguments, statistic, 2, names, shape)
     outputs, answers = tuple(map(tuple, statistic.counts.tolist())), statistic.counts.copy()
     spread = 2 if statistic.k > 1 else 0
     return Query(name, arguments, statistic, answers, outputs, spread, names=names, shape=shape)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from dalenius.model import checks
 from dalenius.model.datasets import commas
 from dalenius.model.equality import Described
 from dalenius.model.pickling import set_state
-from dalenius.model.statistic import Histogram, Statistic
+from dalenius.model.statistic import Statistic
 
 Floats = NDArray[np.float64]
 # Answers that a notebook lists.
@@ -195,51 +196,55 @@ class Query(Described):
         return np.asarray(1.0 - hits[[column.get(f, -1) for f in self.answers]])
 
 
-class UnlistedHistogram(Query):
-    """f(x) = how many records equal each value, where the answers are too many to list.
-
-    It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are too many.
-    Noise can be added to every count separately (model/channels/noisy_histogram.py).
-    """
+class UnlistedQuery(Query):
+    """A query whose answers cannot be listed: `answers` and `outputs` raise InputError with the reason."""
 
     numeric = real = False
-    vector = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the fields of a query
         self,
-        statistic: Histogram,
-        name: str = "histogram",
-        arguments: Sequence[tuple[str, object]] = (),
+        name: str,
+        arguments: tuple[tuple[str, object], ...],
+        statistic: Statistic,
+        sensitivity: float,
         names: tuple[str, ...] = (),
         shape: tuple[int, ...] = (),
     ) -> None:
-        """Take the statistic, and what the query is called."""
-        given = {
-            "name": name,
-            "arguments": tuple(arguments) or (("n", statistic.n), ("k", statistic.k)),
-            "statistic": statistic,
-            "sensitivity": 2,
-            "named": True,
-            "names": names,
-            "shape": shape,
-            "steps": None,
-        }
-        for key, value in given.items():
+        """Take what was checked."""
+        given = {"name": name, "arguments": arguments, "statistic": statistic, "sensitivity": sensitivity}
+        for key, value in (given | {"named": True, "names": names, "shape": shape, "steps": None}).items():
             object.__setattr__(self, key, value)
 
+    def refuse(self) -> NoReturn:
+        """Raise InputError: this is for answers that can be listed."""
+        raise NotImplementedError
+
     @property
-    def answers(self) -> NDArray[np.int64]:
-        """Refused: they would not fit."""
+    def answers(self) -> NoReturn:
+        """Refused."""
+        self.refuse()
+
+    @property
+    def outputs(self) -> NoReturn:
+        """Refused, as the answers."""
+        self.refuse()
+
+
+class UnlistedHistogram(UnlistedQuery):
+    """f(x) = how many records equal each value, where the answers are too many to list.
+
+    Noise can be added to every count separately (model/channels/noisy_counts.py).
+    """
+
+    vector = True
+
+    def refuse(self) -> NoReturn:
+        """Raise InputError: the answers would not fit."""
         message = (
             f"{self} has more count vectors than the limit of {checks.MOST_CLASSES} numbers to list; add geometric, "
             "laplace or gaussian noise to every count, which needs no list, or use fewer records or values"
         )
         raise InputError(message)
-
-    @property
-    def outputs(self) -> tuple[object, ...]:
-        """Refused, as the answers."""
-        return tuple(self.answers)
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"

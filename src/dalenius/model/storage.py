@@ -134,7 +134,7 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
-        if named.route != "rows":
+        if not named.has_rows:
             return named
     own = parse_query(_field(content, "query", str)) if "query" in content else None
     if "samples" in content:
@@ -142,9 +142,10 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     rows, labels = _field(content, "rows", list), _labels(content)
     if "mechanism" in content:
         query = parse_query(_field(content, "query", str))
-        mechanism = parse_mechanism(_field(content, "mechanism", str), query).written()
-        stored = Written(mechanism.statistic, rows, labels, mechanism.query)
-        if stored.rows.shape != mechanism.rows.shape or np.abs(stored.rows - mechanism.rows).max() > 1e-9:  # noqa: PLR2004
+        mechanism = parse_mechanism(_field(content, "mechanism", str), query)
+        expected = mechanism.written().rows
+        stored = Written(mechanism.written().statistic, rows, labels, query).rows
+        if stored.shape != expected.shape or np.abs(stored - expected).max() > 1e-9:  # noqa: PLR2004
             message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
             raise InputError(message)
         return mechanism

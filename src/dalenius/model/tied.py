@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
 from dalenius.model.prior import Floats, Ints, Prior
@@ -133,7 +133,7 @@ class TiedPrior(Prior):
     tell at least under this prior, by the decoder: (n+1)^k outputs are too many to add up.
     """
 
-    mechanism: NoisyHistogram
+    mechanism: NoisyCounts
     decoder: Decoder = field(kw_only=True)
     told: float = field(kw_only=True)
     # log tilts of the others' counts in the decoder's window; none where they are as the reference.
@@ -142,7 +142,7 @@ class TiedPrior(Prior):
     @classmethod
     def of_counts(  # noqa: PLR0913 - a prior, and how it is used
         cls,
-        mechanism: NoisyHistogram,
+        mechanism: NoisyCounts,
         secret: int,
         law: Floats,
         *,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dalenius.numerics.rounding import places
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.types import Floats
 
 Batch = TypeVar("Batch", bound=Any)
 
@@ -47,28 +47,11 @@ def singles(batch: Batch) -> list[Batch]:
     return [type(batch)(*own) for own in zip(*parts, strict=True)]
 
 
-def copy(batch: Batch) -> Batch:
-    """Return an independent copy."""
-    return type(batch)(*(np.array(getattr(batch, name)) for name in _names(batch)))  # type: ignore[no-any-return]
-
-
 def stack(batches: list[Batch]) -> Batch:
     """Join batches."""
     first = batches[0]
     joined = (np.concatenate([getattr(b, name) for b in batches]) for name in _names(first))
     return type(first)(*joined)  # type: ignore[no-any-return]
-
-
-def halves(low: Floats, high: Floats, row: Ints, column: Ints, at: Floats) -> tuple[Floats, Floats]:
-    """Cut boxes low <= x <= high, (B, R, C), at x[row, column] = at; ends of all left halves, then all right ones.
-
-    A cut beside a box leaves one half as it is.
-    """
-    k = np.arange(len(low))
-    left_high, right_low = high.copy(), low.copy()
-    left_high[k, row, column] = np.minimum(high[k, row, column], at)
-    right_low[k, row, column] = np.maximum(low[k, row, column], at)
-    return np.concatenate([low, right_low]), np.concatenate([left_high, high])
 
 
 def shortened(at: Floats, width: Floats) -> Floats:
@@ -78,27 +61,3 @@ def shortened(at: Floats, width: Floats) -> Floats:
     """
     pairs = zip(at.tolist(), width.tolist(), strict=True)
     return np.array([round(x, max(0, places(0.01 * wide))) if wide > 0 else x for x, wide in pairs])
-
-
-def packed(items: list[Any]) -> tuple[Any, list[int]]:
-    """Return many items, tuples of arrays or batches of one, as a single one; some may be None, so with their places.
-
-    A few large arrays travel to another process far faster than many small ones.
-    """
-    places = [k for k, item in enumerate(items) if item is not None]
-    if not places:
-        return None, [len(items)]
-    some = [items[k] for k in places]
-    together = tuple(map(np.stack, zip(*some, strict=True))) if isinstance(some[0], tuple) else stack(some)
-    return together, [*places, len(items)]
-
-
-def unpacked(pack: tuple[Any, list[int]]) -> list[Any]:
-    """Return the items that `packed` was given."""
-    together, (*places, many) = pack
-    items: list[Any] = [None] * many
-    if places:
-        some = zip(*together, strict=True) if isinstance(together, tuple) else singles(together)
-        for k, item in zip(places, some, strict=True):
-            items[k] = item
-    return items

@@ -23,7 +23,7 @@ WIDE = Path(__file__).with_name(f"_kernels_wide{SUFFIX}")
 # Leaves the kernels out if it is 0: for comparisons, and where one machine of a cluster has none.
 VARIABLE = "DALENIUS_COMPILED"
 # Of the interface: a library that was compiled from another state of kernels.c is left alone.
-VERSION = 2
+VERSION = 3
 
 
 @cache
@@ -50,7 +50,7 @@ class Tree(ctypes.Structure):
     """A tree of posteriors as tree.c has it (bounds/trees/posterior_problem.py)."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("secrets", "outputs", "cells", "tangents")),
+        *((name, ctypes.c_int64) for name in ("secrets", "outputs", "cells", "tangents", "row")),
         *((name, ctypes.c_void_p) for name in ("first", "q", "log_rho", "g", "least", "most")),
         *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s")),
         ("evaluations", ctypes.c_int64),

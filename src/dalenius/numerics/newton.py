@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 
 from dalenius.numerics.deferred import dpotrf, dpotrs
 from dalenius.numerics.information import TINY
-from dalenius.numerics.types import Bools, Floats, Ints
+from dalenius.numerics.types import Floats
 
 # What is added to the diagonal of a singular system, relative to its largest entry.
 RIDGE = 1e-8
@@ -102,11 +102,6 @@ def inside(relative: Floats, share: float) -> Floats:
     return np.asarray(np.minimum(1.0, share / np.maximum((-relative).max(axis=1), TINY)))
 
 
-def shortened(size: Floats, most: float) -> Floats:
-    """The step length, at most 1, after which a move of this size is no larger than `most`."""
-    return np.asarray(np.minimum(1.0, most / np.maximum(size, TINY)))
-
-
 def overshoot(*reaches: Floats) -> Floats:
     """What a step must be divided by, at least 1, so that it reaches no further than its model holds.
 
@@ -123,20 +118,3 @@ def centring(length: float, bold: float = 0.1, careful: float = 0.5) -> float:
 def slack_step(x: Floats, slack: Floats, dx: Floats, mu: float) -> Floats:
     """The step of the slacks that belongs to dx in Newton's method on x slack = mu."""
     return np.asarray(mu / x - slack - slack / x * dx)
-
-
-def backtrack(length: Floats, attempt: Callable[[Ints], Bools], *, factor: float, most: int) -> Bools:
-    """Shorten the steps of a batch, in place, until each is accepted; whether each was.
-
-    attempt: takes the nodes still to be moved, moves them by their `length`, and returns which moves are good enough.
-    most: how often at most each node is tried.
-    """
-    todo = np.arange(len(length))
-    for k in range(most):
-        length[todo] *= factor if k else 1.0
-        todo = todo[~attempt(todo)]
-        if not todo.size:
-            break
-    accepted = np.ones(len(length), dtype=bool)
-    accepted[todo] = False
-    return accepted

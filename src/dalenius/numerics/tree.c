@@ -10,6 +10,11 @@
    so that it is convex in them; any m and any sigma > 0 give a bound that holds. A pass takes leaves above a target,
    lowers their bounds by Newton's method and cuts, depth first, those that it cannot bring below.
 
+   The same loop has the trees of the row bound (4.2), where the secret has one value, boxes are of its output law u(y) in
+   place of posteriors, and sigma is fixed: a sum over b becomes one over all y, since
+
+     max_w { sum_y u log u + <w, g> - sigma D(w||rho) }  <=  sigma lz,   h_c = sum_y q_cy [ alpha_y - m_y + sum_x (beta_x + max(m high, m low)_x) ] + g_c .
+
    Nothing is proved here: a verifier evaluates every leaf again. No globals, no errno, no libm beyond sqrt, log, exp. */
 
 #include <math.h>
@@ -23,6 +28,7 @@
 
 typedef struct {
     int64_t secrets, outputs, cells, tangents;
+    int64_t row;                          /* whether boxes are of one output law, and sigma is fixed */
     const int64_t *first;                 /* first cell of every value, and the number of cells */
     const double *q;                      /* (outputs, cells): columns of the channel */
     const double *log_rho;                /* (cells) */
@@ -202,18 +208,23 @@ static void secants(const Tree *T, Room *w, const double *leaf)
     }
 }
 
-/* lam_ay = alpha_ay + sum_b ( beta_by + max(m high, m low)_by ) - m_ay */
+/* lam_ay = alpha_ay + sum_b ( beta_by + max(m high, m low)_by ) - m_ay; of a row, the sum of all outputs */
 static void coefficients(const Tree *T, Room *w, const double *leaf, const double *m)
 {
     int64_t A = T->secrets, Y = T->outputs, B = boxes(T), V = B * Y, own = A - B;
+    double all = 0;
     for (int64_t y = 0; y < Y; y++) {
         double common = w->be[y];
         for (int64_t b = 0; b < B; b++) {
             int64_t i = b * Y + y;
             common += m[i] > 0 ? m[i] * leaf[V + i] : m[i] * leaf[i];
         }
-        for (int64_t a = 0; a < A; a++) w->lam[a * Y + y] = w->al[a * Y + y] + common - (a >= own ? m[(a - own) * Y + y] : 0);
+        all += common;
+        for (int64_t a = 0; a < A; a++)
+            w->lam[a * Y + y] = w->al[a * Y + y] + (T->row ? 0 : common) - (a >= own ? m[(a - own) * Y + y] : 0);
     }
+    if (T->row)
+        for (int64_t y = 0; y < Y; y++) w->lam[y] += all;
 }
 
 /* Cholesky's factor of h + mu, below the diagonal of f; small pivots are raised. */
@@ -270,13 +281,14 @@ static double confined(int64_t n, const double *h, const double *grad, double ra
     return gain;
 }
 
-/* The Newton step of the multipliers that are not at rest at 0, and of sigma: how many variables, sigma the last.
+/* Gradient and Hessian of the multipliers that are not at rest at 0, and of sigma: how many variables, sigma the last.
 
    The bound is sup_pi F(pi) + <pi, sum_i m_i f_i> + sigma (K - D), so that with the prior pi = p_a w_a that attains it
 
      gradient_i = E f_i,   Hessian_ij = sum_a p_a Cov_w(f_i, f_j) / sigma + Cov_p(E_w f_i, E_w f_j) / (1+sigma),
 
-   f of the multiplier of (b, y) being q_y (end - [a = b]), and f of sigma being -log(pi/rho) = -(log p_a + t - lz_a). */
+   f of the multiplier of (b, y) being q_y (end - [a = b]), and f of sigma being -log(pi/rho) = -(log p_a + t - lz_a). Of
+   a row, f is end - q_y, z is 1 (totals), and sigma is no variable. */
 static int64_t newton(const Tree *T, Room *w, const double *leaf, const double *m, double sigma)
 {
     int64_t A = T->secrets, Y = T->outputs, C = T->cells, B = boxes(T), V = B * Y, own = A - B, n = 0, columns = 0;
@@ -310,39 +322,41 @@ static int64_t newton(const Tree *T, Room *w, const double *leaf, const double *
         }
     }
     w->grad[n] = T->knowledge - knows;
-    for (int64_t i = 0; i <= n; i++)
+    int64_t N = n + !T->row;
+    for (int64_t i = 0; i < N; i++)
         for (int64_t j = 0; j <= i; j++) {
             double inside = 0, ei = 0, ej = 0, both = 0;
             for (int64_t a = 0; a < A; a++) {
                 const double *cov = w->cov + a * W * W;
                 int64_t ki = i < n ? w->place[w->active[i] % Y] : columns, kj = j < n ? w->place[w->active[j] % Y] : columns;
-                double fi = i < n ? w->e[i] - (a == w->active[i] / Y + own) : -1;
-                double fj = j < n ? w->e[j] - (a == w->active[j] / Y + own) : -1;
+                double fi = i < n && !T->row ? w->e[i] - (a == w->active[i] / Y + own) : -1;
+                double fj = j < n && !T->row ? w->e[j] - (a == w->active[j] / Y + own) : -1;
                 double mi = i < n ? fi * w->u[a * Y + w->active[i] % Y] : w->mean[a];
                 double mj = j < n ? fj * w->u[a * Y + w->active[j] % Y] : w->mean[a];
                 inside += w->p[a] * fi * fj * cov[ki * W + kj];
                 ei += w->p[a] * mi, ej += w->p[a] * mj, both += w->p[a] * mi * mj;
             }
             double value = inside / sigma + (both - ei * ej) / (1 + sigma);
-            w->h[i * (n + 1) + j] = w->h[j * (n + 1) + i] = value;
+            w->h[i * N + j] = w->h[j * N + i] = value;
         }
+    if (T->row) return n;
     /* sigma in units of itself */
-    for (int64_t i = 0; i <= n; i++) w->h[i * (n + 1) + n] *= sigma, w->h[n * (n + 1) + i] *= sigma;
+    for (int64_t i = 0; i <= n; i++) w->h[i * N + n] *= sigma, w->h[n * N + i] *= sigma;
     w->grad[n] *= sigma;
-    return n + 1;
+    return N;
 }
 
 /* Take the step: no multiplier goes beyond 0, and sigma stays within its limits. */
 static double moved(const Tree *T, Room *w, const double *m, double sigma, int64_t n)
 {
-    double s = sigma * (1 + w->step[n - 1]), least = sigma / 4 > T->least_s ? sigma / 4 : T->least_s;
+    double s = T->row ? sigma : sigma * (1 + w->step[n - 1]), least = sigma / 4 > T->least_s ? sigma / 4 : T->least_s;
     memcpy(w->tried, m, sizeof(double) * (size_t)(boxes(T) * T->outputs));
-    for (int64_t k = 0; k < n - 1; k++) {
+    for (int64_t k = 0; k < n - !T->row; k++) {
         int64_t i = w->active[k];
         double sign = m[i] != 0 ? m[i] : -w->grad[k], value = m[i] + w->step[k];
         w->tried[i] = value * sign > 0 ? value : 0;
     }
-    return s < least ? least : s > T->most_s ? T->most_s : s;
+    return T->row ? s : s < least ? least : s > T->most_s ? T->most_s : s;
 }
 
 static double at(const Tree *T, Room *w, const double *leaf, const double *m, double sigma, int64_t tangent)
@@ -357,16 +371,19 @@ static void totals(const Tree *T, Room *w)
     for (int64_t y = 0; y < T->outputs; y++) {
         double z = 0;
         for (int64_t a = 0; a < T->secrets; a++) z += w->p[a] * w->u[a * T->outputs + y];
-        w->z[y] = z > 1e-290 ? z : 1e-290;
+        w->z[y] = T->row ? 1 : z > 1e-290 ? z : 1e-290;
     }
 }
 
-/* Round m and sigma to what a certificate holds at a scale: multiples of 16^-(scale+1), and 3 (scale+1) bits. */
-static double snapped(int64_t n, double *m, double sigma, int64_t scale)
+/* Round m and sigma to what a certificate holds at a scale: multiples of 16^-(scale+1), and 3 (scale+1) bits; sigma of
+   a row is written once, with all its digits. */
+static double snapped(const Tree *T, double *m, double sigma, int64_t scale)
 {
+    int64_t n = boxes(T) * T->outputs;
     double grid = ldexp(1.0, 4 * (int)scale + 4);
     int bits = 3 * (int)scale + 3, exponent;
     for (int64_t i = 0; i < n; i++) m[i] = rint(m[i] * grid) / grid;
+    if (T->row) return sigma;
     double fraction = rint(ldexp(frexp(sigma, &exponent), bits + 1));
     return ldexp(fraction, exponent - bits - 1);
 }
@@ -381,7 +398,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
     double *m = leaf + 2 * V, *extra = leaf + 3 * V, sigma = extra[SIGMA] > T->least_s ? extra[SIGMA] : T->least_s;
     double radius = 2, value;
     secants(T, w, leaf);
-    sigma = snapped(V, m, sigma, T->scale);
+    sigma = snapped(T, m, sigma, T->scale);
     value = at(T, w, leaf, m, sigma, tangent);
     if (value > target && T->tangents > 1) {
         for (int64_t k = 0; k < T->tangents; k++) {
@@ -403,7 +420,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
             s = moved(T, w, m, sigma, n);
             /* Where the step should do, what a certificate will hold of it is tried first. */
             if (value - gain <= target) {
-                double rounded = snapped(V, w->tried, s, T->scale);
+                double rounded = snapped(T, w->tried, s, T->scale);
                 tried = at(T, w, leaf, w->tried, rounded, tangent);
                 if (tried <= target) {
                     s = rounded;
@@ -467,6 +484,21 @@ static double middle(double low, double high)
 /* The posterior whose odds are `factor` times those of v, moved outward by so much. */
 static double carried(double v, double factor, double outward) { return v / (v + (1 - v) / factor) * (1 + outward); }
 
+/* Ends that follow from the others, of so many boxes that sum to one; whether any law is left. */
+static int left_over(double *low, double *high, int64_t many, int64_t stride)
+{
+    double lows = 0, highs = 0;
+    for (int64_t k = 0; k < many; k++) lows += low[k * stride], highs += high[k * stride];
+    if (lows > 1 + 1e-12 || highs < 1 - 1e-12) return 0;
+    for (int64_t k = 0; k < many; k++) {
+        double *l = low + k * stride, *h = high + k * stride;
+        double most = 1 - (lows - *l) + SLACK(many), least = 1 - (highs - *h) - SLACK(many);
+        if (*h > most) *h = most;
+        if (*l < least) *l = least;
+    }
+    return 1;
+}
+
 /* Carry the new end of box i to other outputs, and to other values; whether anything is left. */
 static int tighten(const Tree *T, double *leaf, int64_t i, int upper)
 {
@@ -484,18 +516,10 @@ static int tighten(const Tree *T, double *leaf, int64_t i, int upper)
             if (upper && v < high[k]) high[k] = v;
             if (!upper && v > low[k]) low[k] = v;
         }
+    if (T->row && !left_over(low, high, Y, 1)) return 0;
     if (A > 2)
-        for (int64_t g = 0; g < Y; g++) {
-            double lows = 0, highs = 0;
-            for (int64_t a = 0; a < A; a++) lows += low[a * Y + g], highs += high[a * Y + g];
-            if (lows > 1 + 1e-12 || highs < 1 - 1e-12) return 0;
-            for (int64_t a = 0; a < A; a++) {
-                int64_t k = a * Y + g;
-                double most = 1 - (lows - low[k]) + SLACK(A), least = 1 - (highs - high[k]) - SLACK(A);
-                if (high[k] > most) high[k] = most;
-                if (low[k] < least) low[k] = least;
-            }
-        }
+        for (int64_t g = 0; g < Y; g++)
+            if (!left_over(low + g, high + g, A, Y)) return 0;
     for (int64_t k = 0; k < V; k++) {
         if (low[k] > high[k] + 1e-12) return 0;
         if (low[k] > high[k]) low[k] = high[k];
@@ -577,12 +601,12 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
             if (round == 4 && proved[k] <= upper + 1e-8 * (1 + fabs(upper))) break;
             if (round == 4 && lower(T, w, leaf, upper - 1e-9 * (1 + fabs(upper))) > upper) round = 7;
             int64_t scale = round % 4;
-            int bits = 3 * (int)scale + 3, exponent, same = 1;
+            int bits = 3 * (int)scale + 3, exponent = 0, same = 1;
             memcpy(w->tried, m, sizeof(double) * (size_t)V);
-            double grid = ldexp(1.0, 4 * (int)scale + 4), sigma = snapped(V, w->tried, extra[SIGMA], scale);
-            double fraction = ldexp(2 * frexp(sigma, &exponent) - 1, bits);
+            double grid = ldexp(1.0, 4 * (int)scale + 4), sigma = snapped(T, w->tried, extra[SIGMA], scale);
+            double fraction = T->row ? 0 : ldexp(2 * frexp(sigma, &exponent) - 1, bits);
             code[0] = (int32_t)scale;
-            code[1] = (int32_t)(((int64_t)exponent - 1) * ((int64_t)1 << bits)) + (int32_t)fraction;
+            code[1] = T->row ? 0 : (int32_t)(((int64_t)exponent - 1) * ((int64_t)1 << bits)) + (int32_t)fraction;
             for (int64_t i = 0; i < V; i++) {
                 double whole = w->tried[i] * grid;
                 code[2 + i] = (int32_t)(whole > 2e9 ? 2e9 : whole < -2e9 ? -2e9 : whole);

@@ -19,7 +19,6 @@ from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.sampled import Sampled
 from dalenius.model.datasets import values_of
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
@@ -97,7 +96,7 @@ class Method:
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
         """Refuse what the paper has no words for: samples, and everything but single records and the uniform prior."""
-        if isinstance(mechanism, Sampled):
+        if mechanism is not None and mechanism.as_samples is not None:
             message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
             raise InputError(message)
         for name, value in given.items():

@@ -34,7 +34,7 @@ class Beside:
     def of(cls, mechanism: Mechanism, limits: Limits, slack: float = 1e-9) -> "Beside | None":
         """Return both parts of a joint release, or None where it is not that."""
         n = mechanism.n
-        if mechanism.route != "rows" or n < 2 or set(mechanism.records) != {2}:  # noqa: PLR2004 - bits, and others
+        if not mechanism.has_rows or n < 2 or set(mechanism.records) != {2}:  # noqa: PLR2004 - bits, and others
             return None
         written = mechanism.written()
         if written.n_outputs % 2**n or 2**n * written.n_outputs > limits.beside_entries:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.model import secret as secrets
-from dalenius.model.channels.additive import Additive
 from dalenius.model.channels.noise import Geometric, Laplace
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.types import Floats, Ints
@@ -35,7 +35,7 @@ class Grid:
 
 
 def coarsen(
-    mechanism: Additive,
+    mechanism: NoisySum,
     secret: Secret,
     knowledge: float,
     reference: Reference = UNIFORM,
@@ -71,7 +71,7 @@ def coarsen(
 
 
 def _grid(
-    mechanism: Additive, log_size: Floats, knowledge: float, size: tuple[int, tuple[int, int]], settings: ClosedForms
+    mechanism: NoisySum, log_size: Floats, knowledge: float, size: tuple[int, tuple[int, int]], settings: ClosedForms
 ) -> Grid:
     """Blocks of equal width over the likely classes, and cuts of equal distance as far as noise carries them."""
     values, (blocks, cuts) = size
@@ -93,7 +93,7 @@ def _grid(
     return Grid(starts, np.arange(low, high + 1, step))
 
 
-def _rows(mechanism: Additive, log_share: Floats, grid: Grid, chunk: int) -> Floats:
+def _rows(mechanism: NoisySum, log_share: Floats, grid: Grid, chunk: int) -> Floats:
     """q(G|a,B) as (A, B, G), from P(Y < c | a, B), `chunk` classes at a time.
 
     Classes whose noise cannot reach a cut are 0 or 1 there.

@@ -16,9 +16,9 @@ from fractions import Fraction
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealRecords
 
 # More than floats lose on the way.
 ROUNDED = 1e-12
@@ -85,7 +85,7 @@ class Whole:
         return (1 - self.hidden) * bound + self.margin + ROUNDED * (1 + bound)
 
 
-def below(mechanism: Continuous, density: Density, m: int, n: int, *, points: bool = False) -> Whole:
+def below(mechanism: RealRecords, density: Density, m: int, n: int, *, points: bool = False) -> Whole:
     """Return cells of the records, for a bound from below; refused where the grid is too coarse.
 
     points: priors on grid points are allowed, and are used in place of cells.
@@ -115,7 +115,7 @@ def below(mechanism: Continuous, density: Density, m: int, n: int, *, points: bo
     return whole if far else replace(whole, places=places)
 
 
-def above(mechanism: Continuous, density: Density, m: int, n: int, together: float | None = None) -> Whole:
+def above(mechanism: RealRecords, density: Density, m: int, n: int, together: float | None = None) -> Whole:
     """Return grid points of the records, for a bound from above; refused where the grid is too coarse.
 
     together: of `rounded_together`, where the sum of the other records is rounded by one coin.
@@ -139,7 +139,7 @@ def above(mechanism: Continuous, density: Density, m: int, n: int, together: flo
     return replace(_whole(finite, m, lost, most, density.points(m), spread), together=together)
 
 
-def _in_steps(mechanism: Continuous, density: Density, n: int, *, points: bool, epsilon: float) -> Whole:
+def _in_steps(mechanism: RealRecords, density: Density, n: int, *, points: bool, epsilon: float) -> Whole:
     """Records that the mechanism rounds to steps itself: whole numbers, of which nothing is hidden.
 
     epsilon: of noise that leaks no more, or no less. points: every prior on them is allowed.
@@ -182,7 +182,7 @@ def rounded_together(density: Density, m: int, n: int, most_bits: int) -> float 
     return math.log(ratio) + ROUNDED if 1 <= ratio < math.inf else None
 
 
-def snapped(mechanism: Continuous, density: Density, m: int, n: int) -> tuple[Whole, float]:
+def snapped(mechanism: RealRecords, density: Density, m: int, n: int) -> tuple[Whole, float]:
     """Return the middles of cells, for a bound from above on a function of cells, and what moving there costs.
 
     The answer moves by at most n/2 steps, and every secret's information by at most that times the root of the

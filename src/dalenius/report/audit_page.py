@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError
-from dalenius.model.channels.written import Written
 from dalenius.report.again import audit_again, design_again
 from dalenius.report.charts import Axis, bars, brackets, heat_map, number, text
 from dalenius.report.design_text import design_facts
@@ -138,7 +137,7 @@ def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
     """The audit against independent records beside a bounded one, where it is cheap; None elsewhere."""
     if audit.adversary.kind == "independent" or audit.secret is not None:
         return None
-    if not isinstance(audit.mechanism, Written) or audit.mechanism.rows.size > MOST_CELLS:
+    if not audit.mechanism.has_rows or audit.mechanism.written().rows.size > MOST_CELLS:
         return None
     from dalenius.api import audit as audit_again
 
@@ -163,12 +162,12 @@ def _witness_chart(audit: Audit, most: int = 12) -> str:
 
 def channel_sections(mechanism: "Mechanism") -> list[Section]:
     """The mechanism as shades, where its rows are there and few enough to look at."""
-    if not isinstance(mechanism, Written) or mechanism.rows.size > MOST_CELLS:
+    if not mechanism.has_rows or (written := mechanism.written()).rows.size > MOST_CELLS:
         return []
     statistic = mechanism.statistic
     names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
-    labels = [str(label) for label in mechanism.labels]
-    drawn = heat_map(mechanism.rows.tolist(), names, labels, "Probability of each output for each answer")
+    labels = [str(label) for label in written.labels]
+    drawn = heat_map(written.rows.tolist(), names, labels, "Probability of each output for each answer")
     return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density
+from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, short
@@ -222,7 +222,7 @@ def _draw_bracket(audit: Audit, ax: Axes) -> None:
     tidy(ax)
 
 
-def _places(audit: Audit, mechanism: Continuous) -> Callable[[int], str]:
+def _places(audit: Audit, mechanism: RealRecords) -> Callable[[int], str]:
     """Where the sum of real-valued records is: in the middle of a class of cells, or at grid points."""
     query, n, m = mechanism.query, audit.prior.mechanism.n, audit.certificate.data["witness"]["cells"]
     step, middle = (query.high - query.low) / m, 0.0 if len(audit.prior.masses) > m else n / 2
@@ -235,8 +235,8 @@ def _witness_axis(audit: Audit) -> tuple[Callable[[int], str], str]:
         return str, "how many records have that same value"
     if audit.prior.even:
         return (lambda _: "all"), "every value alike"
-    if isinstance(audit.mechanism, Continuous):
-        return _places(audit, audit.mechanism), "sum of the records, about"
+    if (reals := audit.mechanism.as_real_records) is not None:
+        return _places(audit, reals), "sum of the records, about"
     name, axis = class_axis(audit.prior.mechanism.statistic)
     part = audit.prior.mechanism.part
     return name, axis if part is None else f"how many records have {counted(audit.mechanism.query, part)}"

@@ -40,7 +40,7 @@ def plot_profile(profile: Profile, ax: Axes = None) -> "Figure":
     For very many records it draws brackets against knowledge, on logarithmic axes: L falls next to b = log|X|.
     """
     ax = None if ax is None else axes_of(ax)[-1]
-    many = profile.mechanism.route != "rows"
+    many = not profile.mechanism.has_rows
     figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax, of_profile=True)
     axes = figure.axes[-1] if ax is None else ax
     lines = {

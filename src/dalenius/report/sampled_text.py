@@ -1,7 +1,6 @@
 """What an audit of a mechanism known by samples says: an upper bound with its confidence, and nothing from below."""
 
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.sampled import Sampled
 from dalenius.numerics.rounding import decimals, round_up
 from dalenius.results.audit import Audit, Curve
 
@@ -11,7 +10,8 @@ ASSERTED = "the draws are independent, and all datasets with the same answer hav
 
 def sampled_name(mechanism: Mechanism) -> str | None:
     """Return `a mechanism known by 500000 samples`; None where its channel is known."""
-    return f"a mechanism known by {mechanism.draws} samples" if isinstance(mechanism, Sampled) else None
+    samples = mechanism.as_samples
+    return None if samples is None else f"a mechanism known by {samples.draws} samples"
 
 
 def confidence_words(result: Audit | Curve) -> str:

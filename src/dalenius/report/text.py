@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dalenius.errors import printable
 from dalenius.model import checks
 from dalenius.model import secret as secrets
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
@@ -26,6 +26,7 @@ from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
 from dalenius.results.units import in_unit
+from dalenius.settings import tried_bounds
 from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def problem(mechanism: Mechanism) -> str:
     )
     of = f" of {mechanism.query}" if mechanism.query is not None else ""
     records = "1 record" if mechanism.n == 1 else f"{mechanism.n} records"
-    if isinstance(mechanism, Continuous):
+    if mechanism.as_real_records is not None:
         return f"{name}{of}: {records.replace(' ', ' real-valued ')}"
     return f"{name}{of}: {records}, {checks.size_text(mechanism.records)} datasets"
 
@@ -182,8 +183,8 @@ def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
 def cell_words(audit: Audit, value: int, cls: int) -> str:
     """Return `record 0 = 1 and sum mod 2 = 1`, or the dataset itself where the cell is one dataset."""
     channel = audit.prior.mechanism
-    if isinstance(audit.mechanism, Continuous):
-        return _place_words(audit, audit.mechanism, value, cls)
+    if (reals := audit.mechanism.as_real_records) is not None:
+        return _place_words(audit, reals, value, cls)
     if audit.prior.even:
         return f"x = {secret_value(audit, value)}"
     query = audit.mechanism.query
@@ -194,7 +195,7 @@ def cell_words(audit: Audit, value: int, cls: int) -> str:
     return words if words.startswith("x = ") else f"{secret_name(audit)} = {secret_value(audit, value)} and {words}"
 
 
-def _place_words(audit: Audit, mechanism: Continuous, value: int, cls: int) -> str:
+def _place_words(audit: Audit, mechanism: RealRecords, value: int, cls: int) -> str:
     """Return `record 0 from 0.25 to 0.5`, and where the sum of the records is."""
     value_place, n = secret_value(audit, value), len(audit.prior.mechanism.records)
     bins = audit.secret if isinstance(audit.secret, Bins) else None
@@ -221,8 +222,8 @@ def secret_value(audit: Audit, value: int, longest: int = 24) -> str:
     secret = audit.prior.secret
     if isinstance(audit.secret, Bins):
         return f"from {audit.secret.names[value]}"
-    if isinstance(audit.mechanism, Continuous):
-        real, m = audit.mechanism.query, audit.certificate.data["witness"]["cells"]
+    if (reals := audit.mechanism.as_real_records) is not None:
+        real, m = reals.query, audit.certificate.data["witness"]["cells"]
         places = [real.low + (real.high - real.low) * k / m for k in (value, value + 1)]
         # A prior on m + 1 values is on grid points, one on m values on the cells between them.
         on_points = len(audit.prior.masses) > m
@@ -300,7 +301,7 @@ def _leakage(audit: Audit) -> list[str]:
 
 def _held(audit: Audit) -> list[str]:
     """Which part of the secret can leak at most; by the bound on this secret, as others may hold more."""
-    if isinstance(audit.mechanism, Continuous):
+    if audit.mechanism.as_real_records is not None:
         return []
     held = in_unit(float(np.log(alive(audit).sum())), audit.unit)
     upper = audit.records.orbit_of(audit.record)[2]
@@ -490,6 +491,14 @@ def _witness(audit: Audit) -> list[str]:
     return lines
 
 
+def _noise_on(mechanism: Mechanism) -> str:
+    """What rows that are not written out are made of: their bounds are formulas."""
+    if mechanism.has_rows:
+        return "rows"
+    structures = {"sum": mechanism.as_sum, "counts": mechanism.as_counts, "records": mechanism.as_records}
+    return next((name for name, structure in structures.items() if structure is not None), "rows")
+
+
 def _stopped(audit: Audit) -> list[str]:
     if audit.method == "paper":
         reason = "every start has ended" if audit.stopped == "method" else why(audit)
@@ -498,7 +507,8 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    lines = [f"{why(audit)}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
+    tried = f" ({', '.join(tried_bounds(_noise_on(audit.mechanism)))})" if audit.stopped == "method" else ""
+    lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(
             "independent records within a limit of knowledge have no formula: the upper bound is the lesser of that "

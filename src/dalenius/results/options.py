@@ -13,8 +13,8 @@ from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import Continuous, RealQuery
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
@@ -157,8 +157,8 @@ def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, 
     if options.method is not None:
         options.method.check(mechanism, secret=secret)
     about: Secret | None = None
-    if isinstance(mechanism, Continuous):
-        about = mechanism.secret(secret)
+    if (reals := mechanism.as_real_records) is not None:
+        about = reals.secret(secret)
     elif secret is not None:
         about = secrets.from_user(secret, mechanism.records, mechanism.query)
     if not adversary.unlimited:
@@ -191,7 +191,7 @@ def adversary_of(  # noqa: PLR0913 - the public surface
         bounded = checks.choice("adversary", adversary, BELIEFS) == "bounded"
         options.method.check(reference=reference, adversary=None if bounded else adversary)
     records = asked.records
-    real = asked.query if isinstance(asked, Continuous) else asked
+    real = asked if isinstance(asked, Query) else asked.query
     if isinstance(real, RealQuery):
         if entropy is not None:
             message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="

@@ -43,7 +43,7 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
         raise InputError(message)
     # "bounds" is the name of `upper_by` in version 0.1.
     found = read_notes(Audit, {"upper_by": content["bounds"], **content} if "bounds" in content else content)
-    sampled = mechanism.route == "samples"
+    sampled = mechanism.as_samples is not None
     if (found["proved"] == "upper") != sampled or len(found["upper_by"]) > LONGEST:
         message = f"it is proved {found['proved']!r}, the upper bound by {show(found['upper_by'])}"
         raise InputError(message)

@@ -11,12 +11,10 @@ up to a constant, with phi(t) = E exp(-u E(t + noise)): one power of a polynomia
 
 import math
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
-from dalenius.model.channels.noise import Clamped
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counting import log_binomial
 from dalenius.model.tied import Decoder, OtherCounts, last_powers, log_poisson
 from dalenius.numerics.deferred import logsumexp
@@ -53,7 +51,7 @@ class _Table:
     others: OtherCounts | None = None
 
 
-def tie(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Tied | None:
+def tie(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Tied | None:
     """Search for the best F and E in turns; None where the counts that matter are too many.
 
     F(t) = exp( ( E[ log E(Y_a) | t ] - E[ log S | t ] ) / s ), s such that all knowledge is used.
@@ -76,7 +74,7 @@ def tie(mechanism: NoisyHistogram, knowledge: float, deadline: Deadline, setting
 
 
 def tie_others(
-    mechanism: NoisyHistogram,
+    mechanism: NoisyCounts,
     knowledge: float,
     scores: tuple[Floats, Floats],
     deadline: Deadline,
@@ -102,7 +100,7 @@ def tie_others(
     return best
 
 
-def _table(mechanism: NoisyHistogram, knowledge: float, settings: ClosedForms) -> _Table | None:
+def _table(mechanism: NoisyCounts, knowledge: float, settings: ClosedForms) -> _Table | None:
     n, k = mechanism.n, mechanism.k
     mean, spread = n / k, math.sqrt(n / k)
     low = max(0, math.floor(mean - settings.tied_spreads * spread))
@@ -114,7 +112,7 @@ def _table(mechanism: NoisyHistogram, knowledge: float, settings: ClosedForms) -
     if t.size * outputs.size > settings.tied_entries or (knowledge == 0 and t.size <= n):
         return None
     log_own = np.append(-np.inf, log_binomial(n - 1, (1 - 1 / k, 1 / k)))[t]
-    noise = cast("Clamped", mechanism.noise)
+    noise = mechanism.noise
     rows = noise.rows(t[:, None].astype(float), outputs.astype(float))
     return _Table(n, k, t, log_own, outputs, rows)
 

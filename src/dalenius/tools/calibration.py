@@ -245,7 +245,7 @@ class _Search(Generic[Judged]):
         mechanism = self.chosen.with_parameter(self.query, value)
         fine = pace.fine_gap * self.accuracy
         # Audits without rows, or with very many outputs, give all they can at once.
-        if mechanism.route != "rows" or mechanism.n_outputs > self.options.settings.portfolio.most_outputs:
+        if not mechanism.has_rows or mechanism.n_outputs > self.options.settings.portfolio.most_outputs:
             self.tried.append(Tried(level, value, mechanism, self._audit(mechanism, fine, pace.fine_share)))
             return
         audit = self._audit(mechanism, pace.glance_gap, pace.glance_share)

@@ -85,7 +85,7 @@ class Columns:
 
     def lifts(self, mechanism: Mechanism, names: tuple[str, ...], most: int) -> bool:
         """Whether a mechanism about these columns is one over whole records of at most so many datasets, or a sum."""
-        if mechanism.route == "counts":
+        if mechanism.as_counts is not None and not mechanism.has_rows:
             return False
         summed = mechanism.query is not None and mechanism.query.name in SUMS
         whole = names == tuple(name for name, _ in self.sizes)
@@ -100,7 +100,7 @@ class Columns:
         query = _lifted_query(mechanism, of)
         if query is not None and mechanism.by_formula and mechanism.name is not None:
             return parse_mechanism(mechanism.name, query)
-        if mechanism.route != "rows":
+        if not mechanism.has_rows:
             message = (
                 f"{mechanism.name or 'this mechanism'} of {mechanism.query} about some columns of {self.n} records is "
                 "never written out; release a noisy count or total, or keep a ledger of these columns alone"

@@ -13,11 +13,8 @@ from dalenius.bounds.closed_forms import centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.errors import InputError, show
 from dalenius.model import checks
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local
-from dalenius.model.channels.mechanism import Mechanism, Route
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial, log_multinomial
 from dalenius.model.query import Query
@@ -226,7 +223,7 @@ def same_channel(one: Mechanism, other: Mechanism) -> bool:
         return True
     if all(m.name is not None and m.query is not None and m.query.named for m in (one, other)):
         return one.name == other.name and str(one.query) == str(other.query)
-    if one.route != "rows" or other.route != "rows":
+    if not (one.has_rows and other.has_rows):
         return False
     mine, its = one.written(), other.written()
     return mine.labels == its.labels and _equal(mine.statistic, its.statistic) and np.array_equal(mine.given, its.given)
@@ -306,31 +303,27 @@ def information_bound(
     the mean counts.
     """
     known = knowledge * (1 + rounding) + rounding * (10 - reference.log_least(mechanism.records))
-    return INFORMATION_BOUNDS.get(mechanism.route, _dual_bound)(mechanism, known, deadline, reference)
+    if mechanism.has_rows:
+        return _dual_bound(mechanism, known, deadline, reference)
+    if (noisy := mechanism.as_sum) is not None:
+        return knowledge_bound(noisy, known, deadline, reference=reference)
+    if (counts := mechanism.as_counts) is not None:
+        return _around_the_mean(counts, known, reference)
+    if (records := mechanism.as_records) is not None:
+        # Channels side by side: the capacity of one, n times.
+        return records.n * capacity(records.look_at((0,), 0), deadline).upper
+    if (symmetric := mechanism.as_symmetric) is not None:
+        return symmetric.capacity() + MARGIN * (1 + symmetric.capacity())
+    return _dual_bound(mechanism, known, deadline, reference)
 
 
-def _by_convolution(mechanism: Additive, known: float, deadline: Deadline, reference: Reference) -> float:
-    """The dual bound of noise on a sum."""
-    return knowledge_bound(mechanism, known, deadline, reference=reference)
-
-
-def _around_the_mean(mechanism: NoisyHistogram, known: float, _: Deadline, reference: Reference) -> float:
+def _around_the_mean(mechanism: NoisyCounts, known: float, reference: Reference) -> float:
     """The dual bound at noise around the mean counts; where records have different laws, the maximal leakage."""
     if len(reference.laws) > 1:
         most = mechanism.log_most_likely()
         return most + MARGIN * (1 + most)
     centres = centre_of_counts(mechanism, known, np.exp(reference.log_law_of(0, mechanism.k)))
     return centres.upper + MARGIN * (1 + centres.upper)
-
-
-def _record_by_record(mechanism: Local, _: float, deadline: Deadline, __: Reference) -> float:
-    """Channels side by side: the capacity of one, n times."""
-    return mechanism.n * capacity(mechanism.look_at((0,), 0), deadline).upper
-
-
-def _capacity(mechanism: Symmetric, *_: object) -> float:
-    """The capacity, in closed form."""
-    return mechanism.capacity() + MARGIN * (1 + mechanism.capacity())
 
 
 def _dual_bound(  # noqa: PLR0913 - limits of the search
@@ -373,12 +366,3 @@ def _dual_bound(  # noqa: PLR0913 - limits of the search
     )
     tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
     return min(whole.upper, tilted)
-
-
-# The bound of a release that is never written out, by the route of its audits.
-INFORMATION_BOUNDS: dict[Route, Callable[[Any, float, Deadline, Reference], float]] = {
-    "sum": _by_convolution,
-    "counts": _around_the_mean,
-    "local": _record_by_record,
-    "symmetric": _capacity,
-}

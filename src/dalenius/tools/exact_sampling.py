@@ -19,17 +19,18 @@ from typing import Any
 
 import numpy as np
 from flint import arb
-from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError, show
-from dalenius.gallery.families import FAMILIES
 from dalenius.model import checks
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
+from dalenius.model.channels.noisy import Noisy
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.tables import integer_row
 from dalenius.model.query import Query
+from dalenius.numerics.types import Ints
 from dalenius.verifier.forms import named, per_record, symmetric
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
 from dalenius.verifier.kernel.reading import Refused, number
@@ -39,37 +40,48 @@ Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
 Tails = Callable[[], Callable[[int], Ball]]  # P(noise >= k) by k, as fine as the balls of the moment
 
 
-def columns(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
-    """Return the columns of `size` independent outputs on a dataset; rng is only there to be refused."""
+def draws(mechanism: Mechanism, dataset: Ints, size: int, rng: object) -> list[Any]:
+    """Return independent outputs on a dataset, as the mechanism numbers them; rng is only there to be refused."""
     _check_bits(rng)
     many = checks.size(size, 1)
-    t = int(mechanism.statistic.class_of(mechanism.dataset(dataset)))
-    draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_row(mechanism, t)
+    try:
+        draw = _draw(mechanism, dataset)  # what the verifier refuses it refuses now
+    except Refused as reason:
+        raise InputError(_refusal(reason)) from reason
     return [draw() for _ in range(many)]
 
 
-def noisy_counts(mechanism: NoisyHistogram, counts: Sequence[int], size: int, rng: object) -> list[list[int]]:
-    """Return `size` independent lists of noisy counts; rng is only there to be refused."""
-    _check_bits(rng)
-    many, name, query = checks.size(size, 1), mechanism.name, str(mechanism.query)
-    try:
-        asked = named.query(query, listed=False)
-        named.added(name, asked)  # what it refuses it refuses now
-    except Refused as reason:
-        raise InputError(_refusal(reason)) from reason
+def _draw(mechanism: Mechanism, dataset: Ints) -> Callable[[], Any]:
+    """The way to an output: by structure where there are no rows, by the formula or the row of the class else."""
+    if not mechanism.has_rows:
+        if (counts := mechanism.as_counts) is not None:
+            return _noisy_counts(counts, dataset)
+        if (records := mechanism.as_records) is not None:
+            return _local_outputs(records, dataset)
+        if (symmetric := mechanism.as_symmetric) is not None:
+            return _symmetric_outputs(symmetric, int(dataset[0]))
+    t = int(mechanism.statistic.class_of(dataset))
+    if isinstance(mechanism, NoisySum) and not mechanism.clamp:
+        return _unclamped(mechanism, t)
+    draw = _by_formula(mechanism, t) if mechanism.by_formula else _by_row(mechanism, t)
+    noisy = None if mechanism.has_rows else mechanism.as_sum
+    # Without rows outputs are integers, not columns.
+    return draw if noisy is None else lambda: noisy.low + draw()
+
+
+def _noisy_counts(mechanism: NoisyCounts, dataset: Ints) -> Callable[[], list[int]]:
+    """A list of noisy counts."""
+    name, asked = mechanism.name, named.query(str(mechanism.query), listed=False)
+    named.added(name, asked)
+    counts = np.bincount(dataset, minlength=mechanism.k).tolist()
     clamped = _clamped(lambda: named.added(name, asked).tail)
-    return [[clamped(t, mechanism.n + 1) for t in counts] for _ in range(many)]
+    return lambda: [clamped(t, mechanism.n + 1) for t in counts]
 
 
-def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: object) -> list[list[int]]:
-    """Return `size` independent lists of the output of every record; rng is only there to be refused."""
-    _check_bits(rng)
-    many = checks.size(size, 1)
-    try:
-        family, given = named.call(mechanism.name, named.MECHANISMS, "the mechanism")
-        per_record.local_rows(family, given, mechanism.k)  # what it refuses it refuses now
-    except Refused as reason:
-        raise InputError(_refusal(reason)) from reason
+def _local_outputs(mechanism: PerRecord, dataset: Ints) -> Callable[[], list[int]]:
+    """A list of the output of every record."""
+    family, given = named.call(mechanism.name, named.MECHANISMS, "the mechanism")
+    per_record.local_rows(family, given, mechanism.k)
 
     @cache
     def cumulative(_: int) -> list[list[Ball]]:
@@ -78,17 +90,13 @@ def local_outputs(mechanism: Local, dataset: Sequence[int], size: int, rng: obje
     def answer(value: int) -> int:
         return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
 
-    return [[answer(value) for value in dataset] for _ in range(many)]
+    return lambda: [answer(value) for value in dataset.tolist()]
 
 
-def symmetric_outputs(mechanism: Symmetric, value: int, size: int, rng: object) -> list[int]:
-    """Return `size` independent outputs of a symmetric channel on one record; rng is only there to be refused."""
-    _check_bits(rng)
-    many, described = checks.size(size, 1), mechanism.describe()
-    try:
-        symmetric.rebuild(described)  # what it refuses it refuses now
-    except Refused as reason:
-        raise InputError(_refusal(reason)) from reason
+def _symmetric_outputs(mechanism: Symmetric, value: int) -> Draw:
+    """An output of a symmetric channel on one record."""
+    described = mechanism.describe()
+    symmetric.rebuild(described)
     at = cache(lambda _: symmetric.rebuild(described))
 
     def chance(y: int, bits: int) -> Ball:
@@ -96,25 +104,17 @@ def symmetric_outputs(mechanism: Symmetric, value: int, size: int, rng: object) 
         channel = at(bits)
         return channel.other * (y + 1) + (channel.kept - channel.other if y >= value else ZERO)
 
-    return [least(mechanism.k, chance) for _ in range(many)]
+    return lambda: least(mechanism.k, chance)
 
 
-def unclamped(mechanism: Mechanism, dataset: ArrayLike, size: int, rng: object) -> list[int]:
-    """Return `size` independent outputs of noise that is not clamped, any integer; rng is only there to be refused."""
-    _check_bits(rng)
-    many, name, query = checks.size(size, 1), mechanism.name, mechanism.query
-    assert query is not None  # noqa: S101 - for the type checker: it has a formula
-    answer = _answer(query.integers, int(mechanism.statistic.class_of(mechanism.dataset(dataset))))
-    try:
-        asked = named.query(str(query))
-        named.added(name, asked)  # what it refuses it refuses now
-    except Refused as reason:
-        raise InputError(_refusal(reason)) from reason
+def _unclamped(mechanism: NoisySum, t: int) -> Draw:
+    """Noise around the answer that is not clamped: any integer."""
+    name, query, answer = mechanism.name, mechanism.query, int(mechanism.answers[t])
+    asked = named.query(str(query))
+    named.added(name, asked)
     noise_at = cache(lambda _: named.added(name, asked).tail)
     tail = cache(lambda k, bits: noise_at(bits)(k))
-    return [
-        answer + _any_integer(lambda k, bits: tail(-k, bits) if k < 0 else ONE - tail(k + 1, bits)) for _ in range(many)
-    ]
+    return lambda: answer + _any_integer(lambda k, bits: tail(-k, bits) if k < 0 else ONE - tail(k + 1, bits))
 
 
 def _check_bits(rng: object) -> None:
@@ -138,20 +138,18 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
     """The row of class t of a named mechanism, by the definition that the verifier knows."""
     query, name = mechanism.query, mechanism.name
     assert query is not None  # noqa: S101 - for the type checker: it has a formula
-    try:
-        asked = named.query(str(query))
-        family, given = named.call(name, named.MECHANISMS, "the mechanism")
-        if FAMILIES[family].noise is not None:
-            named.added(name, asked)  # what it refuses it refuses now
-            return _additive(query, t, lambda: named.added(name, asked).tail)
-        if family == "exponential":
-            return _exponential(query.integers, t, named.exact_rate(given, asked))
-        if family == "noisy_max":
-            return _noisy_max(_answer(query, t), given)
-        if family == "randomized_response":
-            return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
-    except Refused as reason:
-        raise InputError(_refusal(reason)) from reason
+    asked = named.query(str(query))
+    family, given = named.call(name, named.MECHANISMS, "the mechanism")
+    structure = mechanism.whole or mechanism
+    if isinstance(structure, Noisy):
+        named.added(name, asked)  # what it refuses it refuses now
+        return _noisy(structure, _answer(query.integers, t), lambda: named.added(name, asked).tail)
+    if family == "exponential":
+        return _exponential(query.integers, t, named.exact_rate(given, asked))
+    if family == "noisy_max":
+        return _noisy_max(_answer(query, t), given)
+    if family == "randomized_response":
+        return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
     if family == "symmetric":
         return _symmetric(query.integers, t, Fraction(given["flip"]))
     # What is left is `constant`: zeros and a one.
@@ -232,14 +230,14 @@ def _clamped(noise: Tails) -> Callable[[int, int], int]:
     return clamped
 
 
-def _additive(query: Query, t: int, noise: Tails) -> Draw:
-    """Integer noise on the answer, clamped to the range; on histograms on every count by itself."""
-    clamped, answer = _clamped(noise), _answer(query.integers, t)
-    if query.integers.numeric:
-        outputs = query.integers.outputs
-        return lambda: clamped(answer - outputs[0], len(outputs))
-    shape = (query.n + 1,) * len(answer)
-    return lambda: _joined([clamped(c, query.n + 1) for c in answer], shape)
+def _noisy(mechanism: Noisy, answer: Any, noise: Tails) -> Draw:  # noqa: ANN401 - an integer or a list of counts
+    """The column of an output: integer noise on the answer, clamped to the outputs; on histograms on every count."""
+    clamped = _clamped(noise)
+    if isinstance(mechanism, NoisySum):
+        low, many = mechanism.low, mechanism.n_outputs
+        return lambda: clamped(answer - low, many)
+    side = mechanism.n + 1
+    return lambda: _joined([clamped(c, side) for c in answer], (side,) * len(answer))
 
 
 def _symmetric(query: Query, t: int, flip: Fraction) -> Draw:

@@ -16,8 +16,8 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, InputError, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.continuous import RealQuery
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short

@@ -17,9 +17,8 @@ from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.continuous import Continuous
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
@@ -82,8 +81,8 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
         0.028807
     """
     checks.choice("unit", unit, tuple(NATS_PER_UNIT))
-    if isinstance(mechanism, Continuous):
-        return _of_reals(mechanism, prior, secret, unit)
+    if (reals := getattr(mechanism, "as_real_records", None)) is not None:
+        return _of_reals(reals, prior, secret, unit)
     given = _reference(mechanism, prior)
     about = None if secret is None else secrets.from_user(secret, mechanism.records, mechanism.query)
     orbits = given.orbits(mechanism.statistic) if about is None else ((about,),)
@@ -106,7 +105,7 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
 
 def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
     """Return what encloses I(A;Y) of a secret as certificates describe it, by the verifier's own channel."""
-    large = isinstance(mechanism, Additive)
+    large = not mechanism.has_rows and mechanism.as_sum is not None
     channel: Any = sums.rebuild(mechanism.describe()) if large else rebuild(mechanism.written().describe())
     known = given.describe()
     rho = references.read(known, channel.statistic) if known else references.UNIFORM
@@ -121,7 +120,7 @@ def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
     return enclose
 
 
-def _of_reals(mechanism: Continuous, prior: object, secret: object, unit: str, tolerance: float = 1e-4) -> Leakage:
+def _of_reals(mechanism: RealRecords, prior: object, secret: object, unit: str, tolerance: float = 1e-4) -> Leakage:
     """Enclose what real-valued records with one density leak, by an audit of an adversary who knows nothing else."""
     adversary = Adversary.of_reals(0.0, "nats", mechanism.density(prior), "bounded")
     problem, nats = AuditProblem(mechanism, adversary, mechanism.secret(secret), tolerance), NATS_PER_UNIT[unit]

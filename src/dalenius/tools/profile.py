@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,10 +14,7 @@ from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
-from dalenius.model.channels.additive import Additive
-from dalenius.model.channels.local import Local
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.results.audit import Audit, Curve
@@ -134,7 +131,7 @@ def _adversaries(  # noqa: PLR0913 - what is asked, and what is asked by default
         return [
             Adversary.from_user(records, entropy=b, unit=unit, reference=reference) for b in entropies_of(entropies)
         ]
-    if mechanism.route == "rows":
+    if mechanism.has_rows:
         most = Adversary.from_user(records, knowledge=math.inf, unit=unit, reference=reference).knowledge
         some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
         known = sorted(some, reverse=True)
@@ -153,15 +150,17 @@ def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: lis
 
 def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> Capacity:
     """The capacity of the channel; by convolution in this share of the time, where it is not written out."""
-    if isinstance(mechanism, Local):
+    if mechanism.has_rows:
+        return capacity(mechanism, deadline)
+    if (records := mechanism.as_records) is not None:
         # Channels side by side: capacities add up.
-        one = capacity(mechanism.look_at((0,), 0), deadline)
-        return Capacity(mechanism.n * one.lower, mechanism.n * one.upper, one.prior)
-    if isinstance(mechanism, Symmetric):
-        value, k = mechanism.capacity(), mechanism.k
+        one = capacity(records.look_at((0,), 0), deadline)
+        return Capacity(records.n * one.lower, records.n * one.upper, one.prior)
+    if (symmetric := mechanism.as_symmetric) is not None:
+        value, k = symmetric.capacity(), symmetric.k
         return Capacity(max(0.0, value - MARGIN_DOWN), value + MARGIN_UP, np.full(k, 1 / k))
-    if mechanism.route == "sum":
-        return capacity_by_convolution(cast("Additive", mechanism), deadline.part(share * deadline.time_limit))
+    if (noisy := mechanism.as_sum) is not None:
+        return capacity_by_convolution(noisy, deadline.part(share * deadline.time_limit))
     return capacity(mechanism, deadline)
 
 
@@ -173,9 +172,9 @@ def _maximal(mechanism: Mechanism) -> float:
 def _record_guessing(mechanism: Mechanism) -> float:
     """max_i log sum_y max_a P(y|X_i=a) under the uniform prior, over one record of every orbit."""
     worst = 0.0
-    if isinstance(mechanism, Local):
-        return math.log(float(mechanism.rows.max(axis=0).sum()))
-    if isinstance(mechanism, Symmetric):
+    if (records := mechanism.as_records) is not None and not mechanism.has_rows:
+        return math.log(float(records.rows.max(axis=0).sum()))
+    if mechanism.as_symmetric is not None:
         return mechanism.log_most_likely()
     for members in mechanism.statistic.orbits:
         record = members[0]

@@ -24,7 +24,7 @@ def test_a_grid_bound_is_above_brute_force_near_it_and_verifies(records: list[in
     truth = brute_force.attained(mechanism.matrix(), mechanism.records, mechanism.log_universe - 0.4, starts=4)
     assert audit.upper >= truth - 1e-9
     assert audit.upper <= truth + 1e-2
-    assert {proof["kind"] for proof in audit.certificate.data["proofs"]} == {"grid"}
+    assert {proof["steps"][0]["step"] for proof in audit.certificate.data["proofs"]} == {"grid"}
     answer = dl.verify(audit, mechanism)
     assert answer.verified, answer.reason
 
@@ -37,7 +37,9 @@ def test_the_row_bound_on_grid_rows_closes_votes_and_verifies() -> None:
     settings = dl.Settings(limits=Limits(many_cells=1), portfolio=only("grid", "rows"))
     audit = dl.audit(mechanism, knowledge=0.3, relative=0.05, time_limit=20, settings=settings, verify=False)
     assert audit.upper - audit.lower <= 0.05 * audit.upper
-    assert [proof["proof"]["kind"] for proof in audit.certificate.data["proofs"]] == ["rows"]
+    assert [(proof["steps"][0]["step"], proof["kind"]) for proof in audit.certificate.data["proofs"]] == [
+        ("grid", "rows")
+    ]
     assert dl.verify(audit, mechanism).verified
     spoilt = json.loads(audit.certificate.text())
     spoilt["proofs"][0]["upper"] = spoilt["upper"] = (audit.lower + audit.upper) / 2
@@ -52,7 +54,7 @@ def test_rows_on_the_grid_lose_nothing() -> None:
     settings = replace(GRID, portfolio=portfolio)
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=2e-3, time_limit=20, settings=settings, verify=False)
     assert audit.stopped == "gap"
-    assert {proof["k"] for proof in audit.certificate.data["proofs"]} == {8}
+    assert {proof["steps"][0]["k"] for proof in audit.certificate.data["proofs"]} == {8}
     assert dl.verify(audit, mechanism).verified
 
 

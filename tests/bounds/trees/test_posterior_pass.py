@@ -19,7 +19,7 @@ from dalenius.numerics import compiled
 from dalenius.numerics.information import phi
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import lump
+from dalenius.reductions.lump import Lumped, lump
 from dalenius.search.ascent import ascend, log_posterior
 from dalenius.search.deadline import Deadline
 
@@ -253,6 +253,54 @@ def grouped(mechanism: Mechanism, knowledge: float) -> PosteriorProblem:
     return PosteriorProblem(cells, np.array(groups), eta, np.array([1.0, 0.3])[:, None, None] * lam)
 
 
+def row_problem(seed: int) -> PosteriorProblem:
+    """One value of a secret, and its divergence from a law of outputs."""
+    rng = np.random.default_rng(seed)
+    row = Lumped(np.zeros(6, dtype=np.int64), rng.dirichlet(np.ones(4), size=6), np.full(6, -2.5), 1, np.arange(6))
+    return PosteriorProblem(Cells(row, 0.0), np.arange(4), log_r=np.log(rng.dirichlet(np.full(4, 3.0))))
+
+
+def test_a_row_is_bounded_and_its_derivatives_are_those_of_the_bound() -> None:
+    problem, rng, s = row_problem(3), np.random.default_rng(0), 0.3
+    cells, log_r = problem.cells, problem.log_r
+    assert log_r is not None
+    search = Search(problem, Limits(s))
+    w = rng.dirichlet(np.full(6, 0.4), size=500)
+    u = w @ cells.q
+    worth = (u * (np.log(u) - log_r)).sum(axis=1) - s * (w * (np.log(np.maximum(w, 1e-300)) - cells.log_rho)).sum(
+        axis=1
+    )
+    m = rng.choice([-1, 1], size=4) * (0.1 + rng.random(4))
+    low, high = u.min(axis=0), u.max(axis=0)
+    leaf = np.concatenate([low, high, m, [s, 0, np.inf, np.inf, 0, -1]])
+    assert search.at(leaf, m, s, 0).bound >= worth.max()
+    active, gradient, hessian = search._newton(leaf, m, s, search.at(leaf, m, s, 0))
+    assert active.tolist() == [0, 1, 2, 3]
+    for k in range(4):
+        step = 1e-5 * (np.arange(4) == k)
+        values = [search.at(leaf, m + sign * step, s, 0) for sign in (1, -1)]
+        assert gradient[k] == pytest.approx((values[0].bound - values[1].bound) / 2e-5, abs=1e-7)
+        ends = [search._newton(leaf, m + sign * step, s, x)[1] for sign, x in zip((1, -1), values, strict=True)]
+        assert hessian[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leaves_of_a_row_cover_every_output_law_and_bound_it(seed: int) -> None:
+    problem, s = row_problem(seed), 0.4
+    rng, leaves = np.random.default_rng(seed), root(problem, s)
+    for target in (1e300, -1.3, -1.6):
+        passed = run(problem, leaves, target, 300, Limits(s))
+        leaves = np.concatenate([passed.leaves, leaves[passed.taken :]])
+    assert len(leaves) > 8
+    w = rng.dirichlet(np.full(6, 0.4), size=400)
+    u = w @ problem.cells.q
+    assert problem.log_r is not None
+    worth = (u * (np.log(u) - problem.log_r)).sum(axis=1) - s * (w * (np.log(np.maximum(w, 1e-300)) + 2.5)).sum(axis=1)
+    inside = ((u[:, None] >= leaves[:, :4] - 1e-12) & (u[:, None] <= leaves[:, 4:8] + 1e-12)).all(axis=2)
+    assert inside.any(axis=1).all()
+    assert (worth <= np.where(inside, leaves[:, Column.BOUND], -np.inf).max(axis=1) + 1e-9).all()
+
+
 @built
 @pytest.mark.parametrize(
     "problem",
@@ -261,8 +309,9 @@ def grouped(mechanism: Mechanism, knowledge: float) -> PosteriorProblem:
         PosteriorProblem(cells_of(random_channel([3, 2], 3, 2), 0.4), np.arange(3)),
         PosteriorProblem(cells_of(with_zeros(2, 3), 0.4), np.arange(5)),
         grouped(named("count(n=8)", "geometric(epsilon=0.5)"), 0.4),
+        row_problem(4),
     ],
-    ids=["binary", "three values", "zeros", "groups"],
+    ids=["binary", "three values", "zeros", "groups", "row"],
 )
 def test_c_takes_the_steps_of_numpy(problem: PosteriorProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []

@@ -194,3 +194,10 @@ def test_a_certificate_takes_few_bytes_a_leaf() -> None:
     leaves = len(zlib.decompress(base64.b64decode(proof["leaves"]["scale"])))
     assert leaves > 1000
     assert sum(map(len, packed)) < 6 * leaves
+
+
+def test_without_a_limit_a_batch_has_many_nodes() -> None:
+    bracket, deadline = bracket_of(random_channel([2] * 4, 5, 20), 0.3), Deadline(60.0)
+    tree = PosteriorTree(PosteriorProblem(bracket.cells, np.arange(5)), bracket.s)
+    next(tree.run_pass(1.02 * bracket.lower, bracket.lower, deadline))
+    assert deadline.nodes > 50

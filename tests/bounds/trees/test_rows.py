@@ -1,10 +1,14 @@
 """The row bound: what it bounds, where it is tight, and what the verifier makes of it."""
 
 import copy
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from posterior_trees import packed, unpacked
 
 import dalenius as dl
 from dalenius.bounds.trees.rows import Row, Rows
@@ -13,6 +17,7 @@ from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, random_priors
 from dalenius.search.deadline import Deadline
 from dalenius.settings import without
+from dalenius.verifier.kernel import doubles
 from dalenius.verifier.verify import verify_here
 
 
@@ -23,13 +28,12 @@ def count_cells(n: int, epsilon: float, knowledge: float) -> Cells:
 def grown(cells: Cells, tolerance: float = 1e-4) -> tuple[Rows, float]:
     found = ascend(cells, Deadline(10), np.random.default_rng(0))
     rows = Rows.at(cells, found.pi, found.s, tolerance, np.random.default_rng(0))
-    deadline = Deadline(20)
-    while rows.step(deadline) and not deadline.expired():
+    for _ in rows.grow(Deadline(60)):
         pass
     return rows, found.value
 
 
-@pytest.mark.parametrize(("n", "epsilon", "knowledge"), [(4, 1.0, 0.5), (6, 0.5, 0.3), (10, 0.3, 0.1)])
+@pytest.mark.parametrize(("n", "epsilon", "knowledge"), [(4, 1.0, 0.5), (5, 0.5, 0.3), (6, 0.3, 0.1)])
 def test_where_rows_are_globally_best_the_prior_is(n: int, epsilon: float, knowledge: float) -> None:
     rows, value = grown(count_cells(n, epsilon, knowledge))
     assert rows.goal == pytest.approx(value, abs=1e-8)
@@ -44,10 +48,8 @@ def test_no_prior_leaks_more_than_the_bound_at_any_r_and_s(seed: int) -> None:
     best = ascend(cells, Deadline(5), rng).value
     for pi, s in zip(random_priors(cells, 3, rng), (0.1, 0.3, 0.9), strict=True):
         rows = Rows.at(cells, pi, s, 1e-3, rng)
-        deadline = Deadline(3)
         assert rows.upper == np.inf
-        for _ in range(6):
-            rows.step(deadline)
+        for _ in itertools.islice(rows.grow(Deadline(3)), 40):
             assert rows.upper >= best - 1e-9
         assert rows.upper >= rows.goal - 1e-9
 
@@ -61,20 +63,34 @@ def test_a_climb_never_falls_and_the_bracket_bounds_every_conditional() -> None:
     row = Row(rows.trees[0].problem.cells, rows.log_r, found.s)
     w = rng.dirichlet(np.ones(part.stop - part.start), size=50)
     assert (row.values(row.climb(w, 20)) >= row.values(w) - 1e-9).all()
-    deadline = Deadline(20)
-    while rows.step(deadline) and not deadline.expired():
+    for _ in itertools.islice(rows.grow(Deadline(20)), 20):
         pass
     assert row.values(w).max() <= rows.trees[0].upper + 1e-9
 
 
 @pytest.fixture(scope="module")
 def certificate() -> dict[str, Any]:
-    mechanism = dl.mechanisms.geometric(dl.queries.count(n=6), epsilon=0.5)
-    settings = dl.Settings(portfolio=without("monotone", "posteriors"))
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=5), epsilon=0.5)
+    settings = dl.Settings(portfolio=replace(without("monotone", "posteriors"), row_values=2))
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-4, settings=settings)
     assert audit.upper_by == "rows"
     data: dict[str, Any] = audit.certificate.data
     return data
+
+
+def one_leaf() -> dict[str, Any]:
+    """A tree that is one leaf, without multipliers."""
+    return {"tree": packed(bytes([6])), "leaves": {"scale": packed(bytes(1)), "m": packed(bytes(6)), "bytes": 1}}
+
+
+def repacked(text: str, change: Callable[[bytes], bytes]) -> str:
+    return packed(change(unpacked(text)))
+
+
+def test_in_balls_as_in_doubles(certificate: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert verify_here(certificate)
+    monkeypatch.setattr(doubles, "numpy", lambda *_: None)
+    assert verify_here(certificate)
 
 
 def test_the_certificate_verifies_and_claims_no_less(certificate: dict[str, Any]) -> None:
@@ -87,14 +103,14 @@ def test_the_certificate_verifies_and_claims_no_less(certificate: dict[str, Any]
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda p: p.update(s=-0.1), "s must be above 0"),
+        (lambda p: p.update(s=-0.1), "s = -0.1 is not between"),
+        (lambda p: p.update(s=1e30), "s = 1e+30 is not between"),
+        (lambda p: p.update(s=p["s"] / 2), "exceeds claimed"),
         (lambda p: p["rows"].pop(), "rows"),
-        (lambda p: p["rows"][0].update(eta=p["rows"][0]["eta"] / 3), "eta"),
-        (lambda p: p["rows"][0]["tree"].pop(), "the tree ends before"),
-        (lambda p: p["rows"][1]["tree"].append({}), "goes on after its last leaf"),
-        (lambda p: p["rows"][0].update(tree=[{}]), "exceeds claimed"),
-        (lambda p: p["rows"][0].update(groups=[0] * 7), "eta"),
-        (lambda p: p.update(rho=[0.0] * 7), "exceeds claimed"),
+        (lambda p: p["rows"][0].update(tree=repacked(p["rows"][0]["tree"], lambda codes: codes[:-1])), "ends before"),
+        (lambda p: p["rows"][1].update(tree=repacked(p["rows"][1]["tree"], lambda codes: codes + b"0")), "goes on"),
+        (lambda p: p["rows"][0].update(one_leaf()), "exceeds claimed"),
+        (lambda p: p.update(rho=[0.0, 0.0, 0.0, 0.0, 0.0, -9.0]), "exceeds claimed"),
     ],
 )
 def test_a_tampered_certificate_is_refused(certificate: dict[str, Any], change: Any, words: str) -> None:  # noqa: ANN401

@@ -89,7 +89,7 @@ def step(proof: dict) -> dict:
         (lambda p: step(p).update(outputs=[y + 1 for y in step(p)["outputs"]]), ""),
         (lambda p: step(p).update(outputs=[step(p)["outputs"][0], step(p)["outputs"][1] + 1]), "groups"),
         (lambda p: step(p).update(outputs=[-1, 5]), "'outputs'"),
-        (lambda p: p.update(kind="boxes"), "groups"),
+        (lambda p: p.update(kind="convex"), "lacks 's'"),
         (lambda p: p.update(kind="window"), "its kind is none of"),
         (lambda p: p.update(tree=p["tree"][:-8]), ""),
         (lambda p: p.pop("steps"), ""),

@@ -1,6 +1,5 @@
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,6 @@ from scipy.stats import kstest, laplace, norm
 
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
-from dalenius.gallery.parse import parse_mechanism
-from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real import Real
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
@@ -21,28 +18,10 @@ LAPLACE = mechanisms.laplace(COUNT, epsilon=1, output="real")
 GAUSSIAN = mechanisms.gaussian(COUNT, sigma=0.7, output="real")
 
 
-def test_it_names_itself_and_is_read_back() -> None:
-    assert LAPLACE.describe() == {"query": "count(n=3)", "mechanism": "laplace(epsilon=1, output='real')"}
-    for mechanism in (LAPLACE, GAUSSIAN):
-        again = parse_mechanism(str(mechanism.name), COUNT)
-        assert isinstance(again, Real)
-        assert again.noise == mechanism.noise
-        assert "real outputs" in repr(mechanism)
-        assert "real outputs" in mechanism._repr_html_()
-
-
 def test_sensitivity_scales_laplace_noise_only() -> None:
     assert mechanisms.laplace(queries.pairs(n=4), epsilon=6, output="real").noise.rate == 2
     assert mechanisms.laplace(COUNT, epsilon=1, sensitivity=4, output="real").noise.rate == 0.25
     assert mechanisms.gaussian(queries.pairs(n=4), sigma=6, output="real").noise.sigma == 6
-
-
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN])
-def test_files_hold_it(mechanism: Real, tmp_path: Path) -> None:
-    mechanism.save(tmp_path / "m.json")
-    again = Mechanism.load(tmp_path / "m.json")
-    assert isinstance(again, Real)
-    assert again.describe() == mechanism.describe()
 
 
 def test_samples_are_the_answer_and_noise() -> None:
@@ -78,18 +57,6 @@ def test_a_prior_tells_what_it_leaks(mechanism: Real) -> None:
     masses *= np.isfinite(mechanism.statistic.log_reference(0))
     prior = Prior(mechanism, 0, masses / masses.sum())
     assert prior.leakage() == pytest.approx(leakage(mechanism, prior.masses), abs=1e-10)
-
-
-def test_there_is_no_table() -> None:
-    for ask in (
-        LAPLACE.written,
-        LAPLACE.matrix,
-        LAPLACE.table,
-        LAPLACE.integer_rows,
-        lambda: LAPLACE.save("m.csv"),
-    ):
-        with pytest.raises(InputError, match="are real numbers and have no table"):
-            ask()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.model.channels.noise import DiscreteGaussian
-from dalenius.model.channels.unclamped import drawn, margin
+from dalenius.model.channels.noise import DiscreteGaussian, drawn
 from dalenius.numerics.information import mutual_information
 
 COUNT = dl.queries.count(n=3)
@@ -46,19 +45,6 @@ def test_a_prior_leaks_what_it_leaks_through_all_integers(kind: str) -> None:
         assert full - merged <= mechanism.lost * math.log(2) + 1e-14
 
 
-@pytest.mark.parametrize("kind", ["geometric", "laplace", "discrete_gaussian"])
-def test_draws_follow_the_law(kind: str) -> None:
-    mechanism = built(kind)
-    found = mechanism.sample([1, 1, 0], 20_000, rng=3) - 2
-    expected = law(kind, np.arange(-200, 201))[198:203]
-    assert np.allclose([(found == k).mean() for k in range(-2, 3)], expected, atol=0.015)
-    assert found.min() < -3
-    assert found.max() > 3
-    exact = mechanism.sample([1, 1, 0], 300, secure=True) - 2
-    assert abs(exact.mean()) < 1
-    assert mechanism.expected_distortion() == pytest.approx(law(kind, np.arange(-200, 201)) @ abs(np.arange(-200, 201)))
-
-
 def test_geometric_noise_leaks_the_same_clamped_or_not() -> None:
     clamped = dl.mechanisms.geometric(COUNT, scale=2.0)
     assert np.allclose(built("geometric").rows, clamped.rows, atol=1e-16)
@@ -76,6 +62,25 @@ def test_discrete_gaussian_noise_is_not_its_clamped_or_rounded_one() -> None:
     assert not dl.verify(audit.certificate, plain)
 
 
+@pytest.mark.parametrize("kind", ["geometric", "laplace", "discrete_gaussian"])
+def test_the_mean_error_is_that_of_the_law(kind: str) -> None:
+    whole = np.arange(-200, 201)
+    assert built(kind).expected_distortion() == pytest.approx(law(kind, whole) @ abs(whole))
+    with pytest.raises(InputError, match="all integers"):
+        built(kind).matrix()
+    with pytest.raises(InputError, match="all integers"):
+        built(kind).then(lambda y: y)
+
+
+@pytest.mark.parametrize(("n", "sigma"), [(5, 9.0), (3000, 300.0)])
+def test_delta_does_not_depend_on_how_many_outputs_are_put_together(n: int, sigma: float) -> None:
+    p = np.exp(-((np.arange(-5000, 5001) / sigma) ** 2) / 2)
+    p /= p.sum()
+    expected = np.maximum(p[1:] - math.exp(1e-3) * p[:-1], 0).sum()
+    found = dl.mechanisms.discrete_gaussian(dl.queries.count(n=n), sigma=sigma).dp_delta(1e-3)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_a_discrete_gaussian_has_no_epsilon_and_the_delta_of_its_law() -> None:
     mechanism = built("discrete_gaussian")
     assert mechanism.dp_epsilon() == math.inf
@@ -90,18 +95,12 @@ def test_tails_of_discrete_gaussian_noise() -> None:
     tails = np.cumsum((p / p.sum())[::-1])[::-1][401:430]
     assert np.allclose(noise.tail(np.arange(1.0, 30)), tails, rtol=1e-12)
     assert noise.drop(np.array([500.0]), np.array([1.0]))[0] == pytest.approx(1001 / 32, rel=1e-2)
-    assert margin(noise) == 31
+    assert noise.margin == 31
 
 
 def test_the_median_and_far_tails_are_drawn() -> None:
     noise = DiscreteGaussian(4.0)
     assert drawn(noise, np.array([0.5, 1e-12, 1 - 1e-12])).tolist() == [0, -28, 28]
-
-
-@pytest.mark.parametrize("kind", ["geometric", "laplace", "discrete_gaussian"])
-def test_there_is_no_matrix(kind: str) -> None:
-    with pytest.raises(InputError, match="all integers"):
-        built(kind).matrix()
 
 
 def test_what_makes_no_noise_is_refused() -> None:

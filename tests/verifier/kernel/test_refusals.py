@@ -13,7 +13,7 @@ from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference
 from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.forms.written import rebuild
-from dalenius.verifier.kernel import boxes, chains, ratios, rows
+from dalenius.verifier.kernel import chains, convex, posteriors, ratios
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.contraction import _minimiser, contracts
@@ -24,9 +24,7 @@ from dalenius.verifier.steps import points
 from dalenius.verifier.verify import verify_here
 
 INSIDE = "proofs.0"
-LEAF = "proofs.0.tree.3"
 TINY = "geometric(epsilon=1, sensitivity=5e-324)"  # no ball tells its noise from 0
-STEEP = {f"{LEAF}.rho": [-9.0, 0.0, 0.0, 0.0]}
 
 
 @pytest.fixture(autouse=True)
@@ -38,17 +36,16 @@ def _precision() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [
-        ("rows", {"proofs.0.s": 0.0}, "s must be above 0"),
-        ("rows", {"proofs.0.rows.0.tree.1.kappa": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
+        ("rows", {"proofs.0.s": 0.0}, "s = 0.0 is not between"),
         ("groups", {"problem.mechanism": TINY, "lower": 0.0}, "too small to distinguish"),
-        ("groups", {"proofs.0.eta": [0.0, 0.0]}, "needs groups of one output each"),
-        ("groups", {f"{LEAF}.s": 0.0}, "s must be above 0"),
-        ("groups", {f"{LEAF}.s": 1e-9}, "s must exceed eta"),
-        ("groups", {f"{LEAF}.kappa.0": [2.0, 0.0]}, "kappa must lie between 0 and 1"),
-        ("groups", {f"{LEAF}.mu": [[0.0, 0.0]]}, "mu has 1 rows, too few"),
-        ("groups", {f"{LEAF}.mu": [[0.0] * 2] * 2, f"{LEAF}.kappa": [[0.0] * 2] * 2, **STEEP}, "exceeds"),
-        ("groups", {f"{LEAF}.lam": GONE, **STEEP}, "exceeds"),
-        ("groups", {f"{LEAF}.lam": GONE, f"{LEAF}.omega": GONE, **STEEP}, "exceeds"),
+        ("convex", {"proofs.0.eta": 0.0}, "needs groups of one output each"),
+        ("convex", {"proofs.0.s": 0.0}, "s must be above 0"),
+        ("convex", {"proofs.0.s": 1e-9}, "s must exceed eta"),
+        ("convex", {"proofs.0.theta": 2.0}, "theta"),
+        ("convex", {"proofs.0.lam": GONE}, "lam"),
+        ("convex", {"proofs.0.lam.0": GONE}, "lam"),
+        ("convex", {"proofs.0.theta": 0.0}, "exceeds"),
+        ("convex", {"proofs.0.rho": [-9.0, 0.0, 0.0, 0.0]}, "exceeds"),
         ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
         ("choices", {"proofs.0.tree.-1": 3}, "it must be an object, not 3"),
         ("choices", {"proofs.0.tree.-1": GONE}, "ends before its leaves cover everything"),
@@ -74,12 +71,12 @@ def _precision() -> Iterator[None]:
         ("beside", {"proofs.0.release": [[1.0], [1.0], [1.0]]}, "do not make the outputs of the channel"),
         ("beside", {"proofs.0.local": [[0.5, 0.5], [0.5, 0.5]], "proofs.0.sigma": 0.0}, "exceeds"),
         ("beside", {"problem.rows.0": [0.0, *[1 / 11] * 11], "lower": 0.0}, "are not what the channel is made of"),
-        ("window", {"proofs.0.kind": "boxes"}, "groups"),
+        ("window", {"proofs.0.kind": "convex"}, "lacks 's'"),
         ("window", {"proofs.0.steps.0.rows": [9, 3]}, "end before they begin"),
         ("window", {"proofs.0.steps.0.rows": [0, 20], "proofs.0.upper": 0.514, "upper": 0.514}, "not shown to bound"),
         ("monotone", {"problem.mechanism": "symmetric(flip=0.4)", "lower": 0.0}, "implies no order of its rows"),
         ("sibson", {"proofs.0.kind": "reference"}, "for an adversary without knowledge only"),
-        ("grid", {f"{INSIDE}.kind": "boxes"}, "groups"),
+        ("grid", {f"{INSIDE}.kind": "convex"}, "lacks 's'"),
         ("local-values", {"proofs.0.sigma": 0.3, "proofs.0.law": [0.25] * 3}, "is not shown to keep sigma"),
         ("grid", {f"{INSIDE}.kind": "choices"}, "the tree must be a list"),
         ("beside", {"proofs.0.steps": [{"step": "order"}]}, "takes no steps"),
@@ -108,9 +105,7 @@ def test_a_damaged_proof_is_refused(name: str, changes: dict[str, object], words
 @pytest.mark.parametrize(
     ("name", "tree", "cut"),
     [
-        ("boxes", "proofs.0.tree", [0, 0, 5.0]),
         ("choices", "proofs.0.tree", [0, 0, 5.0]),
-        ("rows", "proofs.0.rows.0.tree", [0, 5.0]),
     ],
 )
 def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: str, cut: list[float]) -> None:
@@ -121,29 +116,15 @@ def test_a_part_of_a_tree_that_holds_no_prior_needs_no_bound(name: str, tree: st
     assert verify_here(damaged(name, {tree: [cut, *part, {}], "upper": 0.7, "proofs.0.upper": 0.7})).verified
 
 
-def test_leaves_without_multipliers_share_one_law() -> None:
-    tree = [
-        {key: leaf[key] for key in ("s", "rho")} if "s" in leaf else leaf
-        for leaf in golden("groups")["proofs"][0]["tree"]
-    ]
-    assert verify_here(damaged("groups", {"proofs.0.tree": tree, "upper": 2.0, "proofs.0.upper": 2.0})).verified
-
-
 def test_a_tree_that_is_too_deep_is_refused() -> None:
-    assert "the tree is too deep" in reason("boxes", {}, sizes={"waiting": 2})
+    assert "the tree is too deep" in reason("simplices", {}, sizes={"waiting": 2})
 
 
 def test_a_secant_of_one_point_is_the_tangent_there() -> None:
-    slope, start = boxes.secant(0.5, 0.5)
+    slope, start = convex.secant(0.5, 0.5)
     assert (slope * arb("0.5") + start).overlaps(arb("0.5") * arb("0.5").log())
-    low, high = boxes.secant(0.0, 0.0)
+    low, high = convex.secant(0.0, 0.0)
     assert low == high == 0
-
-
-def test_a_box_is_tightened_until_it_stays_or_three_times() -> None:
-    once = boxes.Interval([0.0, 0.2, 0.3], [1.0, 0.9, 0.4])
-    assert once.tightened(1).high[0] <= math.nextafter(0.5, 1)
-    assert boxes.Interval([0.5, 0.5], [0.5, 0.5]).tightened().low == [0.5, 0.5]
 
 
 def test_ratios_are_rounded_outward_where_floats_end() -> None:
@@ -159,7 +140,7 @@ def test_ratios_are_rounded_outward_where_floats_end() -> None:
 
 
 def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "leaves", lambda *_: iter(()))
+    monkeypatch.setattr(posteriors.Tree, "bounds", lambda *_: iter(()))
     assert "row 0 has no leaf that is not empty" in reason("rows", {})
 
 

@@ -15,7 +15,6 @@ import dalenius as dl
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.power import _Curve
 from dalenius.bounds.power import power as solved
-from dalenius.gallery.parse import unwritten
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
@@ -132,7 +131,7 @@ def test_a_share_of_discrete_gaussian_noise_is_rounded_normal_noise(sigma: float
 def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bool) -> None:  # noqa: FBT001 - of a test
     mechanism = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=4, clamp=clamp)
     attack = dl.audit(mechanism, knowledge=0.2, relative=0.2, verify=False).lower
-    whole = unwritten(mechanism)
+    whole = mechanism.as_sum
     proof = solved(whole, 0.2, UNIFORM)
     assert attack < proof.upper < 1.4 * attack
     given = power.Given(**proof.data)
@@ -142,7 +141,7 @@ def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bo
 
 
 def test_a_wide_discrete_gaussian_count_is_closed_and_verified() -> None:
-    mechanism = unwritten(dl.mechanisms.discrete_gaussian(dl.queries.count(n=400), sigma=12))
+    mechanism, _ = both("discrete_gaussian(sigma=12)", "count(n=400)")
     audit = dl.audit(mechanism, knowledge=0.3, relative=0.1)
     assert audit.upper_by == "power"
     assert audit.verified
@@ -150,7 +149,7 @@ def test_a_wide_discrete_gaussian_count_is_closed_and_verified() -> None:
 
 
 def test_discrete_gaussian_noise_that_is_too_narrow_has_none() -> None:
-    narrow = unwritten(dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=1))
+    narrow = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=1).as_sum
     assert solved(narrow, 0.2, UNIFORM) is None
     with pytest.raises(Refused, match="sigma\\^2 above 1/3"):
         power.discrete(40, (arb(1) / 2, arb(1) / 2), arb("0.5"), arb(0.2), power.Given(0.1, 1.0, (1.0, 2.0)), "it")

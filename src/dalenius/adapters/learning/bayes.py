@@ -14,9 +14,8 @@ from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.auditing.independent import seen_through_bits
 from dalenius.errors import InputError
-from dalenius.gallery.mechanisms import geometric_noise
+from dalenius.gallery.mechanisms import geometric
 from dalenius.model import checks
-from dalenius.model.channels.noisy_histogram import NoisyHistogram
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram
 from dalenius.numerics.deferred import logsumexp
@@ -114,9 +113,9 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         if cells == 1:
             return exact.astype(float)
         # Count vectors are not listed, however few they are.
-        query = UnlistedHistogram(Histogram(people, cells))
-        noise = geometric_noise(query, epsilon=self.epsilon_)
-        mechanism = NoisyHistogram(query, f"geometric(epsilon={self.epsilon_!r})", noise)
+        query = UnlistedHistogram("histogram", (("n", people), ("k", cells)), Histogram(people, cells), 2)
+        mechanism = geometric(query, epsilon=self.epsilon_).as_counts
+        assert mechanism is not None  # noqa: S101 - for the type checker: noise on a histogram
         self.ledger_.release(mechanism, columns=["class", column])
         one = mechanism.cell(0)
         return np.array([one.around(int(t), source.random(1))[0] for t in exact], dtype=float)

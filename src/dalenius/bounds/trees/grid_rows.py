@@ -83,7 +83,7 @@ class GridBound(Bound):
     def possible(self, bracket: Bracket) -> bool:
         """Whether rows were given as numbers, and outputs are few."""
         cells, settings = bracket.cells, bracket.cells.settings.portfolio
-        few = cells.n_secrets * cells.n_outputs <= settings.most_posteriors
+        few = cells.n_secrets * cells.n_outputs <= settings.grid_posteriors
         return bracket.grids.given is not None and few and finest(cells.n_outputs, settings.grid_rows) > 1
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
@@ -127,9 +127,7 @@ class GridBound(Bound):
         if rows is None:
             return
         proof = OnGrid(grid.k, rows)
-        for _ in range(settings.grid_row_batches):
-            if deadline.expired() or not rows.step(deadline):
-                break
+        for _ in rows.grow(deadline):
             bracket.keep_growing(proof)
             yield proof
         bracket.keep_finished(proof)

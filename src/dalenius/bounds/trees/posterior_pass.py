@@ -86,7 +86,9 @@ def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, li
     return Passed(np.stack(found), taken, done)
 
 
-def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Limits) -> tuple[Ints, Floats, Floats]:
+def rounded(  # noqa: C901 - the loop of tree.c
+    problem: PosteriorProblem, leaves: Floats, upper: float, limits: Limits
+) -> tuple[Ints, Floats, Floats]:
     """Scale, sigma and multipliers of every leaf as whole numbers (n, V + 2), what they prove, and the leaves.
 
     Each at the coarsest scale that proves `upper`. Leaves that none brings there are searched again and, at last, prove
@@ -110,6 +112,8 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
             for scale in scales:
                 codes[k] = _code(leaf[2 * size : 3 * size], leaf[Column.SIGMA], scale)
                 m, sigma = decoded(codes[k])
+                if problem.row:
+                    sigma, codes[k, 1] = float(leaf[Column.SIGMA]), 0
                 known = sigma == leaf[Column.SIGMA] and np.array_equal(m, leaf[2 * size : 3 * size])
                 known = known and leaf[Column.OWN] <= upper
                 proved[k] = leaf[Column.OWN] if known else search.at(leaf, m, sigma, int(leaf[Column.TANGENT])).bound
@@ -118,11 +122,6 @@ def rounded(problem: PosteriorProblem, leaves: Floats, upper: float, limits: Lim
             if proved[k] <= upper:
                 break
     return codes, proved, leaves
-
-
-def _snapped(m: Floats, sigma: float, scale: int) -> tuple[Floats, float]:
-    """What a certificate holds of them."""
-    return decoded(_code(m, sigma, scale))
 
 
 def _code(m: Floats, sigma: float, scale: int) -> Ints:
@@ -150,11 +149,6 @@ class _Evaluation(NamedTuple):
     t: Floats
     lz: Floats
 
-    @property
-    def z(self) -> Floats:
-        """The output law."""
-        return np.maximum(self.p @ self.u, 1e-290)
-
 
 class Search:
     """The steps of tree.c by NumPy, on one leaf at a time."""
@@ -163,6 +157,8 @@ class Search:
         """Take the problem, and the limits of a node."""
         self.problem, self.limits, self.cells = problem, limits, problem.cells
         self.own = problem.boxed.start
+        # The axis of boxes that make up a law: posteriors at a group, or the output law of a row.
+        self.law = int(problem.row)
         self.seen: _Evaluation
 
     def _boxes(self, leaf: Floats) -> tuple[Floats, Floats]:
@@ -177,8 +173,8 @@ class Search:
         m = m.reshape(low.shape)
         ends = (np.vstack([1 - high, low]), np.vstack([1 - low, high])) if self.own else (low, high)
         alpha = chord(*ends)
-        lam = (1 - problem.eta) * (alpha + (phi(ends[0]) - alpha * ends[0]).sum(axis=0))
-        lam += np.maximum(m * low, m * high).sum(axis=0)
+        lam = (1 - problem.eta) * (alpha + (phi(ends[0]) - alpha * ends[0]).sum(axis=self.law, keepdims=True))
+        lam += np.maximum(m * low, m * high).sum(axis=self.law, keepdims=True)
         lam[self.own :] -= m
         t = np.concatenate([lam[a] @ problem.columns[:, part] for a, part in enumerate(cells.slices)])
         t = (t if problem.tangents is None else t + problem.tangents[tangent]) / sigma
@@ -189,11 +185,15 @@ class Search:
         u = np.stack([problem.columns[:, part] @ w[part] for part in cells.slices])
         return _Evaluation(np.inf if np.isnan(bound) else float(bound), np.exp(log_p - total), w, u, t, lz)
 
+    def _z(self, seen: _Evaluation) -> Floats:
+        """What secants are multiplied by: the output law; 1 where boxes are of that law itself."""
+        return np.ones(self.problem.n_groups) if self.problem.row else np.maximum(seen.p @ seen.u, 1e-290)
+
     def lower(self, leaf: Floats, target: float) -> float:  # noqa: C901 - the loop of tree.c, step by step
         """Lower the bound of a leaf until it is at the target, or a step promises too little for that."""
         size, limits = self.problem.size, self.limits
         m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
-        m[:], sigma = _snapped(m, sigma, limits.scale)
+        m[:], sigma = self._snapped(m, sigma)
         seen = self.at(leaf, m, sigma, tangent)
         if seen.bound > target and self.problem.tangents is not None:
             for k in range(len(self.problem.tangents)):
@@ -211,7 +211,7 @@ class Search:
                 new_m, new_sigma = self._moved(m, sigma, active, gradient, step)
                 if seen.bound - gain <= target:
                     # Where the step should do, what a certificate will hold of it is tried first.
-                    short_m, short_sigma = _snapped(new_m, new_sigma, limits.scale)
+                    short_m, short_sigma = self._snapped(new_m, new_sigma)
                     tried = self.at(leaf, short_m, short_sigma, tangent)
                     evaluations += 1
                     if tried.bound <= target:
@@ -232,18 +232,26 @@ class Search:
         self.seen = seen
         return seen.bound
 
+    def _snapped(self, m: Floats, sigma: float) -> tuple[Floats, float]:
+        """What a certificate holds of them; sigma of a row is written once, with all its digits."""
+        m, rounded_sigma = decoded(_code(m, sigma, self.limits.scale))
+        return m, sigma if self.problem.row else rounded_sigma
+
     def _newton(self, leaf: Floats, m: Floats, sigma: float, seen: _Evaluation) -> tuple[Ints, Floats, Floats]:
         """The multipliers that are not at rest at 0; gradient and Hessian of these and, last, of log sigma."""
         problem, groups = self.problem, self.problem.n_groups
         low, high = (end.ravel() for end in self._boxes(leaf))
         value, group = np.divmod(np.arange(problem.size), groups)
-        z, za = seen.z[group], seen.p[value + self.own] * seen.u[value + self.own, group]
+        z, za = self._z(seen)[group], seen.p[value + self.own] * seen.u[value + self.own, group]
         active = np.flatnonzero((m != 0) | (za > high * z) | (za < low * z))
         above = np.where(m == 0, za > high * z, m > 0)[active]
         end = np.where(above, high[active], low[active])
         value, group = value[active] + self.own, group[active]
         # f_i of every value and cell is (end - [a = b]) Q, and that of sigma -(log p + t - lz)
         factors = end[:, None] - (np.arange(self.cells.n_secrets) == value[:, None])
+        if problem.row:
+            # f is end - Q, and sigma is fixed
+            factors[:] = -1.0
         mean, inside = [], np.zeros((len(active) + 1,) * 2)
         for a, part in enumerate(self.cells.slices):
             f = np.vstack([factors[:, a, None] * problem.columns[group][:, part], -seen.t[part]])
@@ -252,6 +260,8 @@ class Search:
             inside += seen.p[a] * (centred * seen.w[part]) @ centred.T
         means = np.stack(mean)
         means[:, -1] += seen.lz - np.log(np.maximum(seen.p, TINY))
+        if problem.row:
+            return active, end + means[0, :-1], inside[:-1, :-1] / sigma
         gradient = seen.p @ means
         between = (means - gradient).T * seen.p @ (means - gradient)
         gradient[-1] += self.cells.knowledge
@@ -263,10 +273,12 @@ class Search:
 
     def _moved(self, m: Floats, sigma: float, active: Ints, gradient: Floats, step: Floats) -> tuple[Floats, float]:
         """Take the step: no multiplier goes beyond 0, and sigma stays within its limits."""
-        new = m.copy()
-        sign = np.where(m[active] != 0, m[active], -gradient[:-1])
-        moved = m[active] + step[:-1]
+        new, many = m.copy(), len(active)
+        sign = np.where(m[active] != 0, m[active], -gradient[:many])
+        moved = m[active] + step[:many]
         new[active] = np.where(moved * sign > 0, moved, 0.0)
+        if self.problem.row:
+            return new, sigma
         least = max(sigma / 4, self.limits.least)
         return new, float(min(max(sigma * (1 + step[-1]), least), self.limits.most))
 
@@ -274,7 +286,7 @@ class Search:
         """The box to cut, where z_G times the largest distance of secant and phi is largest."""
         low, high = self._boxes(leaf)
         excess = _excess(low, high) + (_excess(1 - high, 1 - low) if self.own else 0.0)
-        measure = np.where(high - low < 1e-10, 0.0, self.seen.z * excess).ravel()  # noqa: PLR2004 - as in tree.c
+        measure = np.where(high - low < 1e-10, 0.0, self._z(self.seen) * excess).ravel()  # noqa: PLR2004 - as in tree.c
         best = int(measure.argmax())
         return best if measure[best] > 0 else None
 
@@ -306,10 +318,10 @@ class Search:
             end = np.minimum(high[b], carried) if upper else np.maximum(low[b], carried)
             (high if upper else low)[b, usable] = end[usable]
         if not self.own:
-            lows, highs = low.sum(axis=0), high.sum(axis=0)
+            lows, highs = low.sum(axis=self.law, keepdims=True), high.sum(axis=self.law, keepdims=True)
             if (lows > 1 + 1e-12).any() or (highs < 1 - 1e-12).any():
                 return False
-            slack = (len(low) + 1) ** 2 * 2.0**-52
+            slack = (low.shape[self.law] + 1) ** 2 * 2.0**-52
             most, least = 1 - (lows - low) + slack, 1 - (highs - high) - slack
             np.minimum(high, most, out=high)
             np.maximum(low, least, out=low)
@@ -340,7 +352,7 @@ def middle(low: float, high: float) -> float:
 
 def confined(hessian: Floats, gradient: Floats, radius: float) -> tuple[Floats, float]:
     """The step of at most this length that lowers a quadratic model most, about (More and Sorensen); by how much."""
-    mu = 1e-9 * max(float(hessian.diagonal().max()), 0.0)
+    mu = 1e-9 * max(float(hessian.diagonal().max(initial=0.0)), 0.0)
     step = gradient
     for _ in range(8):
         factor = _cholesky(hessian + mu * np.eye(len(gradient)))

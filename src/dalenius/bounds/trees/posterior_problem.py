@@ -15,6 +15,14 @@ Outputs may be in groups G, with eta the largest contraction coefficient of a wi
     g_c = sum_y q_cy [ log v0(a|y) - (1-eta) log v0(a|G) - eta lam_ay ] + eta log M .
 
 A tree has a few such tangents, the same for all nodes. Single outputs have eta = 0, and need none.
+
+The row bound (MATH 4.2) has trees of the same shape, over the output law u = w q of one value of the secret:
+
+    max_w { D(u || r) - s D(w || rho) }  <=  s log sum_c rho_c e^{h_c/s}
+    h_c = sum_y q_cy [ alpha_y - log r_y - m_y ] + sum_y [ beta_y + max(m high, m low)_y ],
+
+with secants of phi on a box of u. As q_c sums to one, that is the formula above for one value, with sums over all
+outputs in place of sums over values, g_c = -q_c.log r, sigma = s fixed and K = 0.
 """
 
 import ctypes
@@ -31,12 +39,21 @@ from dalenius.reductions.cells import Cells
 
 @dataclass(frozen=True, eq=False)
 class PosteriorProblem:
-    """The cells, the group of every output (Y,), eta of the groups, and lam of every tangent (T, A, Y)."""
+    """The cells, the group of every output (Y,), eta of the groups, and lam of every tangent (T, A, Y).
+
+    log_r: that of the row bound, where the tree is over the output law of the one value that the cells have.
+    """
 
     cells: Cells
     groups: Ints
     eta: float = 0.0
     lam: Floats | None = None
+    log_r: Floats | None = None
+
+    @property
+    def row(self) -> bool:
+        """Whether boxes are of one output law."""
+        return self.log_r is not None
 
     @property
     def n_groups(self) -> int:
@@ -62,6 +79,8 @@ class PosteriorProblem:
     @cached_property
     def tangents(self) -> Floats | None:
         """g_c of every tangent, (T, C)."""
+        if self.log_r is not None:
+            return -(self.cells.q @ self.log_r)[None]
         return None if self.lam is None else np.stack([self._tangent(lam) for lam in self.lam])
 
     def _tangent(self, lam: Floats) -> Floats:
@@ -88,7 +107,7 @@ class PosteriorProblem:
         None where looking at all pairs costs too much, or none says anything.
         """
         cells, groups = self.cells, self.n_groups
-        if cells.size * groups**2 > cells.settings.limits.ratio_entries:
+        if self.row or cells.size * groups**2 > cells.settings.limits.ratio_entries:
             return None
         low, high = (np.empty((cells.n_secrets, groups, groups)) for _ in range(2))
         with np.errstate(all="ignore"):
@@ -121,7 +140,8 @@ class PosteriorProblem:
             cells.n_secrets,
             self.n_groups,
             cells.size,
-            0 if self.lam is None else len(self.lam),
+            0 if self.tangents is None else len(self.tangents),
+            int(self.row),
             *(None if x is None else ctypes.c_void_p(x.ctypes.data) for x in arrays),
             cells.knowledge,
             self.eta,

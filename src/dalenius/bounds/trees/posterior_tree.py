@@ -77,8 +77,9 @@ class PosteriorTree:
         it costs less.
         """
         spare = max(target - lower, 1e-12)
+        scale = sum(spare < coarse for coarse in (3e-4, 1e-6, 1e-9))
         least = min(max(spare / 4 / max(self.problem.cells.knowledge, 1e-12), 1e-7), self.sigma)
-        limits = Limits(least, scale=sum(spare < coarse for coarse in (3e-4, 1e-6, 1e-9)))
+        limits = Limits(self.sigma if self.problem.row else least, scale=scale)
         leaves = self.leaves
         self._claimed = None
         self.segments = _segments(leaves, target)
@@ -87,7 +88,7 @@ class PosteriorTree:
             if not taken:
                 return
             # A limit on nodes holds to a few, and cuts off the same ones whatever the number of threads.
-            share = max(1.0, (deadline.most_nodes - deadline.nodes) // len(taken))
+            share = max(1.0, (deadline.most_nodes - deadline.nodes) / len(taken))
             work = [(self.segments[k].leaves, target, limits, share) for k in taken]
             done = deadline.crew.map(self._advance, work)
             for k, (nodes, segments) in reversed(list(zip(taken, done, strict=True))):
@@ -98,7 +99,9 @@ class PosteriorTree:
     def _advance(self, work: tuple[Floats, float, Limits, float]) -> tuple[int, list[Segment]]:
         """Work off one segment, as far as so many nodes go: some hundredths of a second, or a share of the limit."""
         leaves, target, limits, share = work
-        nodes = int(min(share, max(64, 4_000_000 // (self.problem.cells.size * self.problem.n_groups + 400))))
+        # A node takes some passes over the channel, and some factorisations of a matrix over its boxes.
+        price = self.problem.cells.size * self.problem.n_groups + self.problem.size**3 // 64 + 400
+        nodes = int(min(share, max(1, 4_000_000 // price)))
         found = run(self.problem, leaves, target, nodes, limits)
         rest = leaves[found.taken :]
         if found.nodes < nodes and not len(rest):
@@ -128,28 +131,36 @@ class PosteriorTree:
     @property
     def _rounded(self) -> tuple[Ints, Floats, Floats]:
         if self._claimed is None:
-            self._claimed = rounded(self.problem, self.leaves, self.upper, Limits(1e-7, scale=SCALES - 1))
+            least = self.sigma if self.problem.row else 1e-7
+            self._claimed = rounded(self.problem, self.leaves, self.upper, Limits(least, scale=SCALES - 1))
         return self._claimed
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return groups, contraction coefficient and tangents; codes of nodes and leaves, packed (docs/reference)."""
         assert outputs is not None  # noqa: S101 - for the type checker: posteriors need rows
+        groups = outputs.groups(self.problem.groups.tolist())
+        single = len(set(groups)) == len(groups)
+        return {
+            "groups": groups,
+            "eta": 0.0 if single else max(self.problem.eta, PROPORTIONAL),
+            **({} if single else {"tangents": self._tangents(outputs)}),
+            "ratios": self.problem.ratios is not None,
+            **self.packed(),
+        }
+
+    def packed(self) -> dict[str, Any]:
+        """Return the codes of nodes, and the whole numbers of leaves; sigma of a row is not among them."""
         problem, size = self.problem, self.problem.size
         codes, _, leaves = self._rounded
-        groups = outputs.groups(problem.groups.tolist())
-        single = len(set(groups)) == len(groups)
         tree, order = _by_levels(leaves, size)
         own = codes[order]
         m = own[:, 2:]
         wide = next(width for width in (1, 2, 4) if np.abs(m).max(initial=0) < 2 ** (8 * width - 1))
-        packed = {"scale": own[:, 0].astype("u1"), "sigma": own[:, 1].astype("<i4"), "m": m.astype(f"<i{wide}")}
+        sigma = {} if problem.row else {"sigma": own[:, 1].astype("<i4")}
+        packed = {"scale": own[:, 0].astype("u1"), **sigma, "m": m.astype(f"<i{wide}")}
         if problem.lam is not None and len(problem.lam) > 1:
             packed["tangent"] = leaves[order, Column.TANGENT].astype("u1")
         return {
-            "groups": groups,
-            "eta": 0.0 if single else max(problem.eta, PROPORTIONAL),
-            **({} if single else {"tangents": self._tangents(outputs)}),
-            "ratios": problem.ratios is not None,
             "tree": _packed(tree.astype("u1" if size + 2 <= 256 else "<u2")),  # noqa: PLR2004 - a byte
             "leaves": {**{key: _packed(values) for key, values in packed.items()}, "bytes": wide},
         }
@@ -158,6 +169,14 @@ class PosteriorTree:
         cells = self.problem.cells
         lam = np.zeros((1, cells.n_secrets, cells.n_outputs)) if self.problem.lam is None else self.problem.lam
         return [[outputs.spread(row) for row in table] for table in lam]
+
+
+def fallen(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
+    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound."""
+    if upper == np.inf:
+        return 1e300
+    target = goal + share * (upper - goal)
+    return goal if target < goal + max(near * abs(goal), 1e-5) else target
 
 
 def _segments(leaves: Floats, target: float, longest: int = 512) -> list[Segment]:

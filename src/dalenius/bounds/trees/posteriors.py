@@ -8,7 +8,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.contraction import coarsen_together
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
-from dalenius.bounds.trees.posterior_tree import PosteriorTree
+from dalenius.bounds.trees.posterior_tree import PosteriorTree, fallen
 from dalenius.search.ascent import best_of, log_posterior, polish
 from dalenius.search.deadline import Deadline
 
@@ -16,7 +16,8 @@ from dalenius.search.deadline import Deadline
 def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
     """Many outputs in groups first, whose contraction takes a share of the best prior's s; then single ones."""
     cells, settings = bracket.cells, bracket.cells.settings.portfolio
-    if cells.n_outputs > settings.ungrouped_outputs:
+    # Finding groups of very many outputs would take longer than there may be time.
+    if settings.ungrouped_outputs < cells.n_outputs <= settings.most_outputs:
         limit = max(settings.grouped_share * max(bracket.s, settings.least_s), settings.proportional)
         groups, eta = coarsen_together(cells, limit, bracket.joined)
         if len(set(groups)) < len(groups):
@@ -41,19 +42,11 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
         goal = bracket.floor + bracket.tolerance
         if tree.upper <= goal or tree.size * tree.leaves.shape[1] > settings.most_tree_numbers:
             return
-        yield from tree.run_pass(_target(tree.upper, goal), bracket.floor, deadline)
+        yield from tree.run_pass(fallen(tree.upper, goal), bracket.floor, deadline)
         if tree.upper > goal and not bracket.cells.many:
             priors = tree.priors(settings.relaxed_priors)
             bracket.keep_lower(best_of(bracket.cells, priors))
             bracket.keep_lower(polish(bracket.cells, priors, deadline, rounds=settings.relaxed_rounds))
-
-
-def _target(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
-    """A share of the way to the goal is left; the goal itself where that is near it. At first the root has no bound."""
-    if upper == np.inf:
-        return 1e300
-    target = goal + share * (upper - goal)
-    return goal if target < goal + max(near * abs(goal), 1e-5) else target
 
 
 class PosteriorBound(Bound):

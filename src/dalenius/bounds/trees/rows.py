@@ -15,10 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
-from dalenius.bounds.contraction import affordable, coarsen
 from dalenius.bounds.proof import Proof, Rounding
-from dalenius.bounds.trees.box_bound import BoxProblem, Point
-from dalenius.bounds.trees.box_tree import BoxTree, claimed_eta
+from dalenius.bounds.trees.posterior_problem import PosteriorProblem
+from dalenius.bounds.trees.posterior_tree import PosteriorTree, fallen
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -68,18 +67,6 @@ class Row:
         found = int(np.argmax(values))
         return float(values[found]), tried[found]
 
-    def search(self, target: float, w: Floats, tolerance: float) -> BoxTree:
-        """A tree that is to prove g_a <= target + tolerance."""
-        groups, eta = coarsen(self.cells, self.cells.settings.closed_forms.row_share * self.s)
-        problem = BoxProblem(self.cells, groups, eta, np.ones(1), float(eta[0]), fixed=True)
-        inside = np.ones((1, 1, problem.n_groups))
-        mu = self.cells.settings.newton.start_mu * inside
-        kappa = self.cells.settings.newton.start_kappa * inside
-        # log(w0/rho) = q.log(wq / r) / s at the conditional that is the best known
-        lam = (safe_log(w @ self.cells.q) - self.log_r) / self.s
-        origin = Point(self.log_r[None], mu, mu, kappa, np.array([self.s]), lam[None, None], 0 * inside)
-        return BoxTree(problem, target, tolerance, self.s, origin)
-
 
 @dataclass(eq=False)
 class Rows:
@@ -110,9 +97,10 @@ class Rows:
         return cls(cells, log_r, s, tolerance, rows, found)
 
     @cached_property
-    def trees(self) -> list[BoxTree]:
-        """One for every secret value; grouping its outputs takes time, so they are planted where they are wanted."""
-        return [row.search(*best, self.tolerance) for row, best in zip(self.rows, self.found, strict=True)]
+    def trees(self) -> list[PosteriorTree]:
+        """One for every secret value, over boxes of its output law."""
+        outputs = np.arange(self.cells.n_outputs)
+        return [PosteriorTree(PosteriorProblem(row.cells, outputs, log_r=self.log_r), self.s) for row in self.rows]
 
     def combined(self, values: list[float]) -> float:
         """s LSE_a( g_a / s ) + s K."""
@@ -126,7 +114,7 @@ class Rows:
     @property
     def upper(self) -> float:
         """Guarantee: result >= I(A;Y) whenever D(pi || rho) <= K, up to rounding; infinite while a tree is bare."""
-        values = [tree.upper if tree.nodes.leaf else np.inf for tree in self.trees]
+        values = [tree.upper for tree in self.trees]
         return self.combined(values) if np.isfinite(values).all() else np.inf
 
     @property
@@ -136,24 +124,25 @@ class Rows:
 
     def claim(self, rounding: Rounding) -> float:
         """The log masses enter every row, multiplied by s."""
-        return self.upper + rounding.bound + (1 + len(self.trees)) * rounding.mass * max(self.s, 1.0)
+        inside = Rounding(0.0, rounding.mass)
+        return self.combined([tree.claim(inside) for tree in self.trees]) + rounding.bound + rounding.mass
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return r, s, and for every row its groups, contraction coefficient, splits and leaves."""
+        """Return r, s, and the tree of every row."""
         assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
-        rows = [_row(tree, outputs) for tree in self.trees]
-        return {"s": self.s, "rho": outputs.log_r(self.log_r), "rows": rows}
+        return {"s": self.s, "rho": outputs.log_r(self.log_r), "rows": [tree.packed() for tree in self.trees]}
 
-    def step(self, deadline: Deadline) -> int:
-        """Grow the tree that is furthest from its goal; returns how many batches that were, 0 if none was left."""
-        bare = [tree for tree in self.trees if not tree.nodes.leaf]
-        if bare:
-            bare[0].open_root(deadline)
-            return 1
-        open_trees = [tree for tree in self.trees if tree.nodes.open and tree.upper > tree.target]
-        if not open_trees:
-            return 0
-        return max(open_trees, key=lambda tree: tree.upper - tree.target).step(deadline)
+    def grow(self, deadline: Deadline) -> Iterator[None]:
+        """Passes of all trees to what ascents found of their rows, the one that is furthest from it next."""
+        goals = [value + self.tolerance for value, _ in self.found]
+        open_trees = list(range(len(self.trees)))
+        while open_trees and not deadline.expired():
+            a = max(open_trees, key=lambda a: self.trees[a].upper - goals[a])
+            tree = self.trees[a]
+            if tree.stuck or tree.upper <= goals[a]:
+                open_trees.remove(a)
+                continue
+            yield from tree.run_pass(fallen(tree.upper, goals[a]), self.found[a][0], deadline)
 
 
 def promising(bracket: Bracket, excess: float) -> Rows | None:
@@ -169,35 +158,19 @@ def promising(bracket: Bracket, excess: float) -> Rows | None:
 class RowBound(Bound):
     """The row bound at the best prior, where its rows promise to come near what it leaks."""
 
-    def cheap(self, bracket: Bracket) -> bool:
-        """Where there are few outputs."""
-        return bracket.cells.n_outputs <= bracket.cells.settings.portfolio.few_outputs
+    def possible(self, bracket: Bracket) -> bool:
+        """Outputs are fewer than values of the secret allow a tree of posteriors, and none was merged with another."""
+        cells, settings = bracket.cells, bracket.cells.settings.portfolio
+        few = cells.n_outputs <= settings.single_row_outputs and cells.n_secrets >= settings.row_values
+        return few and cells.lumped.stated == cells.n_outputs
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Guess what the trees can prove at best, and grow them if that is worth it."""
-        cells, settings = bracket.cells, bracket.cells.settings.portfolio
-        # Contraction within groups of outputs must be known, so that they may be coarse, or outputs must be few.
-        if cells.n_outputs > settings.single_row_outputs and not affordable(cells):
-            return
         # A tree of posteriors may close the bracket: rows must promise no less.
-        rows = promising(bracket, settings.row_promise * 2 * bracket.tolerance)
+        rows = promising(bracket, bracket.cells.settings.portfolio.row_promise * 2 * bracket.tolerance)
         if rows is None:
             return
         bracket.proofs.append(rows)
-        while rows.step(deadline):
+        for _ in rows.grow(deadline):
             yield rows
-            if deadline.expired():
-                return
-
-
-def _row(tree: BoxTree, outputs: OriginalOutputs) -> dict[str, Any]:
-    """A tree of boxes without what all rows share."""
-    groups = outputs.groups(tree.problem.groups[0])
-    entries: list[Any] = []
-    for entry in tree.nodes.preorder():
-        if isinstance(entry, tuple):
-            entries.append(list(entry[1:]))
-        else:
-            leaf = tree.leaf(entry, outputs)
-            entries.append({key: leaf[key][0] for key in leaf if key not in ("s", "rho")})
-    return {"groups": groups, "eta": claimed_eta(float(tree.problem.eta[0]), groups), "tree": entries}
+        bracket.keep_finished(rows)

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,16 +20,19 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
 if TYPE_CHECKING:
+    from dalenius.model.channels.noisy_counts import NoisyCounts
+    from dalenius.model.channels.noisy_sum import NoisySum
+    from dalenius.model.channels.parts import Part
+    from dalenius.model.channels.per_record import PerRecord
+    from dalenius.model.channels.real import Real
+    from dalenius.model.channels.real_records import RealRecords
     from dalenius.model.channels.sampled import Sampled
+    from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
     from dalenius.results.profile import Profile
     from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
-# How an audit goes about a mechanism: by its rows, by noise on a sum or on every count of a histogram that is never
-# written out, by the channel that each record has to itself, by the closed form of one record through a symmetric
-# channel, by finitely many points in place of the real line, by cells in place of real-valued records, or by samples.
-Route = Literal["rows", "sum", "counts", "local", "symmetric", "points", "cells", "samples"]
 
 
 class Mechanism(Described, ABC):
@@ -53,8 +56,10 @@ class Mechanism(Described, ABC):
     statistic: Statistic
     query: Query | None
     name: str | None
-    # The way of its audits: the tables ROUTES have a line for each.
-    route: ClassVar[Route]
+    # Whether its rows are few enough to be written out; audits, files and pages then go by them.
+    has_rows: bool = False
+    # The release whose rows these are, or of which this is a part: it describes both.
+    whole: "Mechanism | None" = None
     # With which confidence upper bounds hold, where only samples are known; None where they hold for certain.
     confidence: float | None = None
     # Limits of the full matrix and of the digits in a table.
@@ -185,8 +190,7 @@ class Mechanism(Described, ABC):
     @cached_property
     def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
         """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
-        # A part of a release has no name: it is equal to nothing else.
-        return (type(self).__name__, str(self.query), self.name) if self.name is not None else (id(self),)
+        return str(self.query), self.name
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -201,7 +205,7 @@ class Mechanism(Described, ABC):
     @property
     def lost(self) -> float:
         """An upper bound on the probability of merged outputs that differ in what they reveal."""
-        return 0.0
+        return 0.0 if self.whole is None else self.whole.lost
 
     def dataset(self, dataset: ArrayLike) -> NDArray[np.int64]:
         """Return one dataset as whole numbers; names and tuples of attributes become the values that they name."""
@@ -220,6 +224,48 @@ class Mechanism(Described, ABC):
     @property
     def part(self) -> int | None:
         """The value whose noisy count this is, where it is a part of a larger release; else None."""
+        return None
+
+    @property
+    def looked_at(self) -> "Part | None":
+        """The partition of the datasets by the few records that this part of a release looks at; else None."""
+        return None
+
+    # What a mechanism is, for whoever can make use of it: each is None unless it is that.
+
+    @property
+    def as_sum(self) -> "NoisySum | None":
+        """Integer noise on a sum of a named query."""
+        return None if self.whole is None else self.whole.as_sum
+
+    @property
+    def as_counts(self) -> "NoisyCounts | None":
+        """Integer noise on every count of a named histogram."""
+        return None if self.whole is None else self.whole.as_counts
+
+    @property
+    def as_records(self) -> "PerRecord | None":
+        """A channel that every record goes through by itself."""
+        return None if self.whole is None else self.whole.as_records
+
+    @property
+    def as_symmetric(self) -> "Symmetric | None":
+        """One record through a symmetric channel of two numbers."""
+        return None
+
+    @property
+    def as_real(self) -> "Real | None":
+        """Noise on integer answers whose outputs are real numbers."""
+        return None
+
+    @property
+    def as_real_records(self) -> "RealRecords | None":
+        """Noise on a sum or mean of real-valued records."""
+        return None
+
+    @property
+    def as_samples(self) -> "Sampled | None":
+        """A mechanism that is known by samples alone."""
         return None
 
     @property
@@ -246,7 +292,6 @@ class Mechanism(Described, ABC):
     def expected_distortion(self) -> float | None:
         """Return E d(f(X), Y) for X uniform; None without a query, or where outputs are not answers to it."""
 
-    @abstractmethod
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
@@ -259,6 +304,24 @@ class Mechanism(Described, ABC):
         rows as given divided by their exact sums, or the formula of a named mechanism; no 2^-k is lost to
         rounding. How long a draw takes is not hidden: keep timings from whoever must not learn the answer.
         """
+        x = self.dataset(dataset)
+        if checks.flag("secure", secure):
+            return self._labelled(self._exact(x, size, rng))
+        return self._labelled(self._drawn(x, checks.size(size), datasets.generator(rng)))
+
+    @abstractmethod
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:  # noqa: ANN401 - as it numbers them
+        """Draw outputs on a dataset in floats, as this mechanism numbers them."""
+
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:  # noqa: ANN401 - as it numbers them
+        """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
+        from dalenius.tools.exact_sampling import draws  # noqa: PLC0415 - the verifier's formulas, and flint
+
+        return draws(self, x, size, rng)
+
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - as it numbers them
+        """Return outputs as the labels that they have."""
+        return np.asarray(outputs)
 
     def joint(self, masses: Floats) -> Floats:
         """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
@@ -277,8 +340,11 @@ class Mechanism(Described, ABC):
         return self
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings."""
-        return {"query": str(self.query), "mechanism": self.name}
+        """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings.
+
+        A part of a release is described by the whole of it: what the part tells, the whole tells.
+        """
+        return {"query": str(self.query), "mechanism": self.name} if self.whole is None else self.whole.describe()
 
     def stored(self) -> dict[str, object]:
         """Return what a file carries besides the description; nothing if the name alone describes the mechanism."""
@@ -286,14 +352,15 @@ class Mechanism(Described, ABC):
 
     def matrix(self) -> Floats:
         """Return the full matrix, datasets in lexicographic order; raise InputError if it would not fit."""
-        rows = self.written().rows
+        written = self.written()
+        rows = written.rows
         if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
             message = (
                 f"the full matrix has {checks.size_text(self.records)} rows of {rows.shape[1]} outputs, above the "
                 f"limit of {self.most_entries} entries; use mechanism.rows, one row per class"
             )
             raise InputError(message)
-        return np.asarray(rows[self.statistic.class_table()])
+        return np.asarray(rows[written.statistic.class_table()])
 
     def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
         """Return this mechanism with its output processed further; that never leaks more.

@@ -1,16 +1,20 @@
-"""Laws of integer noise: two-sided geometric, and Laplace and Gaussian noise rounded to integers.
+"""Laws of noise: two-sided geometric, Laplace, Gaussian and discrete Gaussian.
 
-Plain data with methods, so that a mechanism with such noise can be pickled.
+Laplace and Gaussian noise is real; rounded to the nearest integer it is integer noise as well. Plain data with methods,
+so that a mechanism with such noise can be pickled.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.model.channels import quadrature
 from dalenius.numerics.deferred import k1, log_ndtr, ndtr
 
 Floats = NDArray[np.float64]
@@ -18,6 +22,17 @@ Floats = NDArray[np.float64]
 
 class Noise(Protocol):
     """Integer noise that is symmetric around 0 with a log-concave law."""
+
+    @property
+    def margin(self) -> int:
+        """How far beyond the range of the answers outputs are put together, where they are not clamped.
+
+        Beyond the range geometric noise is proportional to that at its ends, and nothing is lost; rounded Laplace noise
+        from one step beyond on. Discrete Gaussian noise is cut at 7.5 standard deviations, and loses less than 1e-13.
+        """
+
+    def rows(self, answers: Floats, outputs: Floats) -> Floats:
+        """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""
 
     def tail(self, k: Floats) -> Floats:
         """P(noise >= k) for k >= 1."""
@@ -29,14 +44,30 @@ class Noise(Protocol):
         """Log P(noise >= k) - log P(noise >= k + s) for k >= 1, s >= 0."""
 
     def contraction(self, spread: float, counts: int) -> float:
-        """What a divergence keeps; spread is records x spread^2 of their values. See Additive.contraction."""
+        """What a divergence keeps; spread is records x spread^2 of their values. See NoisySum.contraction."""
 
 
-class Clamped(Noise, Protocol):
-    """Noise whose channel can be written out where answers are few."""
+class RealNoise(Protocol):
+    """Real noise: densities are symmetric around 0 and log-concave. `parameter` names the number that it depends on."""
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""
+    parameter: ClassVar[str]
+
+    @property
+    def value(self) -> float:
+        """That number."""
+
+    @property
+    def mean_size(self) -> float:
+        """E|noise|."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Draw noise."""
+
+    def dp_epsilon(self, apart: float) -> float:
+        """Largest log ratio of the densities of two answers so far apart."""
+
+    def dp_delta(self, apart: float, epsilon: float) -> float:
+        """The integral of max(0, p - e^epsilon p') of the densities of two answers so far apart."""
 
 
 def least_contraction(noise: Noise, spread: float, counts: int, least: float = 1e-12) -> float:
@@ -49,6 +80,7 @@ class Geometric:
     """P(noise = d) = (1-alpha)/(1+alpha) alpha^|d|, alpha = exp(-rate)."""
 
     rate: float
+    margin: ClassVar[int] = 0
 
     def rows(self, answers: Floats, outputs: Floats) -> Floats:
         """Put the mass beyond an end point on it."""
@@ -80,22 +112,67 @@ class Geometric:
         return 1 - rounded**counts * (1 - _of_laplace(rate, spread, counts))
 
 
-@dataclass(frozen=True)
-class Laplace:
-    """Density rate/2 exp(-rate |noise|), rounded to the nearest integer."""
+class Rounded:
+    """Real noise as integer noise: rounded to the nearest integer."""
 
-    rate: float
+    @abstractmethod
+    def between(self, low: Floats, high: Floats) -> Floats:
+        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
 
     def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """See `_rounded`."""
-        return _rounded(self, answers, outputs)
+        """P(answer + noise, rounded and clamped to the outputs) as (K, Y), for answers (K, 1).
+
+        Intervals left of the noise's centre are reflected and those around it are split there, so that only small tail
+        masses are ever subtracted.
+        """
+        low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
+        high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
+        zero = np.zeros(1)
+        right = self.between(np.maximum(low, zero), np.maximum(high, zero))
+        left = self.between(np.maximum(-high, zero), np.maximum(-low, zero))
+        return left + right
 
     def tail(self, k: Floats) -> Floats:
         """P(noise >= k) for k >= 1."""
         return self.between(k - 0.5, np.full_like(k, np.inf))
 
+
+@dataclass(frozen=True)
+class Laplace(Rounded):
+    """Density rate/2 exp(-rate |noise|)."""
+
+    rate: float
+    margin: ClassVar[int] = 1
+    parameter: ClassVar[str] = "epsilon/sensitivity"
+
+    @property
+    def value(self) -> float:
+        """The rate."""
+        return self.rate
+
+    @property
+    def mean_size(self) -> float:
+        """E|noise|, not rounded."""
+        return 1 / self.rate
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Draw noise, not rounded."""
+        return rng.laplace(scale=1 / self.rate, size=size)
+
+    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
+        """The rule that widens a bracket by at most `error`."""
+        return quadrature.laplace(answers, self.rate, error)
+
+    def dp_epsilon(self, apart: float) -> float:
+        """Rate x apart."""
+        return self.rate * apart
+
+    def dp_delta(self, apart: float, epsilon: float) -> float:
+        """1 - exp( (epsilon - rate apart)/2 ), or 0."""
+        return max(0.0, -math.expm1((epsilon - self.rate * apart) / 2))
+
     def between(self, low: Floats, high: Floats) -> Floats:
-        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+        """Of two exponentials."""
         return -0.5 * np.exp(-times(self.rate, low)) * np.expm1(-times(self.rate, high - low))
 
     def divergence(self, d: Floats) -> Floats:
@@ -112,21 +189,45 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class Gaussian:
-    """Normal noise of standard deviation sigma, rounded to the nearest integer."""
+class Gaussian(Rounded):
+    """Normal noise of standard deviation sigma; as integer noise it is always clamped."""
 
     sigma: float
+    margin: ClassVar[int] = 0
+    parameter: ClassVar[str] = "sigma"
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """See `_rounded`."""
-        return _rounded(self, answers, outputs)
+    @property
+    def value(self) -> float:
+        """Sigma."""
+        return self.sigma
 
-    def tail(self, k: Floats) -> Floats:
-        """P(noise >= k) for k >= 1."""
-        return self.between(k - 0.5, np.full_like(k, np.inf))
+    @property
+    def mean_size(self) -> float:
+        """E|noise|, not rounded."""
+        return self.sigma * math.sqrt(2 / math.pi)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Draw noise, not rounded."""
+        return rng.normal(scale=self.sigma, size=size)
+
+    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
+        """The rule that widens a bracket by at most `error`."""
+        return quadrature.gaussian(answers, self.sigma, error)
+
+    def dp_epsilon(self, apart: float) -> float:
+        """Infinite: the log ratio of two densities grows without limit."""
+        return math.inf if apart > 0 else 0.0
+
+    def dp_delta(self, apart: float, epsilon: float) -> float:
+        """P(N > epsilon/u - u/2) - e^epsilon P(N > epsilon/u + u/2), u = apart/sigma [balle18]."""
+        u = apart / self.sigma
+        if u == 0:
+            return 0.0
+        near, far = float(log_ndtr(u / 2 - epsilon / u)), float(log_ndtr(-u / 2 - epsilon / u))
+        return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
 
     def between(self, low: Floats, high: Floats) -> Floats:
-        """P(low < noise < high) before it is rounded, 0 <= low <= high."""
+        """Of two tails of the normal law."""
         with np.errstate(over="ignore"):  # infinity is the right answer then
             return np.asarray(ndtr(-low / self.sigma) - ndtr(-high / self.sigma))
 
@@ -151,6 +252,11 @@ class DiscreteGaussian:
     sigma: float
     # Tails are summed up to this many standard deviations: beyond 37 no float is left.
     sigmas: ClassVar[float] = 37.0
+
+    @property
+    def margin(self) -> int:
+        """7.5 standard deviations, and one more."""
+        return 1 + math.ceil(Fraction(15, 2) * Fraction(self.sigma))
 
     @cached_property
     def _terms(self) -> Floats:
@@ -201,20 +307,6 @@ class DiscreteGaussian:
         return 1.0
 
 
-def _rounded(noise: Laplace | Gaussian, answers: Floats, outputs: Floats) -> Floats:
-    """Rows of symmetric real noise, rounded and clamped.
-
-    Intervals left of the noise's centre are reflected and those around it are split there, so that
-    only small tail masses are ever subtracted.
-    """
-    low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
-    high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
-    zero = np.zeros(1)
-    right = noise.between(np.maximum(low, zero), np.maximum(high, zero))
-    left = noise.between(np.maximum(-high, zero), np.maximum(-low, zero))
-    return left + right
-
-
 def _of_laplace(rate: float, spread: float, counts: int) -> float:
     """The contraction of Laplace noise, which is Gaussian with variance 2 E / rate^2, E exponential of mean 1.
 
@@ -229,3 +321,31 @@ def times(rate: float, distance: Floats) -> Floats:
     """Rate x distance with infinity x 0 = 0: no noise moves nothing."""
     with np.errstate(over="ignore"):  # infinity is the right answer then
         return np.where(distance == 0, 0.0, rate * np.where(distance == 0, 1.0, distance))
+
+
+def mean_size(noise: Noise, negligible: float = 1e-18) -> float:
+    """Return E|noise| = 2 sum_k P(noise >= k) of integer noise."""
+    total, first, many = 0.0, 1, 1024
+    while True:
+        tails = noise.tail(np.arange(first, first + many, dtype=float))
+        total += float(tails.sum())
+        if tails[-1] <= negligible * max(total, 1e-300) or many > 2**24:
+            return 2 * total
+        first, many = first + many, 2 * many
+
+
+def drawn(noise: Noise, u: Floats) -> NDArray[np.int64]:
+    """Return noise of every u of (0, 1): the least k with P(noise <= k) >= u, found by doubling and bisection."""
+    right = u >= 0.5  # noqa: PLR2004 - the median
+    # P(noise > k) = tail(k + 1) <= 1 - u to the right; to the left the mirror image.
+    rest = np.where(right, 1 - u, u)
+    high = np.ones(u.size, dtype=np.int64)
+    while (short := noise.tail(high.astype(float)) > rest).any() and high.max() < 2**61:
+        high = np.where(short, 2 * high, high)
+    low = np.zeros_like(high)
+    while (wide := high - low > 1).any():
+        middle = (low + high) // 2
+        enough = noise.tail(middle.astype(float)) <= rest
+        low, high = np.where(wide & ~enough, middle, low), np.where(wide & enough, middle, high)
+    # The least k >= 1 with tail(k) <= rest: the noise is k - 1 or less in size.
+    return np.where(right, high - 1, 1 - high)

@@ -22,22 +22,26 @@ LogLaws = Callable[[int], Floats]
 
 @dataclass(frozen=True)
 class Everything:
-    """T(x) = x: n records of k values, whose datasets are never listed. All records are interchangeable."""
+    """T(x) = x: n records whose datasets are never listed. All records are interchangeable.
+
+    k: how many values a record has; None for real numbers.
+    """
 
     n: int
-    k: int
+    k: int | None
 
     @cached_property
     def records(self) -> tuple[int, ...]:
-        return (self.k,) * self.n
+        """Alphabet sizes; zeros where records are real numbers."""
+        return (self.k or 0,) * self.n
 
     @property
     def size(self) -> int:
-        return int(self.k**self.n)
+        return self._refuse() if self.k is None else int(self.k**self.n)
 
     @property
     def log_universe(self) -> float:
-        return self.n * math.log(self.k)
+        return math.inf if self.k is None else self.n * math.log(self.k)
 
     @property
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:
@@ -62,6 +66,12 @@ class Everything:
         return f"dataset {cls}"
 
     def _refuse(self) -> NoReturn:
+        if self.k is None:
+            message = (
+                "real-valued records have no classes to list; a mechanism on them can be audited, run and saved, and "
+                "for anything else round the records, with queries.total or queries.mean"
+            )
+            raise InputError(message)
         message = (
             f"{self.n} records have {checks.size_text(self.records)} datasets, which are never listed where each "
             "record goes through its own channel; it can be audited, profiled, run and saved, and for anything else "

@@ -1,86 +1,68 @@
 """Laplace and Gaussian noise as it is added: outputs are real numbers, neither rounded nor clamped."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets
-from dalenius.model.channels import quadrature
-from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.noise import Gaussian, Laplace, RealNoise
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
-from dalenius.numerics.deferred import log_ndtr
 
 
-@dataclass(frozen=True)
-class Laplace:
-    """Density rate/2 exp(-rate |noise|)."""
+class RealOutputs(Mechanism):
+    """What mechanisms with real outputs have in common: noise as it is added, and answers of neighbours `apart`."""
 
-    rate: float
-    parameter: ClassVar[str] = "epsilon/sensitivity"
-
-    @property
-    def value(self) -> float:
-        """What the parameter is."""
-        return self.rate
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draw noise."""
-        return rng.laplace(scale=1 / self.rate, size=size)
-
-    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
-        """The rule that widens a bracket by at most `error`."""
-        return quadrature.laplace(answers, self.rate, error)
-
-    def dp_epsilon(self, apart: float) -> float:
-        """Largest log ratio of the densities of two answers so far apart."""
-        return self.rate * apart
-
-    def dp_delta(self, apart: float, epsilon: float) -> float:
-        """1 - exp( (epsilon - rate apart)/2 ), or 0: the integral of max(0, p - e^epsilon p') of two such answers."""
-        return max(0.0, -math.expm1((epsilon - self.rate * apart) / 2))
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """Normal noise of standard deviation sigma."""
-
-    sigma: float
-    parameter: ClassVar[str] = "sigma"
+    name: str
+    noise: RealNoise
+    # The least and the largest parameter of the noise.
+    limits: ClassVar[tuple[float, float]]
+    # What can be drawn exactly instead.
+    drawn_exactly: ClassVar[str]
 
     @property
-    def value(self) -> float:
-        """What the parameter is."""
-        return self.sigma
+    @abstractmethod
+    def apart(self) -> float:
+        """The largest distance of the answers of two neighbouring datasets, in units of the noise."""
 
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draw noise."""
-        return rng.normal(scale=self.sigma, size=size)
+    @property
+    def n_outputs(self) -> float:
+        """Infinite: there is one for every real number."""
+        return math.inf
 
-    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
-        """The rule that widens a bracket by at most `error`."""
-        return quadrature.gaussian(answers, self.sigma, error)
+    def dp_epsilon(self) -> float:
+        """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+        return self.noise.dp_epsilon(self.apart)
 
-    def dp_epsilon(self, apart: float) -> float:
-        """Infinite: the log ratio of two densities grows without limit."""
-        return math.inf if apart > 0 else 0.0
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Return the least delta for which the mechanism is (epsilon, delta)-differentially private.
 
-    def dp_delta(self, apart: float, epsilon: float) -> float:
-        """P(N > epsilon/u - u/2) - e^epsilon P(N > epsilon/u + u/2), u = apart/sigma [balle18]."""
-        u = apart / self.sigma
-        if u == 0:
-            return 0.0
-        near, far = float(log_ndtr(u / 2 - epsilon / u)), float(log_ndtr(-u / 2 - epsilon / u))
-        return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
+        It grows with the distance of the answers, so that the two farthest of neighbouring datasets have it.
+        """
+        return self.noise.dp_delta(self.apart, checks.real("epsilon", epsilon, 0.0, math.inf))
+
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> NoReturn:  # noqa: ARG002 - of any
+        """Raise InputError.
+
+        A float is not a real number: which floats answer + noise can be depends on the answer, so that the last bits of
+        an output may tell it, whatever was certified [mironov12].
+        """
+        message = (
+            f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden answer; "
+            f"{self.drawn_exactly}"
+        )
+        raise InputError(message)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Real(Mechanism):
+class Real(RealOutputs):
     """Y = f(x) + noise, a real number; f is a named query with integer answers.
 
     `name` is the call string of the mechanism. Audits see it through finitely many points, see quadrature.py.
@@ -90,11 +72,10 @@ class Real(Mechanism):
     name: str
     noise: Laplace | Gaussian
     statistic: Statistic = field(init=False)
-    route: ClassVar[Route] = "points"
     # Accuracy at which a single prior's leakage is computed: the first whose points fit.
     accuracies: ClassVar[tuple[float, ...]] = (1e-11, 1e-7, 1e-3)
-    # The least and the largest rate or deviation.
     limits: ClassVar[tuple[float, float]] = (1e-100, 1e100)
+    drawn_exactly: ClassVar[str] = "leave output='real' out, which rounds the output and is drawn exactly"
 
     def __post_init__(self) -> None:
         query, noise = self.query, self.noise
@@ -116,9 +97,14 @@ class Real(Mechanism):
         return np.asarray(self.query.integers.answers, dtype=float)
 
     @property
-    def n_outputs(self) -> float:
-        """Infinite: there is one for every real number."""
-        return math.inf
+    def as_real(self) -> "Real":
+        """Itself."""
+        return self
+
+    @property
+    def apart(self) -> float:
+        """The sensitivity of the query, in steps of the answers."""
+        return self.query.integers.sensitivity
 
     def written(self) -> NoReturn:
         """Raise InputError: there is one output for every real number."""
@@ -132,39 +118,14 @@ class Real(Mechanism):
         """A finite table (A, points) that leaks what P(A = a, Y) does, up to some 1e-11, for masses (A, K)."""
         return np.asarray(masses @ self._fine)
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, floats, for studies.
-
-        secure=True is refused. A float is not a real number: which floats answer + noise can be depends on the
-        answer, so that the last bits of an output may tell it, whatever was certified [mironov12].
-        """
-        if checks.flag("secure", secure):
-            message = (
-                f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden "
-                "answer; leave output='real' out, which rounds the output and is drawn exactly"
-            )
-            raise InputError(message)
-        answer = self.answers[int(self.statistic.class_of(self.dataset(dataset)))]
-        drawn = answer + self.noise.sample(datasets.generator(rng), checks.size(size))
-        return np.asarray(drawn if self.query.steps is None else self._in_units(drawn))
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Floats:
+        drawn = self.answers[int(self.statistic.class_of(x))] + self.noise.sample(source, size)
+        return drawn if self.query.steps is None else self._in_units(drawn)
 
     def _in_units(self, steps: Floats) -> Floats:
         """Return outputs in units of the answer, of a mean."""
         low = float(self.query.outputs[0])  # type: ignore[arg-type]
         return low + float(self.query.unit) * steps
-
-    def dp_epsilon(self) -> float:
-        """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
-        return self.noise.dp_epsilon(self.query.integers.sensitivity)
-
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return the least delta for which the mechanism is (epsilon, delta)-differentially private.
-
-        It grows with the distance of the answers, so that the two farthest of neighbouring datasets have it.
-        """
-        return self.noise.dp_delta(self.query.integers.sensitivity, checks.real("epsilon", epsilon, 0.0, math.inf))
 
     def expected_distortion(self) -> None:
         """None: distortions here are of outputs in the range of the query."""

@@ -9,22 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Mechanism, Route
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.types import Floats, Ints
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 # Of the chance of error, the share that goes to outputs known before sampling where others may turn up, and the part of
 # the draws in which those are looked for. The first keeps limits within 0.5 % of what they are without the others.
@@ -103,7 +100,11 @@ class Sampled(Mechanism):
     sets: Ints
     rows: Floats
     name: str | None = field(default=None, init=False)
-    route: ClassVar[Route] = "samples"
+
+    @property
+    def as_samples(self) -> "Sampled":
+        """Itself."""
+        return self
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:
@@ -155,9 +156,11 @@ class Sampled(Mechanism):
             "processed further",
         )
 
-    def sample(self, dataset: "ArrayLike", size: int = 1, rng: object = None, *, secure: bool = False) -> NoReturn:  # noqa: ARG002
-        """Raise InputError: there is a sampler already."""
+    def _drawn(self, x: object, size: int, source: object) -> NoReturn:  # noqa: ARG002 - of any
         self._refuse("the law of outputs", "run the sampler itself")
+
+    def _exact(self, x: object, size: int, rng: object) -> NoReturn:
+        self._drawn(x, size, rng)
 
     def dp_epsilon(self) -> NoReturn:
         """Raise InputError: an output that was never seen may tell everything."""

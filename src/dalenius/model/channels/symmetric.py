@@ -5,14 +5,14 @@ The channel has two different numbers, so that its k x k table is never needed.
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import generator
 from dalenius.model.prior import Ints, Prior
@@ -37,7 +37,6 @@ class Symmetric(Mechanism):
     labels: "tuple[Label, ...]"
     answers: bool
     statistic: Statistic = field(init=False)
-    route: ClassVar[Route] = "symmetric"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "statistic", self.query.statistic)
@@ -46,6 +45,11 @@ class Symmetric(Mechanism):
     def fits(query: Query) -> bool:
         """Whether a verifier can rebuild it: f(x) = x of one record of at least two values."""
         return query.named and query.name == "identity" and query.records[0] > 1
+
+    @property
+    def as_symmetric(self) -> "Symmetric":
+        """Itself."""
+        return self
 
     @property
     def k(self) -> int:
@@ -92,20 +96,12 @@ class Symmetric(Mechanism):
         # sum_(x,y) |x - y| = k (k^2 - 1) / 3
         return self.other * (self.k**2 - 1) / 3 if self.answers else None
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
-        x = int(self.dataset(dataset)[0])
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import symmetric_outputs  # noqa: PLC0415 - the verifier's formulas, flint
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[int]:
+        moved = source.random(size) >= self.kept
+        return ((int(x[0]) + moved * source.integers(1, self.k, size=size)) % self.k).tolist()  # type: ignore[no-any-return]
 
-            drawn = symmetric_outputs(self, x, size, rng)
-        else:
-            source, many = generator(rng), checks.size(size)
-            moved = source.random(many) >= self.kept
-            drawn = ((x + moved * source.integers(1, self.k, size=many)) % self.k).tolist()
-        return np.array([self.labels[y] for y in drawn])
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - values
+        return np.array([self.labels[y] for y in outputs])
 
     def __repr__(self) -> str:
         return f"<Symmetric {self.name} of {self.query}: 1 record of {self.k} values, never written out>"

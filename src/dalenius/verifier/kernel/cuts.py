@@ -51,11 +51,13 @@ class Frame(NamedTuple):
     values: int
     groups: int
     ratios: Ratios | None
+    # Whether of two values the second alone has boxes.
+    paired: bool = True
 
     @property
     def boxed(self) -> int:
         """The values of the secret that have boxes."""
-        return 1 if self.values == 2 else self.values  # noqa: PLR2004 - what one value has, the other has not
+        return 1 if self.values == 2 and self.paired else self.values  # noqa: PLR2004 - the other has what is left
 
     @property
     def boxes(self) -> int:

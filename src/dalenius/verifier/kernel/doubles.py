@@ -66,13 +66,18 @@ class Doubles:
         eta: float,
         knowledge: Ball,
         tangents: Sequence[Sequence[Sequence[Ball]]],
+        *,
+        across: bool = True,
     ) -> None:
         """Take the laws of groups of outputs and the reference masses of all cells, by secret value, and eta and K.
 
-        And, by tangent and secret value, g of all cells; no tangent where outputs are single.
+        And, by tangent and secret value, g of all cells; no tangent where outputs are single. across: whether boxes
+        make up laws across values, and not across outputs (rows.py).
         """
         self.np, self.eta, self.knowledge = np, eta, float_above(knowledge)
         self.values, self.tangents, self.error = len(rows), len(tangents), 0.0
+        # The axis of the entries of a law, and how many it has.
+        self.axis, self.entries = (1, self.values) if across else (2, len(rows[0][0]))
         self.laws: list[Array] = []
         above = [[[float_above(x) for x in cells] for cells in values] for values in tangents]
         for a, cells in enumerate(rows):
@@ -87,7 +92,7 @@ class Doubles:
     def usable(self) -> bool:
         """Whether the notes are stated for this problem."""
         finite = all(self.np.isfinite(x).all() for x in (*self.laws, *self.masses))
-        return finite and self.values <= MOST_VALUES and self.error <= MOST_ERROR
+        return finite and self.entries <= MOST_VALUES and self.error <= MOST_ERROR
 
     def bounds(self, low: Array, high: Array, m: Array, sigma: Array, tangent: Array) -> Array:
         """Guarantee: no less than the bound of every leaf. Boxes and m are arrays over leaves, values and groups."""
@@ -105,7 +110,7 @@ class Doubles:
     def _multipliers(self, low: Array, high: Array, m: Array, sigma: Array) -> Array:
         """Note M: coefficients of the laws of groups, by secret value, divided by sigma."""
         np = self.np
-        common = np.maximum(m * low, m * high).sum(axis=1)
+        common = np.maximum(m * low, m * high).sum(axis=self.axis, keepdims=True)
         own = m
         if m.shape[1] < self.values:
             # Two values: the first has what the second leaves, and no multiplier.
@@ -113,9 +118,10 @@ class Doubles:
             high = np.concatenate([np.minimum(1.0 - low[:, 1:] + U, 1.0), high], axis=1)
             own = np.concatenate([np.zeros_like(m), m], axis=1)
         alpha, beta = line(low, high, np)
-        linear = (1.0 - self.eta) * (alpha + beta.sum(axis=1, keepdims=True)) + (common[:, None] - own)
-        size = self.values + 2.0 * (np.abs(alpha).sum(axis=1) + np.abs(m).sum(axis=1))
-        return (linear + (2.0 * (self.values + 6) * U) * size[:, None]) / sigma[:, None, None]
+        linear = (1.0 - self.eta) * (alpha + beta.sum(axis=self.axis, keepdims=True)) + (common - own)
+        sizes = (np.abs(x).sum(axis=self.axis, keepdims=True) for x in (alpha, m))
+        size = self.entries + 2.0 * sum(sizes)
+        return (linear + (2.0 * (self.entries + 6) * U) * size) / sigma[:, None, None]
 
     def _log_sum(self, a: int, mu: Array, chosen: Array) -> Array:
         """Note T, first part: no less than log sum_c rho_c exp( h_c / sigma ) over the cells of a value."""

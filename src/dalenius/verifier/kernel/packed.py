@@ -114,13 +114,14 @@ class Leaves:
     """What the leaves say, in the order of their codes; see `docs/reference/certificates.md`."""
 
     scale: bytes
-    sigma: "array[int]"
+    # None where all leaves have one, written elsewhere.
+    sigma: "array[int] | None"
     m: "array[int]"
     # None where every leaf has the same.
     tangent: bytes | None
 
 
-def read_leaves(value: object, many: int, boxes: int, tangents: int) -> Leaves:
+def read_leaves(value: object, many: int, boxes: int, tangents: int, *, with_sigma: bool = True) -> Leaves:
     """Read the numbers of so many leaves."""
     content = mapping(value, "'leaves'")
     wide = whole(field(content, "bytes", "'leaves'"), "'bytes' of a multiplier", 1, 4)
@@ -129,7 +130,7 @@ def read_leaves(value: object, many: int, boxes: int, tangents: int) -> Leaves:
     if wide * boxes * many > largest().packed_bytes:
         refuse("the leaves have too many multipliers to check")
     scale = _all(content, "scale", many)
-    sigma = whole_numbers("i", _all(content, "sigma", 4 * many))
+    sigma = whole_numbers("i", _all(content, "sigma", 4 * many)) if with_sigma else None
     m = whole_numbers(SIGNED[wide], _all(content, "m", wide * boxes * many))
     if max(scale, default=0) >= SCALES:
         refuse(f"the scale of a leaf is {max(scale)}, where {SCALES - 1} is the last")

@@ -49,9 +49,9 @@ from flint import arb
 
 from . import doubles
 from .balls import ONE, ZERO, Ball, Rows, float_below, log_sum_exp
-from .boxes import Row, secant
 from .cells import Channel, Question
 from .closing import close
+from .convex import Row, secant
 from .cuts import Box, Frame, Level, OneByOne, Scalars, Together
 from .limits import largest, tick, ticking
 from .packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
@@ -74,6 +74,9 @@ class Point(NamedTuple):
 class Posteriors:
     """A "posteriors" proof for one secret: its groups and eta checked, its leaves evaluated on demand."""
 
+    # The sigma of all leaves, where they do not say it (rows.py).
+    s: float | None = None
+
     def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
         """Read and check what all leaves share."""
         self.outputs, self.knowledge = channel.outputs, knowledge
@@ -94,6 +97,11 @@ class Posteriors:
         ratios = Ratios([row.coarse for row in self.rows]) if tightens and len(self.rows) > 1 else None
         self.frame = Frame(len(self.rows), self.many, ratios)
         self.tangents = [] if self.single else self._tangents(proof)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Values with boxes, and groups: the boxes of a leaf in their order."""
+        return self.frame.boxed, self.many
 
     def bound(self, box: Box, leaf: Point) -> Ball:
         """Guarantee: I <= result for every prior in this box."""
@@ -124,7 +132,7 @@ class Posteriors:
     def in_doubles(self, np: Any) -> doubles.Doubles:  # noqa: ANN401 - NumPy
         """The same problem in doubles."""
         coarse, rho = [row.coarse for row in self.rows], [row.rho for row in self.rows]
-        return doubles.Doubles(np, coarse, rho, self.eta, self.knowledge, self.tangents)
+        return doubles.Doubles(np, coarse, rho, self.eta, self.knowledge, self.tangents, across=self.frame.paired)
 
     @cached_property
     def _coarse(self) -> list[Rows]:
@@ -136,6 +144,7 @@ class Posteriors:
         """Steps 3 and 4: the coefficients of Q_cG in h, by secret value."""
         share = None if self.single else ONE - self.eta
         result: list[list[Ball]] = [[] for _ in self.rows]
+        commons: list[Ball] = []
         for g in range(self.many):
             lines = [self._secant(lows[g], highs[g]) for lows, highs in zip(low, high, strict=True)]
             if share is not None:
@@ -147,9 +156,13 @@ class Posteriors:
                     x = arb(row[g])
                     common += x * (high[a][g] if row[g] > 0 else low[a][g])
                     slopes[a] -= x
+            commons.append(common)
             for coefficients, slope in zip(result, slopes, strict=True):
-                coefficients.append(common + slope)
-        return result
+                coefficients.append(slope)
+        if not self.frame.paired:
+            # Of one law over outputs (rows.py).
+            commons = [sum(commons, ZERO)] * self.many
+        return [[x + common for x, common in zip(row, commons, strict=True)] for row in result]
 
     def _secant(self, low: float, high: float) -> tuple[Ball, Ball]:
         if (low, high) not in self._secants:
@@ -213,8 +226,9 @@ class Tree:
         boxes = problem.frame.boxes
         self.levels = list(levels(entry(proof, "tree", "it"), boxes))
         self.size = sum(codes.count(boxes) for codes in self.levels)
-        self.read: Leaves = read_leaves(entry(proof, "leaves", "it"), self.size, boxes, len(problem.tangents))
-        for n, scale in ticking(zip(self.read.sigma, self.read.scale, strict=True)):
+        tangents, with_sigma = len(problem.tangents), problem.s is None
+        self.read: Leaves = read_leaves(entry(proof, "leaves", "it"), self.size, boxes, tangents, with_sigma=with_sigma)
+        for n, scale in ticking(zip(self.read.sigma or (), self.read.scale, strict=with_sigma)):
             if not LEAST_POWER <= n >> 3 * (scale + 1) <= LARGEST_POWER:
                 refuse(f"sigma of a leaf is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER + 1}")
 
@@ -249,15 +263,17 @@ class Tree:
     def _point(self, i: int) -> Point:
         """What leaf i says."""
         boxes = self.problem.frame.boxes
-        sigma, unit = multiplier(self.read.scale[i], self.read.sigma[i], Scalars)
+        sigma, unit = multiplier(self.read.scale[i], self.read.sigma[i] if self.read.sigma else 0, Scalars)
+        sigma = sigma if self.problem.s is None else self.problem.s
         m = [unit * k for k in self.read.m[i * boxes : (i + 1) * boxes]]
         return Point(sigma, m, 0 if self.read.tangent is None else self.read.tangent[i])
 
     def _together(self, np: Any, arithmetic: doubles.Doubles, claimed: float) -> Iterator[tuple[str, Ball]]:  # noqa: ANN401
         """Yield the largest bound of some leaves at a time, and every bound that had to be found in balls."""
         read, first = self.read, 0
-        shape = (-1, self.problem.frame.boxed, self.problem.many)
-        scale, sigmas = np.frombuffer(read.scale, np.uint8).astype(np.int32), np.asarray(read.sigma)
+        shape = (-1, *self.problem.shape)
+        scale = np.frombuffer(read.scale, np.uint8).astype(np.int32)
+        sigmas = np.zeros(self.size, np.int32) if read.sigma is None else np.asarray(read.sigma)
         m = np.asarray(read.m).reshape(shape)
         tangents = np.zeros(self.size, np.uint8) if read.tangent is None else np.frombuffer(read.tangent, np.uint8)
         for level in self._walk(Together(self.problem.frame, np)):
@@ -265,7 +281,10 @@ class Tree:
                 part = Level(*(x[start : start + doubles.LEAVES] for x in level))
                 at = slice(first + start, first + start + len(part.low))
                 sigma, unit = multiplier(scale[at], sigmas[at], np)
-                found = arithmetic.bounds(part.low, part.high, m[at] * unit[:, None, None], sigma, tangents[at])
+                if self.problem.s is not None:
+                    sigma = np.full_like(sigma, self.problem.s)
+                low, high = part.low.reshape(shape), part.high.reshape(shape)
+                found = arithmetic.bounds(low, high, m[at] * unit[:, None, None], sigma, tangents[at])
                 # Not a number is not shown either.
                 shown = found <= claimed
                 for i in np.flatnonzero(~shown).tolist():

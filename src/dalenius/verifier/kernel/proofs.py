@@ -8,7 +8,7 @@ To add one: a file here, a line below.
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from . import boxes, chains, choices, closed_forms, posteriors, rows, simplices
+from . import chains, choices, closed_forms, convex, posteriors, rows, simplices
 from .balls import FEW_BITS, Ball, precision, short
 from .cells import Question
 from .reading import Refused, refuse
@@ -23,7 +23,7 @@ KINDS: dict[str, Kind] = {
     "sibson": closed_forms.sibson,
     "reference": closed_forms.reference,
     "choices": choices.bounds,
-    "boxes": boxes.bounds,
+    "convex": convex.bounds,
     "simplices": simplices.bounds,
     "posteriors": posteriors.bounds,
     "rows": rows.bounds,

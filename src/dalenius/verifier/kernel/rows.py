@@ -5,9 +5,17 @@ For every prior pi(a,t) = p(a) w(t|a) and any law r, with rho(a,t) the reference
     I(A;Y) <= sum_a p(a) D(w_a q || r)                                           (r is not the law of Y: only more)
            <= s LSE_a( g_a / s ) + s K,                                          (closing.py, s > 0)
 
-g_a the maximum over w of the bracket D(wq || r) - s sum_t w(t) log( w(t) / rho(a,t) ). A leaf bounds the bracket for
-the w whose group law lies in its box, by boxes.Row.value; the leaves of a row cover all w, so the largest of their
-bounds is one on g_a.
+g_a the maximum over w of the bracket D(wq || r) - s sum_t w(t) log( w(t) / rho(a,t) ). The tree of a row cuts the box
+0 <= u(y) <= 1 of its output law u = w q, and u sums to one; so the boxes are those of one law, as at one group of a
+tree of posteriors (cuts.py). On a leaf phi(u) = u log u lies below its secant alpha u + beta, and for any m
+sum_y ( max(m high, m low) - m u )_y >= 0, so that
+
+    D(u || r) <= sum_y u_y ( alpha_y - log r_y - m_y ) + sum_y ( beta_y + max(m high, m low)_y ) = sum_t w_t h_t,
+    h_t       =  sum_y q_ty [ alpha_y - m_y + sum_x ( beta_x + max(m high, m low)_x ) ] - sum_y q_ty log r_y,
+
+as rows sum to one, and the bracket is at most s LSE_t( log rho(a,t) + h_t / s ). That is the formula of a tree of
+posteriors for a secret of one value, with sigma = s, K = 0, the second term of h as its tangent, and sums over outputs
+in place of sums over values.
 """
 
 from collections.abc import Iterator
@@ -15,75 +23,49 @@ from typing import Any
 
 from flint import arb
 
-from .balls import Ball, log_sum_exp
-from .boxes import Interval, Multipliers, Row
+from . import posteriors
+from .balls import ZERO, Ball, log_sum_exp
 from .cells import Channel, Question
 from .closing import close, largest
+from .convex import Row
+from .cuts import Frame
+from .packed import LARGEST_POWER, LEAST_POWER
 from .reading import field as entry
-from .reading import mapping, number, numbers, refuse, sequence, whole
-from .tree import leaves
+from .reading import mapping, number, numbers, refuse, sequence
 
 
-class OneRow:
-    """One secret value: its groups and eta checked, its leaves evaluated on demand."""
+class OneRow(posteriors.Posteriors):
+    """One secret value: boxes are of its output law, and sums over values become sums over outputs."""
 
-    def __init__(
-        self, channel: Channel, cell: dict[int, Ball], s: Ball, fine: list[Ball], stated: dict[str, Any]
-    ) -> None:
-        """Read and check what all leaves share; fine are the coefficients -log r."""
-        self.outputs, self.s, self.fine = channel.outputs, s, fine
-        named = sequence(entry(stated, "groups", "it"), "groups", self.outputs)
-        self.row = Row(channel, cell, [whole(g, "a group", 0, self.outputs - 1) for g in named])
-        self.eta = min(1.0, number(entry(stated, "eta", "it"), "eta", low=0.0))
-        self.row.check_contraction(self.eta, "it")
-        self.size = self.row.size
+    def __init__(self, channel: Channel, cell: dict[int, Ball], s: float, fine: list[Ball]) -> None:
+        """Take the cells of the value; fine are the coefficients -log r."""
+        self.outputs = self.many = channel.outputs
+        self.groups = list(range(self.many))
+        self.rows = [Row(channel, cell, self.groups)]
+        self.single, self.eta, self.knowledge, self.s = True, 0.0, ZERO, s
+        self.frame = Frame(self.many, 1, None, paired=False)
+        self.tangents = [[self.rows[0].fine.times(fine)]]
+        self._secants = {}
 
     @property
-    def root(self) -> Interval:
-        """The box that every conditional lies in."""
-        return self.row.hull()
-
-    def split(self, box: Interval, cut: Any) -> tuple[Interval, Interval]:  # noqa: ANN401 - JSON
-        """Return the two halves of a box at [group, number]; together they cover it."""
-        group, at = sequence(cut, "a split", 2)
-        whole(group, "the group of a split", 0, self.row.size - 1)
-        return box.split(group, number(at, "the number of a split"))
-
-    def bound(self, box: Interval, leaf: dict[str, Any]) -> Ball | None:
-        """Guarantee: the bracket <= result for every conditional in this box; None when the box is empty."""
-        if box.empty or box.tightened().empty:
-            return None
-        given = {key: numbers(leaf[key], self.row.size, key) for key in ("mu", "kappa", "omega") if key in leaf}
-        lam = numbers(leaf["lam"], self.outputs, "lam") if "lam" in leaf else None
-        kappa = given.get("kappa")
-        if kappa is not None and not all(0 <= k <= 1 for k in kappa):
-            refuse("kappa must lie between 0 and 1")
-        multipliers = Multipliers(1.0, given.get("mu"), kappa, lam, given.get("omega"))
-        return self.row.value(box.tightened(), self.s, self.eta, self.fine, multipliers)
-
-
-def read(
-    cells: list[dict[int, Ball]], channel: Channel, proof: dict[str, Any]
-) -> tuple[Ball, Ball, list[tuple[OneRow, dict[str, Any]]]]:
-    """Return s, log of the sum of r as given, and every row with what the proof states about it."""
-    s = arb(number(entry(proof, "s", "it"), "s"))
-    if not s > 0:
-        refuse("s must be above 0")
-    rho = [arb(r) for r in numbers(entry(proof, "rho", "it"), channel.outputs, "rho")]
-    fine = [-r for r in rho]
-    listed = sequence(entry(proof, "rows", "it"), "rows", len(cells))
-    stated = [mapping(item, f"row {a}") for a, item in enumerate(listed)]
-    rows = [(OneRow(channel, cell, s, fine, item), item) for cell, item in zip(cells, stated, strict=True)]
-    return s, log_sum_exp(rho), rows
+    def shape(self) -> tuple[int, int]:
+        """One value, and all outputs."""
+        return 1, self.many
 
 
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
     """Yield the one bound: the largest bound of a row's leaves bounds that row."""
-    s, total, stated = read(question.cells, question.channel, proof)
+    s = number(entry(proof, "s", "it"), "s")
+    if not 2.0**LEAST_POWER <= s <= 2.0**LARGEST_POWER:
+        refuse(f"s = {s!r} is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER}")
+    rho = [arb(r) for r in numbers(entry(proof, "rho", "it"), question.channel.outputs, "rho")]
+    fine = [-r for r in rho]
+    listed = sequence(entry(proof, "rows", "it"), "rows", len(question.cells))
     gains = []
-    for a, (row, item) in enumerate(stated):
-        values = [value for _, value in leaves(item, row, f"{where}, row {a}")]
+    for a, (cell, item) in enumerate(zip(question.cells, listed, strict=True)):
+        problem, place = OneRow(question.channel, cell, s, fine), f"{where}, row {a}"
+        values = [value for _, value in posteriors.Tree(problem, mapping(item, f"row {a}"), place).bounds(float("inf"))]
         if not values:
             refuse(f"row {a} has no leaf that is not empty")
         gains.append(largest(values))
-    yield where, close(gains, s, question.knowledge.most) + total
+    yield where, close(gains, arb(s), question.knowledge.most) + log_sum_exp(rho)

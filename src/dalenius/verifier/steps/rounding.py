@@ -115,8 +115,8 @@ from .one_coin import one_coin
 # Noise on whole numbers, from above and from below.
 NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}
 # Kinds of proof with one law r and one s for all values; trees only with a single leaf.
-ONE_POINT = ("maximal", "sibson", "rows", "monotone", "centre", "law")
-ONE_LEAF = ("boxes", "choices")
+ONE_POINT = ("maximal", "sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_LEAF = ("choices",)
 # Checks a certificate about whole numbers; returns its bounds.
 Inner = Callable[[dict[str, Any]], tuple[float, float]]
 

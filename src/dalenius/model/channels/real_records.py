@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -12,101 +11,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets
+from dalenius.model import checks
 from dalenius.model.channels.density import Density, decimal
-from dalenius.model.channels.mechanism import Mechanism, Route
-from dalenius.model.channels.real import Gaussian, Laplace
-from dalenius.model.query import Query
+from dalenius.model.channels.noise import Gaussian, Laplace
+from dalenius.model.channels.parts import Everything
+from dalenius.model.channels.real import RealOutputs
+from dalenius.model.query import UnlistedQuery
 from dalenius.model.secret import Bins
 
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Continuum:
-    """n records that are real numbers: datasets are never listed. All records are interchangeable."""
+class RealQuery(UnlistedQuery):
+    """f(x) = the sum, or the mean, of n real numbers in [low, high]."""
 
-    n: int
-
-    @cached_property
-    def records(self) -> tuple[int, ...]:
-        """No alphabets: zeros, as many as records."""
-        return (0,) * self.n
-
-    @property
-    def size(self) -> NoReturn:
-        """Refused: there is one for every real number."""
-        self._refuse()
-
-    @property
-    def log_universe(self) -> float:
-        """Return log|X|, which is infinite."""
-        return math.inf
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        """All records together."""
-        return (range(self.n),)
-
-    def class_of(self, datasets: ArrayLike) -> NoReturn:  # noqa: ARG002 - of any
-        """Refused."""
-        self._refuse()
-
-    def class_table(self) -> NoReturn:
-        """Refused."""
-        self._refuse()
-
-    def log_class_sizes(self) -> NoReturn:
-        """Refused."""
-        self._refuse()
-
-    def log_reference(self, record: int) -> NoReturn:  # noqa: ARG002 - of any
-        """Refused."""
-        self._refuse()
-
-    def neighbours(self) -> NoReturn:
-        """Refused."""
-        self._refuse()
-
-    def class_name(self, cls: int) -> str:
-        """Return words for a class."""
-        return f"dataset {cls}"
-
-    def _refuse(self) -> NoReturn:
-        message = (
-            "real-valued records have no classes to list; a mechanism on them can be audited, run and saved, and for "
-            "anything else round the records, with queries.total or queries.mean"
-        )
-        raise InputError(message)
-
-
-class RealQuery(Query):
-    """f(x) = the sum, or the mean, of n real numbers in [low, high].
-
-    It is a Query and can stand for one; `answers` and `outputs` raise InputError, since they are real numbers.
-    """
-
-    numeric = real = vector = False
+    vector = False
     low: float
     high: float
 
     def __init__(self, name: Literal["real_sum", "real_mean"], n: int, low: float, high: float) -> None:
         """Take what was checked."""
-        spread = high - low
-        given: dict[str, Any] = {
-            "name": name,
-            "arguments": (("n", n), ("low", low), ("high", high)),
-            "statistic": Continuum(n),
-            "sensitivity": spread / n if name == "real_mean" else spread,
-            "named": True,
-            "names": (),
-            "shape": (),
-            "steps": None,
-            "low": low,
-            "high": high,
-        }
-        for key, value in given.items():
-            object.__setattr__(self, key, value)
+        spread = (high - low) / n if name == "real_mean" else high - low
+        super().__init__(name, (("n", n), ("low", low), ("high", high)), Everything(n, None), spread)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     @property
     def spread(self) -> Fraction:
@@ -117,11 +45,6 @@ class RealQuery(Query):
         """Return the density that a user gives as the reference."""
         return Density.of(reference, self.low, self.high)
 
-    @property
-    def answers(self) -> NoReturn:
-        """Refused: they are real numbers."""
-        self.refuse()
-
     def refuse(self) -> NoReturn:
         """Raise InputError: this is for answers that can be listed."""
         message = (
@@ -129,11 +52,6 @@ class RealQuery(Query):
             "with queries.total or queries.mean"
         )
         raise InputError(message)
-
-    @property
-    def outputs(self) -> NoReturn:
-        """Refused, as the answers."""
-        self.refuse()
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} real-valued record{'' if self.n == 1 else 's'}>"
@@ -194,7 +112,7 @@ class Geometric:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Continuous(Mechanism):
+class RealRecords(RealOutputs):
     """Y = f(x) + noise of real-valued records, a real number. noise: in units of what one record can change.
 
     Geometric noise is on records that were rounded, so that Y is a number of steps; it is clamped to the answers.
@@ -205,9 +123,11 @@ class Continuous(Mechanism):
     noise: Laplace | Gaussian | Geometric
     # The rate, or the deviation, as an exact number.
     exact: Fraction
-    statistic: Continuum = field(init=False)
-    route: ClassVar[Route] = "cells"
+    statistic: Everything = field(init=False)
     limits: ClassVar[tuple[float, float]] = (1e-6, 1e6)
+    drawn_exactly: ClassVar[str] = (
+        "round the records with queries.total or queries.mean, whose outputs are drawn exactly"
+    )
 
     def __post_init__(self) -> None:
         checks.real(self.noise.parameter, self.noise.value, *self.limits)
@@ -224,9 +144,14 @@ class Continuous(Mechanism):
         return self.noise.steps if isinstance(self.noise, Geometric) else None
 
     @property
-    def n_outputs(self) -> float:
-        """Infinite: there is one for every real number."""
-        return math.inf
+    def as_real_records(self) -> "RealRecords":
+        """Itself."""
+        return self
+
+    @property
+    def apart(self) -> float:
+        """One: noise is in units of what one record can change."""
+        return 1.0
 
     def written(self) -> NoReturn:
         """Raise InputError: records and outputs are real numbers."""
@@ -290,18 +215,8 @@ class Continuous(Mechanism):
             raise InputError(message)
         return x
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs, floats, for studies; secure=True is refused."""
-        if checks.flag("secure", secure):
-            message = (
-                f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden "
-                "answer; round the records with queries.total or queries.mean, whose outputs are drawn exactly"
-            )
-            raise InputError(message)
-        x, query = self.dataset(dataset), self.query
-        drawn = self.noise.sample(datasets.generator(rng), checks.size(size))
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> NDArray[np.float64]:
+        query, drawn = self.query, self.noise.sample(source, size)
         if self.steps is not None:
             step = (query.high - query.low) / self.steps
             rounded = np.floor((x - query.low) / step + 0.5).sum() + np.round(drawn * self.steps)
@@ -310,24 +225,13 @@ class Continuous(Mechanism):
         answer = float(x.mean() if query.name == "real_mean" else x.sum())
         return np.asarray(answer + float(query.spread) * drawn)
 
-    def dp_epsilon(self) -> float:
-        """Return sup log( p(y|x) / p(y|x') ) over outputs y and datasets x, x' that differ in one record."""
-        return self.noise.dp_epsilon(1.0)
-
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return the least delta for which the mechanism is (epsilon, delta)-differentially private."""
-        return self.noise.dp_delta(1.0, checks.real("epsilon", epsilon, 0.0, math.inf))
-
     def expected_distortion(self) -> float:
         """Return E|Y - f(X)|, the mean size of the noise; the rounding of records to steps is not in it."""
-        if isinstance(self.noise, Geometric):
-            return float(self.query.spread) * self.noise.mean_size
-        each = 1 / self.noise.value if self.laplace else self.noise.value * math.sqrt(2 / math.pi)
-        return float(self.query.spread) * each
+        return float(self.query.spread) * self.noise.mean_size
 
     def profile(self, *_: object, **__: object) -> NoReturn:
         """Raise InputError: a profile compares values of b, and real-valued records have no entropy."""
         self.written()
 
     def __repr__(self) -> str:
-        return f"<Continuous {self.name} of {self.query}: {self.n} real-valued records, real outputs>"
+        return f"<RealRecords {self.name} of {self.query}: {self.n} real-valued records, real outputs>"

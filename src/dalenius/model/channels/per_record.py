@@ -2,23 +2,23 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Floats, Mechanism, Route
+from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.parts import Everything, Part
 from dalenius.model.channels.written import Written
-from dalenius.model.datasets import commas, generator
+from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Local(Mechanism):
+class PerRecord(Mechanism):
     """q(y|x) = prod_i W(y_i|x_i): one channel W for all records, which are independent given the data.
 
     rows: W, one row for each value of a record; parts: the labels of its outputs. An output of the whole release is
@@ -30,7 +30,6 @@ class Local(Mechanism):
     rows: Floats
     parts: tuple[str, ...]
     statistic: Statistic = field(init=False)
-    route: ClassVar[Route] = "local"
     # Entries of W, and of the whole matrix where it is written out.
     most_local: ClassVar[int] = 2**16
 
@@ -55,6 +54,11 @@ class Local(Mechanism):
         return query.named and query.records[0] > 1
 
     @property
+    def as_records(self) -> "PerRecord":
+        """Itself."""
+        return self
+
+    @property
     def k(self) -> int:
         """How many values a record has."""
         return self.records[0]
@@ -65,27 +69,27 @@ class Local(Mechanism):
         power = self.n * math.log(len(self.parts))
         return math.exp(power) if power < math.log(1e300) else math.inf
 
-    def written(self) -> Written:
-        """Return the mechanism with one row per dataset; refused where they would not fit."""
-        if 2 * self.n * math.log(max(self.k, len(self.parts))) > math.log(checks.MOST_ENTRIES) + 1e-9:
+    def written(self, most: int | None = None) -> Written:
+        """Return the mechanism with one row per dataset; refused above `most` entries, or those of any table."""
+        limit = checks.MOST_ENTRIES if most is None else most
+        if 2 * self.n * math.log(max(self.k, len(self.parts))) > math.log(limit) + 1e-9:
             message = (
                 f"{self.name} of {self.query} has {checks.size_text(self.records)} rows and "
                 f"{checks.size_text((len(self.parts),) * self.n)} outputs, too many to write out; it can be audited, "
                 "profiled, run and saved, and for anything else use fewer records"
             )
             raise InputError(message)
-        part = self.look_at((), self.n)
+        rows = self.look_at((), self.n).rows
         labels = tuple(self._label(y) for y in np.ndindex(*(len(self.parts),) * self.n))
-        return Written(Table.everything(self.records), part.rows, labels, self.query, self.name)
-
-    def matrix(self) -> Floats:
-        """Return the full matrix, datasets in lexicographic order; raise InputError if it would not fit."""
-        return self.written().matrix()
+        return Written(Table.everything(self.records), rows, labels, self.query, self.name, self)
 
     def look_at(
         self, members: tuple[int, ...], others: int, *, counted: bool = False, law: Floats | None = None
-    ) -> "LocalPart":
+    ) -> "SomeRecords":
         """Return what is left of the release when only these records and the first few others are looked at.
+
+        Its dataset is the same, and so is every prior on it. It describes itself as the whole release, which tells no
+        less.
 
         counted: of the others, only how many give each output, and only how many equal the one member. The different
         ones follow the law of a record, uniform unless given, without that value.
@@ -98,7 +102,7 @@ class Local(Mechanism):
         if counted:
             given = np.full(self.k, 1 / self.k) if law is None else law
             rows = (rows[:, None, :, None] * self.counted(len(first), given)[:, :, None, :]).reshape(statistic.size, -1)
-        return LocalPart(statistic, rows, tuple(range(rows.shape[1])), self.query, self.name, self)
+        return SomeRecords(statistic, rows, tuple(range(rows.shape[1])), self.query, self.name, self)
 
     def counted(self, records: int, law: Floats) -> Floats:
         """Return (k, C, V): the law of the count vector of the outputs, given how many of the records equal a value.
@@ -131,46 +135,30 @@ class Local(Mechanism):
         """Return None: an output is a noisy dataset, not an answer."""
         return
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset, as `Mechanism.sample` says."""
-        x = self.dataset(dataset)
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import local_outputs  # noqa: PLC0415 - the verifier's formulas, and flint
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
+        below = np.cumsum(self.rows, axis=1)[:, :-1]
+        draws = (source.random(self.n) for _ in range(size))
+        return [(u[:, None] >= below[x]).sum(axis=1).tolist() for u in draws]
 
-            return np.array([self._label(y) for y in local_outputs(self, x.tolist(), size, rng)])
-        source, below = generator(rng), np.cumsum(self.rows, axis=1)[:, :-1]
-        draws = (source.random(self.n) for _ in range(checks.size(size)))
-        return np.array([self._label((u[:, None] >= below[x]).sum(axis=1).tolist()) for u in draws])
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of the records' outputs
+        return np.array([self._label(y) for y in outputs])
 
     def _label(self, outputs: "list[int] | tuple[int, ...]") -> str:
         return commas(self.parts[y] for y in outputs)
 
     def __repr__(self) -> str:
-        return f"<Local {self.name} of {self.query}: {self.n} records, each through its own channel, never written out>"
+        each = f"{self.n} records, each through its own channel, never written out"
+        return f"<PerRecord {self.name} of {self.query}: {each}>"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LocalPart(Written):
-    """What some records tell: the rest of a Local release is ignored, so it tells no less.
-
-    Its dataset is the same, and so is every prior on it. It describes itself as the release that it is part of.
-    `Local.look_at` builds it.
-    """
-
-    whole: Local | None = None
+class SomeRecords(Written):
+    """What some records tell: the rest of the release is ignored. `PerRecord.look_at` builds it."""
 
     @property
     def looked_at(self) -> Part:
         """The partition of the datasets by what is looked at."""
         assert isinstance(self.statistic, Part)  # noqa: S101 - for the type checker: it has no other
         return self.statistic
-
-    def describe(self) -> dict[str, object]:
-        """Return the release that it is part of, in plain data."""
-        assert self.whole is not None  # noqa: S101 - for the type checker: `Local.look_at` gives it
-        return self.whole.describe()
 
 
 def _mixtures(own: Floats, other: Floats, records: int) -> Floats:

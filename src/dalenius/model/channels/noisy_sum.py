@@ -1,18 +1,19 @@
-"""Integer noise on the answer of a query whose channel has too many entries to be written out."""
+"""Integer noise on the answer of a query: a number for every class of its statistic."""
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.model import checks, datasets
-from dalenius.model.channels.mechanism import Floats, Mechanism, Route
-from dalenius.model.channels.neighbours import ROUNDING
-from dalenius.model.channels.noise import Noise, least_contraction
-from dalenius.model.channels.written import Written
+from dalenius.model import checks
+from dalenius.model.channels import neighbours
+from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.noise import DiscreteGaussian, Noise, drawn, least_contraction, mean_size
+from dalenius.model.channels.noisy import Noisy
+from dalenius.model.channels.written import Label, Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
 
@@ -20,68 +21,121 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Additive(Mechanism):
-    """Y = f(x) + noise, clamped to the range of f: a mechanism whose rows are too many to write out.
+class NoisySum(Noisy):
+    """Y = f(x) + noise for a query with integer answers, or answers in steps.
 
-    f is a numeric query of a sum. Clamping puts what falls beyond the range on its ends, so that for every cut c inside
-    P(Y < c | f) = P(noise <= c - 1 - f). `name` is the call string of the mechanism.
+    Clamping puts what falls beyond the range of f on its ends, so that for every cut c inside
+    P(Y < c | f) = P(noise <= c - 1 - f). Without it outputs are all integers, of which those farther from the range
+    than `noise.margin` are put together: the ends stand for all beyond. Rows are written out where they are few; where
+    they are many, on sums of records of few values, everything comes from the law of the noise.
+
+    whole, value: where it is the noisy count of one value, the release that it is part of. Its dataset is the same,
+    records of k values, and so is every prior on it.
     """
 
     query: Query
     name: str
     noise: Noise
+    clamp: bool = True
+    whole: Mechanism | None = None
+    value: int | None = None
     statistic: Statistic = field(init=False)
-    route: ClassVar[Route] = "sum"
+    has_rows: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        if not self.fits(self.query):
-            message = f"noise is added without writing out its channel to counts and totals only, not to {self.query}"
+        query, family = self.query, self.name.split("(")[0]
+        if not query.integers.numeric:
+            message = (
+                f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or "
+                "exponential"
+            )
             raise InputError(message)
-        object.__setattr__(self, "statistic", self.query.statistic)
+        object.__setattr__(self, "statistic", query.statistic)
+        if not self.fits(query):
+            checks.entries(self.answers.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
+        few = self.answers.size * self.n_outputs <= checks.MOST_ENTRIES
+        object.__setattr__(self, "has_rows", few and self.whole is None)
 
     @staticmethod
     def fits(query: Query) -> bool:
-        """Whether a query can be answered this way: an integer sum of records of few values."""
+        """Whether nothing needs the rows: an integer sum of records of few values."""
         statistic = query.statistic
         plain = isinstance(statistic, Sum) and statistic.modulus is None
         return plain and query.integers.numeric and query.records[0] <= MOST_SUM_VALUES
 
     @property
+    def as_sum(self) -> "NoisySum | None":
+        """Itself, where a verifier can rebuild it without its rows."""
+        return self if self.query.named and self.fits(self.query) else None
+
+    @property
+    def part(self) -> int | None:
+        """The value whose count it is, if it is one."""
+        return self.value
+
+    @property
     def answers(self) -> Ints:
-        """f of every class, ascending."""
+        """f of every class, ascending where it is a sum."""
         return np.asarray(self.query.integers.answers)
 
     @property
-    def _range(self) -> tuple[int, ...]:
-        return self.query.integers.outputs  # type: ignore[return-value]
+    def _beyond(self) -> int:
+        return 0 if self.clamp else self.noise.margin
 
     @property
     def low(self) -> int:
-        """The least output, in steps of the answers."""
-        return self._range[0]
+        """The least output, in steps of the answers; it stands for all below."""
+        return cast("int", self.query.integers.outputs[0]) - self._beyond
 
     @property
     def high(self) -> int:
-        """The greatest output, in steps of the answers."""
-        return self._range[-1]
+        """The greatest output, in steps of the answers; it stands for all above."""
+        return cast("int", self.query.integers.outputs[-1]) + self._beyond
 
     @property
-    def labels(self) -> tuple[int | float, ...]:
+    def labels(self) -> tuple[Label, ...]:
         """The outputs, every integer of the range, or every step of a mean."""
-        return self.query.outputs  # type: ignore[return-value]
+        if self.clamp:
+            return self.query.labels
+        shown = self._in_units(np.arange(self.low, self.high + 1)).tolist()
+        return (f"<={shown[0]}", *shown[1:-1], f">={shown[-1]}")
 
     @property
     def n_outputs(self) -> int:
-        """The number of integers in the range."""
+        """The number of outputs that are told apart."""
         return self.high - self.low + 1
 
-    def written(self) -> NoReturn:
-        """Raise InputError: the rows would not fit."""
-        message = (
-            f"{self.name} of {self.query} has {self.answers.size} rows of {self.n_outputs} outputs, too many to "
-            "write out; it can be audited, profiled, run and saved, and for anything else use fewer records"
-        )
-        raise InputError(message)
+    @property
+    def lost(self) -> float:
+        """At most the chance of an output that tells more than the one it was put together with."""
+        if self.clamp or not isinstance(self.noise, DiscreteGaussian):
+            return 0.0
+        return 2.0 * self.tail(self.noise.margin) * (1 + 1e-9)
+
+    @property
+    def _size(self) -> str:
+        return f"{self.answers.size} rows of {self.n_outputs} outputs"
+
+    def _written(self) -> Written:
+        outputs = np.arange(self.low, self.high + 1, dtype=float)
+        rows = self.noise.rows(self.answers.astype(float)[:, None], outputs)
+        whole = self if self.by_formula else None
+        return Written(self.statistic, rows, self.labels, self.query, self.name, whole)
+
+    def matrix(self) -> Floats:
+        """Return the full matrix; refused where there is one output for every integer."""
+        self._check_clamped("make no matrix")
+        return super().matrix()
+
+    def then(self, post: object) -> Written:
+        """Return this mechanism with its output processed further; refused where outputs are all integers."""
+        self._check_clamped(f"are too many to process by {post!r}")
+        return super().then(post)  # type: ignore[arg-type]
+
+    def _check_clamped(self, what: str) -> None:
+        if not self.clamp:
+            message = f"the outputs of {self.name} are all integers and {what}; use clamp=True"
+            raise InputError(message)
 
     def below(self, k: Ints) -> Floats:
         """P(noise <= k)."""
@@ -100,7 +154,7 @@ class Additive(Mechanism):
 
     def reach(self, negligible: float = 2.0**-60) -> int:
         """The least k with P(noise >= k) negligible, or the width of the range if that is less."""
-        low, high = 0, self.high - self.low + 1
+        low, high = 0, self.n_outputs
         while high - low > 1:
             middle = (low + high) // 2
             hidden = self.tail(middle) <= negligible
@@ -108,8 +162,12 @@ class Additive(Mechanism):
         return high
 
     def joint(self, masses: Floats) -> Floats:
+        """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
+        return super().joint(masses) if self.has_rows else self.convolved(masses)
+
+    def convolved(self, masses: Floats) -> Floats:
         """P(A = a, Y = y) as (A, Y) of masses (A, K), by convolution: good to some 1e-16 in every entry."""
-        reach, width = self.reach(), self.high - self.low + 1
+        reach, width = self.reach(), self.n_outputs
         d = np.arange(-reach, reach + 1)
         law = self.below(d) - self.below(d - 1)
         law[[0, -1]] = self.tail(reach)  # all that is farther
@@ -133,7 +191,12 @@ class Additive(Mechanism):
             log P(noise >= k) / P(noise >= k + s),   k = f - low,  s = f' - f,
 
         and by symmetry at the greatest, k = high - f'. It grows with s: of one line of neighbours the outermost count.
+        Rows, which lose probabilities that are too small for a float, are compared only where the query is not a sum.
         """
+        if not self.clamp and isinstance(self.noise, DiscreteGaussian) and self.answers.size > 1:
+            return math.inf
+        if not self.fits(self.query):
+            return neighbours.dp_epsilon(self.statistic, self.rows)
         f, g = self._outermost()
         apart = f < g
         f, g = f[apart], g[apart]
@@ -154,6 +217,8 @@ class Additive(Mechanism):
         A difference that rounding may have made counts as none.
         """
         e = checks.real("epsilon", epsilon, 0.0, math.inf)
+        if not self.fits(self.query):
+            return neighbours.dp_delta(self.statistic, self.rows, e)
         f, g = self._outermost()
         f, g = f[f < g], g[f < g]
         shifts, at = np.unique(g - f, return_inverse=True)
@@ -161,7 +226,7 @@ class Additive(Mechanism):
         worst = 0.0
         for cut in (np.clip(best, self.low - f, self.high - 1 - f), np.clip(best, g - self.high, g - 1 - self.low)):
             ratio = self._log_ratio(cut, g - f)
-            excess = self.below(cut) * -np.expm1(np.minimum(e + ROUNDING * (1 + e) - ratio, 0.0))
+            excess = self.below(cut) * -np.expm1(np.minimum(e + neighbours.ROUNDING * (1 + e) - ratio, 0.0))
             worst = max(worst, float(excess.max(initial=0.0)))
         return worst
 
@@ -182,8 +247,10 @@ class Additive(Mechanism):
     def expected_distortion(self) -> float:
         """Return E |Y - f(X)| for X uniform: a sum of tails to either side, E min(noise, m) = sum_{k<=m} P(noise >= k).
 
-        Noise to the right of f is cut at high - f, to the left at f - low.
+        Noise to the right of f is cut at high - f, to the left at f - low; without clamping it is E|noise|.
         """
+        if not self.clamp:
+            return mean_size(self.noise) * float(self.query.unit)
         tails = self.noise.tail(np.arange(1.0, self.high - self.low + 1))
         mean = np.concatenate([[0.0], np.cumsum(tails)])
         weight = np.exp(self.statistic.log_class_sizes())
@@ -213,8 +280,9 @@ class Additive(Mechanism):
         if not; where neither holds d, one of the two comes nearest to it, and the sum rises up to d and falls beyond.
         """
         if self.query.integers.name in ("count", "total"):
-            spread = (self.high - self.low) // self.n
-            ends = np.array([self.low, self.high - spread], dtype=np.int64)
+            low, high = self.low + self._beyond, self.high - self._beyond
+            spread = (high - low) // self.n
+            ends = np.array([low, high - spread], dtype=np.int64)
             return ends, ends + spread
         (lines,) = self.statistic.neighbours()
         answers = self.answers[lines]
@@ -260,24 +328,24 @@ class Additive(Mechanism):
         with np.errstate(divide="ignore"):
             return np.log(-np.expm1(-self.noise.drop(k.astype(float), np.ones(1))))
 
-    def sample(
-        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
-    ) -> NDArray[np.generic]:
-        """Run the mechanism on a dataset: `size` independent outputs.
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Ints:
+        """By inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u.
 
-        By inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u. In floats u has 53 bits and
-        tails some 1e-16 of error; secure=True draws exactly, as `Mechanism.sample` says.
+        In floats u has 53 bits and tails some 1e-16 of error. Without clamping any integer may come out.
         """
-        if checks.flag("secure", secure):
-            from dalenius.tools.exact_sampling import columns  # noqa: PLC0415 - the verifier's formulas, and flint
+        answer, u = int(self.answers[int(self.statistic.class_of(x))]), source.random(size)
+        return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
-            return self._in_units(self.low + np.array(columns(self, dataset, size, rng)))
-        answer = int(self.answers[int(self.statistic.class_of(self.dataset(dataset)))])
-        return self._in_units(self.around(answer, datasets.generator(rng).random(checks.size(size))))
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - integers
+        return self._in_units(np.asarray(outputs, dtype=np.int64))
 
     def _in_units(self, outputs: Ints) -> NDArray[np.generic]:
-        """Return integer outputs as the labels that they have."""
-        return outputs if self.query.steps is None else np.asarray(self.labels)[outputs - self.low]
+        """Return integer outputs in units of the answer."""
+        steps = self.query.steps
+        if steps is None:
+            return outputs
+        distinct, at = np.unique(outputs, return_inverse=True)
+        return np.array([float(steps.low + steps.unit * int(y)) for y in distinct])[at]
 
     def around(self, answer: int, u: Floats) -> Ints:
         """The output for every u of (0, 1): the least y with P(Y <= y | answer) >= u."""
@@ -289,34 +357,10 @@ class Additive(Mechanism):
             low, high = np.where(wide & ~enough, middle, low), np.where(wide & enough, middle, high)
         return np.asarray(answer + high)
 
-    def __repr__(self) -> str:
-        return (
-            f"<Additive {self.name} of {self.query}: {self.n} records, {self.answers.size} classes, "
-            f"{self.n_outputs} outputs, never written out>"
-        )
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NoisyRows(Written):
-    """Integer noise on the answers, written out: rows lose probabilities that are too small for a float.
-
-    Epsilon and delta of noise on a sum come from the law of the noise, and do not grow with the number of records.
-    """
-
-    noise: Noise | None = None
-
-    @property
-    def _unwritten(self) -> Additive | None:
-        query, name, noise = self.query, self.name, self.noise
-        fits = query is not None and name is not None and noise is not None and Additive.fits(query)
-        return Additive(query, name, noise) if fits else None  # type: ignore[arg-type]
-
-    def dp_epsilon(self) -> float:
-        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record."""
-        unwritten = self._unwritten
-        return super().dp_epsilon() if unwritten is None else unwritten.dp_epsilon()
-
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return the least delta with which the mechanism is (epsilon, delta)-differentially private."""
-        unwritten = self._unwritten
-        return super().dp_delta(epsilon) if unwritten is None else unwritten.dp_delta(epsilon)
+def _many_values(query: Query) -> str:
+    """Say why noise on this sum needs a table, where it is for the values of a record."""
+    k = query.records[0]
+    if not isinstance(query.statistic, Sum) or k <= MOST_SUM_VALUES:
+        return ""
+    return f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"

@@ -1,0 +1,134 @@
+"""Integer noise on every count of a histogram."""
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InputError
+from dalenius.model import checks
+from dalenius.model.channels.noise import Noise, least_contraction
+from dalenius.model.channels.noisy import Noisy
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.written import Written
+from dalenius.model.datasets import commas
+from dalenius.model.query import Query, UnlistedHistogram
+from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyCounts(Noisy):
+    """Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t the count vector.
+
+    Given t the noisy counts are independent, and each is noise on a count: `cell` is that mechanism. Rows are written
+    out where they are few.
+    """
+
+    query: Query
+    name: str
+    noise: Noise
+    statistic: Statistic = field(init=False)
+    has_rows: bool = field(init=False)
+    clamp = True
+
+    def __post_init__(self) -> None:
+        query, statistic = self.query, self.query.statistic
+        object.__setattr__(self, "statistic", statistic)
+        few = statistic.size * self.n_outputs <= checks.MOST_ENTRIES and not isinstance(query, UnlistedHistogram)
+        object.__setattr__(self, "has_rows", few)
+        if not self.fits(query):
+            family = self.name.split("(")[0]
+            checks.entries(statistic.size, self.n_outputs, f"{family} noise on {query}")
+
+    @staticmethod
+    def fits(query: Query) -> bool:
+        """Whether nothing needs the rows: a histogram of few values."""
+        statistic = query.statistic
+        few = isinstance(statistic, Histogram) and 1 < statistic.k <= MOST_VALUES and statistic.n < checks.MOST_CLASSES
+        return few and query.vector
+
+    @property
+    def as_counts(self) -> "NoisyCounts | None":
+        """Itself, where a verifier can rebuild it without its rows."""
+        return self if self.query.named and self.fits(self.query) else None
+
+    @property
+    def k(self) -> int:
+        """How many values a record has, and counts are released."""
+        return self.records[0]
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of vectors of noisy counts."""
+        return int((self.n + 1) ** self.k)
+
+    @property
+    def _size(self) -> str:
+        return f"{self.k} noisy counts, {self.n + 1}^{self.k} outputs"
+
+    def _written(self) -> Written:
+        counts, grid = np.asarray(self.query.answers), np.arange(self.n + 1, dtype=float)
+        cell, rows = self.noise.rows(grid[:, None], grid), np.ones((len(counts), 1))
+        for count in counts.T:
+            rows = (rows[:, :, None] * cell[count][:, None, :]).reshape(len(counts), -1)
+        labels = tuple(commas(y) for y in product(range(self.n + 1), repeat=self.k))
+        whole = self if self.by_formula else None
+        return Written(self.statistic, rows, labels, self.query, self.name, whole)
+
+    def cell(self, value: int) -> NoisySum:
+        """Return the part of the release that is the noisy count of one value."""
+        if checks.whole("value", value, 0) >= self.k:
+            message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
+            raise InputError(message)
+        n, k = self.n, self.k
+        statistic = Sum(n, tuple(int(v == value) for v in range(k)))
+        arguments = (("value", value), ("n", n), ("k", k))
+        query = Query("count_of", arguments, statistic, statistic.values.copy(), tuple(range(n + 1)), 1, named=False)
+        return NoisySum(query, self.name, self.noise, whole=self, value=value)
+
+    def witnessed(self, cell: int | None) -> Noisy:
+        """Return the noisy count that a witness is about."""
+        return self if self.has_rows else self.cell(checks.whole('"cell" of a witness', cell, 0))
+
+    def dp_epsilon(self) -> float:
+        """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
+
+        One count falls by one and another rises by one, the others stay. Outputs of different counts are chosen freely,
+        so that the maximum over y is the sum of two maxima of one count, each at most that of `NoisySum.dp_epsilon`.
+        P(noise >= k) / P(noise >= k + 1) never falls with k, the law being log-concave: a count that rises from n - 1
+        attains it, and by symmetry one that falls from 1, and both happen at once. So it is twice that of one count.
+        """
+        return 2 * self.cell(0).dp_epsilon()
+
+    def dp_delta(self, epsilon: float = 1.0) -> float:
+        """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
+        if self.has_rows:
+            return self.written().dp_delta(epsilon)
+        message = (
+            f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
+            f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
+        )
+        raise InputError(message)
+
+    def contraction(self) -> float:
+        """Return eta as `NoisySum.contraction`: a record moves two counts by one each."""
+        return least_contraction(self.noise, float(self.n), self.k)
+
+    def expected_distortion(self) -> float:
+        """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""
+        return self.k * self.cell(0).expected_distortion()
+
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
+        """The noisy counts, each as `NoisySum` draws them."""
+        count, uniform = self.cell(0), source.random((self.k, size))
+        counts = np.bincount(x, minlength=self.k).tolist()
+        drawn: list[list[int]] = np.stack(
+            [count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1
+        ).tolist()
+        return drawn
+
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of counts
+        """Each output is the noisy counts as text, such as `3,0,5`."""
+        return np.array([commas(y) for y in outputs])

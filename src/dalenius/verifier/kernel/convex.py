@@ -1,0 +1,129 @@
+r"""Proofs by one point of the convex bound ("convex"), and the cells that other kinds share with it.
+
+A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
+pi_c = p_a w_c, with D(pi || rho) <= K. phi(u) = u log u, u_a = sum_c w_c q_c, v = sum_a p_a u_a. Why the bound holds:
+
+1. I = sum_a p_a sum_y phi(u_a) - sum_y v log v, and by Gibbs -sum v log v <= LSE(r) - sum_y v_y r_y for
+   any numbers r (`rho` in the certificate). It closes (closing.py) once for each a
+       F(w) - w.(q r) + s( H(w) + w.log rho ) <= g_a,   F(w) = sum_y phi(u(y)).
+2. (1-theta) F <= (1-theta) sum_c w_c sum_y phi(q_cy), by convexity (Jensen).
+3. Let 0 <= eta <= 1 bound the contraction of the rows of every value. For any w0 > 0 with law u0, both scaled alike,
+       F(w) = sum_y u log u0 + D(u || u0),   D(u || u0) <= eta D(w || w0) + (1-eta) D(1 || W0),
+   W0 the sum of w0: with W0 = 1 that is contraction, and scaling w0 changes both sides by the same number. So
+       theta F <= theta [ sum_c w_c ( q_c.log u0 - (1-eta) log W0 - eta log w0_c ) - eta H(w) ].
+   w0_c = rho_c exp(zeta_c), zeta_c = q_c.lam + omega sum_y phi(q_cy).
+4. What is left in w is linear, plus (s - theta eta) H(w) = sigma H(w). Collecting log rho_c, too,
+       max_w { sum_c w_c (h_c + sigma log rho_c) + sigma H(w) } = sigma LSE_c( log rho_c + h_c / sigma ) = g_a,
+       h_c = q_c.( theta log u0 - theta eta lam - r ) + ( 1 - theta - theta eta omega ) sum_y phi(q_cy)
+             - theta (1-eta) log W0.
+
+eta above 1 counts as 1, which every channel satisfies.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from flint import arb
+
+from .balls import ONE, ZERO, Ball, log_sum_exp, xlogx
+from .cells import Channel, Question
+from .closing import close, gain
+from .contraction import contracts
+from .limits import tick
+from .order import products
+from .reading import field as entry
+from .reading import number, numbers, refuse, sequence
+
+
+def secant(low: float, high: float) -> tuple[Ball, Ball]:
+    """Guarantee: alpha u + beta >= u log u on [low,high]. Any alpha serves, as u log u is convex: beta decides."""
+    at_low, at_high = xlogx(arb(low)), xlogx(arb(high))
+    slope = 1 + math.log(low) if low > 0 else 0.0
+    if high > low:
+        slope = float((at_high - at_low) / (arb(high) - arb(low)))
+    alpha = arb(slope if math.isfinite(slope) else 0.0)
+    return alpha, (at_low - alpha * low).max(at_high - alpha * high)
+
+
+class Row:
+    """The cells of one secret value, their groups of outputs, and products with their rows."""
+
+    def __init__(self, channel: Channel, cell: dict[int, Ball], groups: list[int]) -> None:
+        """Sum up the groups of every cell."""
+        self.rows, self.rho, self.groups = [channel.rows[r] for r in cell], list(cell.values()), groups
+        self._channel, self._cell = channel, cell
+        logs = {id(x): x.log() for x in {id(x): x for x in self.rho}.values()}  # tables share few masses
+        self.log_rho = [logs[id(x)] for x in self.rho]
+        self.size = max(groups) + 1
+        self.singletons = len(set(groups)) == len(groups)
+        self.coarse = [self.sums(q) for q in self.rows] if self.size > 1 else [[ONE]] * len(self.rows)
+        self.fine = products(channel, cell)
+
+    def sums(self, q: Sequence[Ball]) -> list[Ball]:
+        """Return the sum over each group of what is given for each output."""
+        sums = [ZERO] * self.size
+        for x, g in zip(q, self.groups, strict=True):
+            sums[g] = x if sums[g] is ZERO else sums[g] + x
+        return sums
+
+    def phi(self) -> list[Ball]:
+        """Return sum_y q log q of every cell."""
+        return [self._channel.phi(r) for r in self._cell]
+
+    def check_contraction(self, eta: float, where: str) -> None:
+        """Refuse unless eta bounds the contraction of every within-group channel."""
+        if self.singletons or eta >= 1:
+            return
+        if eta == 0:
+            refuse(f"{where}: eta = 0 needs groups of one output each")
+        limit = arb(eta)
+        for g in range(self.size):
+            tick()
+            inside = [y for y, group in enumerate(self.groups) if group == g]
+            pairs = zip(self.rows, self.coarse, strict=True)
+            laws = {tuple(id(q[y]) for y in inside): (q, sums[g]) for q, sums in pairs}
+            if not all(mass.is_zero() or mass > 0 for _, mass in laws.values()):
+                refuse(f"{where}: a group has a mass too small to distinguish from zero")
+            within = [[q[y] / mass for y in inside] for q, mass in laws.values() if not mass.is_zero()]
+            if len(inside) > 1 and not contracts(within, limit):
+                refuse(f"{where}: eta = {eta} is not shown to bound the contraction coefficient of group {g}")
+
+
+def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield the one bound."""
+    outputs, cells = question.channel.outputs, question.cells
+    s = arb(number(entry(proof, "s", "it"), "s"))
+    if not s > 0:
+        refuse("s must be above 0")
+    eta = min(1.0, number(entry(proof, "eta", "it"), "eta", low=0.0))
+    theta = arb(number(entry(proof, "theta", "it"), "theta", low=0.0, high=1.0))
+    omega = arb(number(proof.get("omega", 0.0), "omega"))
+    rho = [arb(r) for r in numbers(entry(proof, "rho", "it"), outputs, "rho")]
+    lam: list[list[Ball]] = []
+    if not theta.is_zero():
+        listed = sequence(entry(proof, "lam", "it"), "lam", len(cells))
+        lam = [[arb(x) for x in numbers(row, outputs, "lam")] for row in listed]
+    values = []
+    for a, cell in enumerate(cells):
+        row = Row(question.channel, cell, [0] * outputs)
+        if lam:
+            row.check_contraction(eta, f"value {a}")
+        values.append(_row_value(row, s, (theta, theta * eta, omega), rho, lam[a] if lam else None))
+    yield where, close(values, s, question.knowledge.most) + log_sum_exp(rho)
+
+
+def _row_value(row: Row, s: Ball, shares: tuple[Ball, Ball, Ball], rho: list[Ball], lam: list[Ball] | None) -> Ball:
+    """Guarantee: the result holds g_a of steps 2 to 4; shares are theta, theta eta and omega."""
+    theta, pull, omega = shares
+    phi, fine, curved, constant = row.phi(), [-r for r in rho], ONE - theta, ZERO
+    if lam is not None:
+        zeta = [x + omega * p for x, p in zip(row.fine.times(lam), phi, strict=True)]
+        weights = [mass * z.exp() for mass, z in zip(row.rho, zeta, strict=True)]
+        # log u0, and 0 for an exact zero, whose coefficients are then zero as well
+        log_law = [ZERO if u.is_zero() else u.log() for u in row.fine.combined(weights)]
+        fine = [x + theta * u - pull * m for x, u, m in zip(fine, log_law, lam, strict=True)]
+        curved -= pull * omega
+        constant = (pull - theta) * sum(weights, ZERO).log()
+    h = [x + curved * p for x, p in zip(row.fine.times(fine), phi, strict=True)]
+    return gain(row.log_rho, h, s, ZERO if lam is None else pull) + constant
