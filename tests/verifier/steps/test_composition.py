@@ -45,10 +45,13 @@ def a_step(rng: Rng, question: Question) -> tuple[str, dict[str, object]]:
     return name, {"rows": order, "ranks": [ranks]}
 
 
-def a_proof(rng: Rng, kind: str, outputs: int) -> dict[str, object]:
+def a_proof(rng: Rng, kind: str, question: Question) -> dict[str, object]:
     """Any numbers will do."""
-    law = rng.normal(size=outputs).tolist()
+    outputs, values = question.channel.outputs, len(question.cells)
+    law, theta = rng.normal(size=outputs).tolist(), float(rng.choice([0.0, 0.5, 1.0]))
+    tilts = rng.normal(size=(values, outputs)).tolist()
     return {
+        "convex": {"s": theta + 10.0 ** rng.uniform(-2, 1), "eta": 1.0, "theta": theta, "rho": law, "lam": tilts},
         "sibson": {"order": 1 + 10.0 ** rng.uniform(-1, 2)},
         "choices": {"tree": [{"rho": law}]},
         "monotone": {"s": 10.0 ** rng.uniform(-2, 1), "rho": law, "rounds": int(rng.integers(8))},
@@ -89,9 +92,9 @@ def test_bounds_after_steps_are_above_every_prior(seed: int) -> None:
                 followed += 1
             except Refused:
                 continue
-        for kind in ("trivial", "maximal", "sibson", "choices", "monotone"):
+        for kind in ("trivial", "maximal", "sibson", "choices", "convex", "monotone"):
             try:
-                bounds = [b for _, b in KINDS[kind](question, a_proof(rng, kind, question.channel.outputs), "it")]
+                bounds = [b for _, b in KINDS[kind](question, a_proof(rng, kind, question), "it")]
             except Refused:
                 assert kind == "monotone"  # of rows in no order
                 continue
