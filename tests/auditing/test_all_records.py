@@ -21,7 +21,8 @@ def test_written_noise_on_a_sum_has_the_closed_forms_too(
 ) -> None:
     mechanism = named("count(n=450)", "gaussian(sigma=60)")
     settings = dl.Settings(portfolio=without("monotone"))
-    audit = dl.audit(mechanism, knowledge=0.05, secret=secret, reference=reference, settings=settings)
+    given = {"secret": secret, "reference": reference, "settings": settings}
+    audit = dl.audit(mechanism, knowledge=0.05, time_limit=3, **given)
     assert audit.bounds == kind
     assert 0 < audit.lower < audit.upper < 0.05
     assert audit.prior.leakage() >= audit.lower - 1e-9

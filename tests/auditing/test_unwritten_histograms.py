@@ -210,7 +210,7 @@ def test_what_would_not_fit_is_refused_before_it_is_allocated() -> None:
 def test_what_else_is_asked_of_such_a_release() -> None:
     query = dl.queries.histogram(n=300, k=5)
     mechanism = dl.mechanisms.geometric(query, epsilon=1)
-    profile = mechanism.profile(time_limit=5)
+    profile = mechanism.profile(time_limit=2)
     assert (profile.capacity, profile.maximal_leakage, profile.dp_delta) == (None, None, None)
     assert profile.dp_epsilon == pytest.approx(1)
     assert profile.distortion == mechanism.expected_distortion()
@@ -219,7 +219,7 @@ def test_what_else_is_asked_of_such_a_release() -> None:
     assert profile.to_dict()["capacity"] is None
     assert "capacity not computed" in repr(profile)
     assert profile.plot().axes
-    ledger = dl.Ledger(query, knowledge=0.01)
+    ledger = dl.Ledger(query, knowledge=0.01, time_limit=3)
     account = ledger.release(mechanism)
     assert account.exact
     faint = ledger.release(dl.mechanisms.geometric(query, epsilon=1e-4))
@@ -227,6 +227,6 @@ def test_what_else_is_asked_of_such_a_release() -> None:
     assert faint.bound == "chain rule"
     with pytest.raises(dl.InputError, match="too many to write out"):
         dl.compose(mechanism, mechanism)
-    found = dl.calibrate("geometric", query, leakage=0.1, knowledge=0.05, time_limit=20)
+    found = dl.calibrate("geometric", query, leakage=0.1, knowledge=0.05, time_limit=4)
     assert found.leakage.upper <= 0.1
     assert found.distortion == found.mechanism.expected_distortion()

@@ -84,7 +84,7 @@ def test_a_tie_tells_more_than_one_count() -> None:
 
 def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=40, k=5), epsilon=1)
-    prior = dl.audit(mechanism, knowledge=0.5, secret=7).prior
+    prior = dl.audit(mechanism, knowledge=0.5, secret=7, time_limit=2).prior
     drawn = prior.sample(4000, rng=1)
     own = (drawn == drawn[:, [7]]).sum(axis=1)
     mean = float(prior.masses.sum(axis=0) @ np.arange(41))
