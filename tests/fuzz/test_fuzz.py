@@ -11,7 +11,7 @@ SLICE = {
     "forgeries": 60,
     "inputs": 600,
     "saved": 150,
-    "beside": 150,
+    "beside": 60,
     "joint": 6,
     "differential": 25,
     "numerics": 60,

@@ -412,9 +412,8 @@ WEIGHTED = {"records": [2, 3], "classes": [0, 1, 2, 0, 1, 2], "rows": CHANNEL}
 def moved(knowledge: float) -> Json:
     """The proof about record 0 of the plain table, told about the weighted one."""
     mechanism = dl.Mechanism.from_matrix([CHANNEL[j] for j in PLAIN["classes"]], records=[2, 8])
-    audit = copy.deepcopy(dl.audit(mechanism, knowledge=knowledge, tolerance=1e-4).certificate.data)
-    (proof,) = (proof for proof in audit["proofs"] if proof["record"] == 0)
-    del proof["record"]
+    audit = copy.deepcopy(dl.audit(mechanism, knowledge=knowledge, tolerance=1e-4, secret=0).certificate.data)
+    (proof,) = audit["proofs"]
     return {
         **audit,
         "problem": WEIGHTED,
