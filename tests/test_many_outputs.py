@@ -81,7 +81,7 @@ def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
     ids=str,
 )
 def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
-    profile = mechanism.profile([0.0, 200.0])
+    profile = mechanism.profile([0.0, 200.0], time_limit=6)
     assert profile.capacity is not None
     for audit in profile.leakage.audits:
         assert audit.upper <= profile.capacity.upper + 1e-8
@@ -124,6 +124,6 @@ def test_a_calibration_says_when_there_was_no_proof(monkeypatch: pytest.MonkeyPa
     with pytest.raises(
         InputError, match=r"could be certified to leak at most 0\.06 nats: with epsilon = 0\.1 it leaks"
     ):
-        dl.calibrate("geometric", COUNT(450), leakage=0.06, knowledge=0.1, settings=settings)
+        dl.calibrate("geometric", COUNT(450), leakage=0.06, knowledge=0.1, settings=settings, time_limit=6)
     with pytest.raises(InputError, match=r"leakage = 0\.02 nats is too small"):
-        dl.calibrate("geometric", COUNT(450), leakage=0.02, knowledge=0.1, settings=settings)
+        dl.calibrate("geometric", COUNT(450), leakage=0.02, knowledge=0.1, settings=settings, time_limit=6)

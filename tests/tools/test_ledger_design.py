@@ -116,6 +116,6 @@ def test_an_audit_that_stays_open_is_answered_by_a_mixture_not_by_a_constant() -
     # Without trees no audit of the best mechanism comes within the budget.
     loose = dl.Settings(portfolio=only("convex"))
     found = dl.design(COUNT, leakage=0.1, knowledge=0.3, tolerance=1e-2, time_limit=20, verify=False, settings=loose)
-    assert found.leakage.lower < 0.05  # what is known of it is far from what is proved
+    assert found.leakage.lower < 0.75 * found.leakage.upper  # what is known of it is far from what is proved
     assert found.leakage.upper <= 0.1
     assert found.upper < 0.48  # a constant has 0.5

@@ -63,17 +63,17 @@ METHODS = {"paper": "dalenius.paper.method"}
 def method_of(method: "MethodName | Method", **own: object) -> "Method | None":
     """Return the method that was asked for, None for the certified one; own: options that only some methods have."""
     given = {name: value for name, value in own.items() if value is not None}
-    if method == "certified" and given:
+    if not isinstance(method, str) and hasattr(method, "chosen"):
+        return method.chosen(**given)
+    checks.choice("method", method, ("certified", *METHODS))
+    if method != "certified":
+        default: Method = import_module(METHODS[str(method)]).Method()
+        return default.chosen(**given)
+    if given:
         names = " or ".join(f'"{name}"' for name in METHODS)
         message = f"{min(given)} is an option of method={names}; give that as well, or leave it out"
         raise InputError(message)
-    if isinstance(method, str) or not hasattr(method, "chosen"):
-        checks.choice("method", method, ("certified", *METHODS))
-        if method == "certified":
-            return None
-        default: Method = import_module(METHODS[str(method)]).Method()
-        return default.chosen(**given)
-    return method.chosen(**given)
+    return None
 
 
 @dataclass(frozen=True, eq=False)
