@@ -34,7 +34,7 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("group", {"secret": {"records": [1, 0]}}, "must ascend, one or more of them"),
         ("function", {"secret.values": [0, 0, 2, 2]}, "no dataset has the secret value 1"),
         ("design", {"audit": golden("samples")}, "it is of the form samples; a design states its mechanism by rows"),
-        ("sibson", {"version": 1}, "has version 1, which dalenius 0.2.0 reads; this verifier reads version 2"),
+        ("sibson", {"version": 1}, "has version 1, which dalenius 0.1.0 reads; this verifier reads version 2"),
         ("sibson", {"version": 3}, "has version 3; this verifier reads version 2"),
         ("sibson", {"version": [1]}, "has version a list; this verifier reads version 2"),
         ("sibson", {"form": GONE}, "the certificate lacks 'form'"),

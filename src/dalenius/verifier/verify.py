@@ -56,7 +56,7 @@ from .steps import real_outputs, rounding
 
 VERSION = 2
 # Which version of this package reads an older format.
-READERS = {1: "0.2.0"}
+READERS = {1: "0.1.0"}
 NO_CHILD = (
     "checked in this process, as none can be started here: a single step may overrun the time limit, and memory is not "
     "limited"
