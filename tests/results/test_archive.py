@@ -171,7 +171,7 @@ def test_a_certificate_that_proves_nothing_is_loaded_but_not_with_verify(tmp_pat
 @pytest.mark.parametrize(("name", "stopped"), [("audit", "nearly"), ("design", "gap")])
 def test_files_of_version_0_1_are_read(name: str, stopped: str) -> None:
     loaded = dl.load(HERE / f"{name}_0_1.json")
-    with pytest.raises(InputError, match=r"has version 1, which dalenius 0\.2\.0 reads"):
+    with pytest.raises(InputError, match=r"has version 1, which dalenius 0\.1\.0 reads"):
         dl.load(HERE / f"{name}_0_1.json", verify=True)
     content = json.loads((HERE / f"{name}_0_1.json").read_text())
     assert content["stopped"] == "gap"  # then also of a gap that was only nearly within the tolerance
