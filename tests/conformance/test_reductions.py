@@ -23,13 +23,12 @@ from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.coarse import coarsen
+from dalenius.reductions.coarse import Coarseness, coarsen
 from dalenius.reductions.lump import lump
 from dalenius.reductions.quantise import quantise
 from dalenius.reductions.symmetry import symmetrise
-from dalenius.settings import ClosedForms
 
-SMALL_GRID = ClosedForms(coarse_blocks=9, coarse_cuts=7)
+SMALL_GRID = Coarseness(blocks=9, cuts=7)
 
 
 @dataclass(frozen=True)
