@@ -8,8 +8,8 @@ import pytest
 
 import dalenius as dl
 from dalenius.auditing.unwritten_histograms import HistogramSearch
-from dalenius.gallery import mechanisms
 from dalenius.model import checks
+from dalenius.model.gallery import mechanisms
 from dalenius.verifier.kernel.limits import largest
 
 

@@ -21,12 +21,12 @@ from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.rate_distortion import RateSearch
 from dalenius.errors import InputError, show
-from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery.families import shown_on_frontiers
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise

@@ -11,8 +11,8 @@ from large_samples import HISTOGRAMS, both_histograms, feasible
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend, blend_of_counts, centre_of_counts
 from dalenius.bounds.own_count import OwnCountSearch
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noisy_counts import NoisySum
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
 from dalenius.numerics.information import mutual_information

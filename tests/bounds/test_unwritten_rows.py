@@ -10,8 +10,8 @@ from large_samples import both
 import dalenius as dl
 from dalenius.bounds.monotone import Chains
 from dalenius.bounds.unwritten_rows import PointRows, between_points
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noise import Geometric
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
 

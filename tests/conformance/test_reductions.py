@@ -15,10 +15,10 @@ from large_samples import PAIRS, both
 from real_leakage import drawn, leakage
 
 import dalenius as dl
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real import Real
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.numerics.types import Floats

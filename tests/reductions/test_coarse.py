@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from large_samples import PAIRS, both
 
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.coarse import Coarseness, coarsen
