@@ -12,7 +12,7 @@ import pytest
 from cases import LN2, named, parity_distortion, parity_leakage, random_channel
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
