@@ -9,17 +9,13 @@ import dalenius
 
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
-    "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
+    "errors", "shown", "settings", "verifier", "numerics", "model", "reductions", "search", "bounds",
     "certificates", "auditing", "designing", "results", "report", "api", "tools", "adapters", "sklearn", "studies",
     "paper", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
 FORWARD = {
-    ("model/channels/mechanism.py", "profile", "tools"),
-    ("model/channels/mechanism.py", "_exact", "tools"),
-    ("model/storage.py", "mechanism_from", "gallery"),
-    ("model/storage.py", "query_from", "gallery"),
     ("api.py", "load", "studies"),
     ("api.py", "load", "tools"),
     ("report/audit_page.py", "_other", "api"),

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dalenius.cli import main
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 
 NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
 FLIP = math.log(2) + 0.3 * math.log(0.3) + 0.7 * math.log(0.7)

@@ -12,8 +12,8 @@ from dalenius import api
 from dalenius.api import load
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step

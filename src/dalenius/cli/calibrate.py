@@ -50,7 +50,7 @@ def calibrate(*, family: str, query: str, reference: Path | None, files: Files, 
     check_outputs(files, [reference])
     exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     named = parse_query(query)
 

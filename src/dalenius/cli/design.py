@@ -88,7 +88,7 @@ def design(  # noqa: PLR0913 - what is read or checked here; all else is passed 
     exactly_one(distortion=asked["distortion"], leakage=leakage)
     exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     about = parse_query(query)
     asked |= {

@@ -39,7 +39,7 @@ def frontier(*, query: str, reference: Path | None, files: Files, as_json: bool,
     check_outputs(files, [reference])
     exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     about = parse_query(query)
     known = reference_from(reference, about)

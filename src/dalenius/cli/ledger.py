@@ -112,7 +112,7 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
         raise InputError(message)
     if records is not None:
         return {"data": alphabet_sizes(records)}
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     return {"data": parse_query(query or "")}
 
