@@ -2,7 +2,7 @@
 From Coq Require Import Reals Lra Psatz ZArith List Arith Bool.
 From Dalenius Require Import Sums Information Posteriors Numbers Tables.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 (** A bound on a posterior: v(a|y) <= c where [upward], else v(a|y) >= c. *)
 Record side := Side { upward : bool; at_value : nat; at_output : nat }.
