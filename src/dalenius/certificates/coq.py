@@ -10,7 +10,7 @@ import math
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -59,8 +59,8 @@ def to_coq(certificate: Any) -> str:  # noqa: ANN401 - path, dict or .data
     if "secret" in data:
         _refuse("a secret other than every record has none yet")
     problem = _problem(data["problem"])
-    proofs = [_proof(problem, proof) for proof in data["proofs"]]
-    return "\n".join([*_question(problem, data), *_witness(data), *(line for proof in proofs for line in proof), ""])
+    proofs = [line for proof in data["proofs"] for line in _proof(problem, proof)]
+    return "\n".join([*_question(problem, data), *_witness(data), *proofs, *_all_records(problem, data["proofs"]), ""])
 
 
 def _refuse(reason: str) -> NoReturn:
@@ -82,16 +82,18 @@ class _Problem:
     # The answer as a formula; None for a table of classes.
     answer: str | None = None
     words: str = ""
-    # Records that one proof serves.
-    orbits: tuple[tuple[int, ...], ...] = field(default=())
+
+    def masses(self, record: int) -> list[list[int]]:
+        """How many datasets have each value of a record, and each class."""
+        found = [[0] * len(self.rows) for _ in range(self.records[record])]
+        step = math.prod(self.records[record + 1 :])
+        for x, t in enumerate(self.classes):
+            found[x // step % self.records[record]][t] += 1
+        return found
 
     def cells(self, record: int) -> list[list[int]]:
         """Classes that occur with each value of a record."""
-        found: list[set[int]] = [set() for _ in range(self.records[record])]
-        step = math.prod(self.records[record + 1 :])
-        for x, t in enumerate(self.classes):
-            found[x // step % self.records[record]].add(t)
-        return [sorted(s) for s in found]
+        return [[t for t, many in enumerate(row) if many] for row in self.masses(record)]
 
 
 def _problem(given: dict[str, Any]) -> _Problem:
@@ -135,7 +137,6 @@ def _named(text: str, query: Query, classes: tuple[int, ...]) -> _Problem:
     """A mechanism of the gallery whose probabilities are rational or powers of one exponential."""
     mechanism = parse_mechanism(text, query).written()
     name = text.split("(")[0].strip()
-    given = dict(mechanism.parameters) if hasattr(mechanism, "parameters") else {}
     rows = [[float(x) for x in row] for row in mechanism.rows]
     written = _FAMILIES.get(name)
     if written is None or query.vector:
@@ -181,16 +182,6 @@ def _symmetric(text: str, query: Query, places: list[int], width: int) -> list[s
     ]
 
 
-def _exponential(text: str, query: Query, places: list[int], width: int) -> list[str]:
-    """exp(-epsilon |y-f| / (2 sensitivity))."""
-    given = _arguments(text)
-    rate = Fraction(given["epsilon"]) / Fraction(given.get("sensitivity") or query.sensitivity)
-    return [
-        f"Definition weight (f y : nat) : number := Exp (Times (Whole (- Z.of_nat (max (y - f) (f - y)))) {_number(rate / 2)}).",
-        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}.",
-    ]
-
-
 _FAMILIES: dict[str, Callable[[str, Query, list[int], int], list[str]]] = {
     "geometric": _geometric,
     "symmetric": _symmetric,
@@ -223,7 +214,7 @@ def _question(problem: _Problem, data: dict[str, Any]) -> list[str]:
         f"{'' if 'knowledge' in adversary else ' less than everything (entropy)'}",
         f"   learns at most {data['upper']!r} nats of any record, and some such adversary {data['lower']!r}. *)",
         "From Coq Require Import Reals ZArith List Arith Bool Lia.",
-        "From Dalenius Require Import Numbers Tables Trees Audit.",
+        "From Dalenius Require Import Numbers Tables Trees ChoiceTrees Audit.",
         "Import ListNotations.",
         "",
         "(* How many values every record has, the row that a dataset has, and the rows, each divided by its sum. *)",
@@ -248,7 +239,7 @@ def _witness(data: dict[str, Any]) -> list[str]:
         f"  /\\ (value lower <= leakage sizes answer rows {i} p)%R.",
         "Proof.",
         "  apply audited_below; [vm_compute; reflexivity|].",
-        "  apply witness_proves with (prior := witness). vm_cast_no_check (eq_refl true).",
+        "  apply (witness_proves _ _ witness). vm_cast_no_check (eq_refl true).",
         "Qed.",
         "",
     ]
@@ -258,33 +249,68 @@ def _witness(data: dict[str, Any]) -> list[str]:
 
 
 def _proof(problem: _Problem, proof: dict[str, Any]) -> list[str]:
-    """The tree of one record, and the theorem about all records that have the same cells."""
+    """The tree of one record, which Coq accepts or not."""
     if proof.get("steps"):
         _refuse("steps before a proof have none yet")
-    kind = proof["kind"]
-    if kind != "posteriors" or len(set(proof["groups"])) < len(proof["groups"]):
+    kind, i = proof["kind"], proof["record"]
+    if kind == "choices":
+        kind, check, tree = "choice_tree", f"choices_right rows masses_{i} upper", _choices(problem, i, proof["tree"])
+    elif kind == "posteriors" and len(set(proof["groups"])) == len(proof["groups"]):
+        kind, check, tree = "tree", f"posteriors_right rows masses_{i} limit upper", _Tree(problem, i, proof).text()
+    else:
         words = "posteriors of groups of outputs" if kind == "posteriors" else f"the kind {kind!r}"
-        _refuse(f"{words} has none yet; audit with dl.settings.Settings(portfolio=dl.settings.only('posteriors'))")
-    i = proof["record"]
-    tree = _Tree(problem, i, proof).text()
-    same = [j for j in range(len(problem.records)) if problem.records[j] == problem.records[i]]
+        _refuse(f"{words} has none yet; audit with Settings(portfolio=only('choices', 'posteriors')) of dalenius.settings")
     return [
         f"Definition masses_{i} := Eval vm_compute in cell_masses sizes answer rows {i}.",
-        f"Definition tree_{i} : tree :=\n{tree}.",
-        f"Lemma checked_{i} : posteriors_right rows masses_{i} limit upper tree_{i} = true.",
+        f"Definition tree_{i} : {kind} :=\n{tree}.",
+        f"Lemma checked_{i} : {check} tree_{i} = true.",
         "Proof. vm_cast_no_check (eq_refl true). Qed.",
-        f"Theorem upper_bound : forall i, (i < {len(same)})%nat -> forall p, law sizes p -> (knowledge sizes p <= value limit)%R ->",
-        "  (leakage sizes answer rows i p <= value upper)%R.",
+        "",
+    ]
+
+
+def _all_records(problem: _Problem, proofs: list[dict[str, Any]]) -> list[str]:
+    """The theorem about every record, each by a proof about the same cells."""
+    lines = [
+        f"Theorem upper_bound : forall i, (i < {len(problem.records)})%nat -> forall p, law sizes p ->",
+        "  (knowledge sizes p <= value limit)%R -> (leakage sizes answer rows i p <= value upper)%R.",
         "Proof.",
         "  intros i I.",
-        f"  assert (W : well_formed sizes answer rows i = true /\\ cell_masses sizes answer rows i = masses_{i})",
-        f"    by (do {len(same)} (destruct i as [|i]; [split; vm_compute; reflexivity|]); lia).",
-        "  destruct W as [W M]. apply audited_above; [exact W|]. rewrite M.",
-        f"  exact (posteriors_prove rows masses_{i} limit upper tree_{i} checked_{i}).",
-        "Qed.",
-        "Print Assumptions lower_bound.",
-        "Print Assumptions upper_bound.",
     ]
+    for j in range(len(problem.records)):
+        proof = next((x for x in proofs if problem.masses(x["record"]) == problem.masses(j)), None)
+        if proof is None:
+            _refuse(f"record {j} is interchangeable with others in a way that has none yet")
+        i, by = proof["record"], "choices_prove" if proof["kind"] == "choices" else "posteriors_prove"
+        lines += [
+            "  destruct i as [|i].",
+            "  { apply audited_above; [vm_compute; reflexivity|].",
+            f"    replace (cell_masses sizes answer rows {j}) with masses_{i} by (vm_compute; reflexivity).",
+            f"    exact ({by} rows masses_{i} limit upper tree_{i} checked_{i}). }}",
+        ]
+    return [*lines, "  lia.", "Qed.", "", "Print Assumptions lower_bound.", "Print Assumptions upper_bound."]
+
+
+def _choices(problem: _Problem, record: int, nodes: list[Any]) -> str:
+    """A tree of choices: nodes in preorder, a list for a split and an object for a leaf."""
+    if len(nodes) > LEAVES:
+        _refuse(f"its tree has {len(nodes)} nodes, more than {LEAVES}")
+    listed = iter(nodes)
+
+    def node(cells: list[list[int]]) -> str:
+        found = next(listed)
+        if isinstance(found, dict):
+            return f"(Law {_list(f'Exp {_number(x)}' for x in found['rho'])})"
+        a, y, c = found
+        here = [t for t in cells[a] if problem.rows[t][y] <= c]
+        there = [t for t in cells[a] if problem.rows[t][y] > c]
+        halves = [node([*cells[:a], part, *cells[a + 1 :]]) for part in (here, there)]
+        # A half without candidates holds no prior in which this value has mass.
+        if not here or not there:
+            return halves[0 if here else 1]
+        return f"(Split {a} {_list(here)}\n{halves[0]}\n{halves[1]})"
+
+    return node(problem.cells(record))
 
 
 class _Tree:
