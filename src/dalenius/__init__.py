@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dalenius.adapters.opendp import from_opendp
     from dalenius.api import audit, curve, design, frontier, load
     from dalenius.certificates.certificate import Certificate
+    from dalenius.certificates.coq import to_coq
     from dalenius.certificates.verifying import verify
     from dalenius.errors import BudgetError, InputError
     from dalenius.model.adversary import Adversary
@@ -74,6 +75,7 @@ __all__ = [
     "queries",
     "settings",
     "sklearn",
+    "to_coq",
     "verify",
 ]
 
@@ -87,6 +89,7 @@ _HOME = {
     "audit": "dalenius.api",
     "audit_many": "dalenius.tools.many",
     "verify": "dalenius.certificates.verifying",
+    "to_coq": "dalenius.certificates.coq",
     "curve": "dalenius.api",
     "design": "dalenius.api",
     "frontier": "dalenius.api",
