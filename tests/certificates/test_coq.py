@@ -85,7 +85,7 @@ def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], word
 
 def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coq, "LEAVES", 3)
-    with pytest.raises(InputError, match="140 leaves, more than 3"):
+    with pytest.raises(InputError, match="228 leaves, more than 3"):
         to_coq(example())
     with pytest.raises(InputError, match="nodes, more than 3"):
         to_coq(example("channel-anything-known"))

@@ -43,11 +43,14 @@ def to_coq(certificate: Any) -> str:  # noqa: ANN401 - path, dict or .data
     Args:
         certificate: a Certificate, its data, or an Audit.
 
+    Returns:
+        The text of the file: the question, both bounds, and two theorems, `lower_bound` and `upper_bound`.
+
     Raises:
         InputError: the certificate is of a form that has no proof in Coq, or too large for one.
 
     Example:
-        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), knowledge=0.2)
+        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), entropy=0)
         >>> "Theorem upper_bound" in dl.to_coq(audit)
         True
     """
