@@ -10,7 +10,7 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
-    "certificates", "auditing", "designing", "results", "report", "api", "tools", "adapters", "sklearn", "studies",
+    "certificates", "auditing", "designing", "results", "api", "report", "tools", "adapters", "sklearn", "studies",
     "paper", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip
@@ -20,13 +20,6 @@ FORWARD = {
     ("model/channels/mechanism.py", "_exact", "tools"),
     ("model/storage.py", "mechanism_from", "gallery"),
     ("model/storage.py", "query_from", "gallery"),
-    ("api.py", "load", "studies"),
-    ("api.py", "load", "tools"),
-    ("report/audit_page.py", "_other", "api"),
-    ("results/result.py", "summary", "report"),
-    ("results/result.py", "report", "report"),
-    ("results/result.py", "_repr_html_", "report"),
-    ("results/result.py", "plot", "report"),
 }
 
 

@@ -86,10 +86,10 @@ def audit(
     described = source.described()
     known = reference_from(reference, described)
 
-    from dalenius import api
+    from dalenius.api import audits
 
     with progress_line(asked["unit"]) as listener:
-        answer = api.audit(described, reference=known, progress=listener, **asked)
+        answer = audits.audit(described, reference=known, progress=listener, **asked)
     code = finish(answer, files, as_json=as_json, more={} if at_most is None else _verdict(answer, at_most))
     return code if at_most is None or code == INTERRUPTED else _decide(answer, at_most, as_json=as_json)
 

@@ -49,8 +49,8 @@ def curve(*, source: Source, reference: Path | None, files: Files, as_json: bool
     described = source.described()
     known = reference_from(reference, described)
 
-    from dalenius import api
+    from dalenius.api import audits
 
     with progress_line(asked["unit"]) as listener:
-        answer = api.curve(described, reference=known, progress=listener, **asked)
+        answer = audits.curve(described, reference=known, progress=listener, **asked)
     return finish(answer, files, as_json=as_json)

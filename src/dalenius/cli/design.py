@@ -98,11 +98,11 @@ def design(  # noqa: PLR0913 - what is read or checked here; all else is passed 
         "reference": reference_from(reference, about),
     }
 
-    from dalenius import api
+    from dalenius.api import designs
 
     shown = (asked["unit"], "least leakage") if leakage is None else ("", "least distortion")
     with progress_line(*shown) as listener:
-        answer = api.design(about, progress=listener, **asked)
+        answer = designs.design(about, progress=listener, **asked)
     return finish(answer, files, as_json=as_json)
 
 

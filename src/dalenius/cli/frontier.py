@@ -44,8 +44,8 @@ def frontier(*, query: str, reference: Path | None, files: Files, as_json: bool,
     about = parse_query(query)
     known = reference_from(reference, about)
 
-    from dalenius import api
+    from dalenius.api import designs
 
     with progress_line(asked["unit"]) as listener:
-        answer = api.frontier(about, reference=known, progress=listener, **asked)
+        answer = designs.frontier(about, reference=known, progress=listener, **asked)
     return finish(answer, files, as_json=as_json)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dalenius import api
 from dalenius.errors import InputError
 from dalenius.explore.question import Question, as_sentence
 from dalenius.gallery.parse import parse_mechanism, parse_query
@@ -18,6 +17,7 @@ from dalenius.model.reference import Reference
 from dalenius.model.storage import FORMAT, read_matrix
 from dalenius.report.text import problem
 from dalenius.results.units import in_unit
+from dalenius.studies.loading import load
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -117,7 +117,7 @@ def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
 
 def _of_result(path: Path) -> tuple[Mechanism, Any]:
     """What a saved result is about, and the result."""
-    result = api.load(path)
+    result = load(path)
     audits = getattr(result, "audits", None) or getattr(result, "designs", None)
     one = audits[0] if audits else result
     mechanism = getattr(one, "mechanism", None)

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dalenius.api import audits
 from dalenius.errors import InputError
 from dalenius.report.again import audit_again, design_again
 from dalenius.report.charts import Axis, bars, brackets, heat_map, number, text
@@ -139,11 +140,9 @@ def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
         return None
     if not audit.mechanism.has_rows or audit.mechanism.written().rows.size > MOST_CELLS:
         return None
-    from dalenius.api import audit as audit_again
-
     reference = None if audit.reference.uniform else audit.reference
     try:
-        return audit_again(
+        return audits.audit(
             audit.mechanism,
             adversary="independent",
             reference=reference,

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dalenius import __version__
 from dalenius.errors import InputError
-from dalenius.model.files import path_of
+from dalenius.model.files import __version__, path_of
 from dalenius.report.audit_page import audit_sections, design_sections
 from dalenius.report.design_text import query_words
 from dalenius.report.page import Section, write_report

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 import numpy as np
@@ -26,14 +27,17 @@ if TYPE_CHECKING:
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
+def _report(module: str = "kinds") -> ModuleType:
+    """Words, pictures and pages of results: a later room, found by its name when a result is to be shown."""
+    return import_module(f"dalenius.report.{module}")
+
+
 class Result:
     """What users hold: it says itself in words, and becomes a file or a page."""
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
-        from dalenius.report.kinds import summary_of  # noqa: PLC0415 - results know of no report until asked
-
-        return summary_of(self)
+        return str(_report().summary_of(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; the file appears whole or not at all."""
@@ -43,14 +47,10 @@ class Result:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
+        _report("document").write_document([self], path)
 
     def _repr_html_(self) -> str:
-        from dalenius.report.kinds import html_of  # noqa: PLC0415 - results know of no report until asked
-
-        return html_of(self)
+        return str(_report().html_of(self))
 
 
 class Drawn(Result):
@@ -62,9 +62,7 @@ class Drawn(Result):
         ax: axes to draw on, by default of a new figure. An audit or a design has two pictures: give two axes, or one
         for the bracket alone.
         """
-        from dalenius.report.kinds import picture_of  # noqa: PLC0415 - matplotlib takes a second
-
-        return picture_of(self, ax)
+        return cast("Figure", _report().picture_of(self, ax))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -19,9 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dalenius import __version__
 from dalenius.errors import InputError
-from dalenius.model.files import json_of, obstacle
+from dalenius.model.files import __version__, json_of, obstacle
 
 FORMAT = "dalenius/study"
 # A disk with fewer bytes than these counts as full: SQLite's log takes that much.

@@ -240,7 +240,7 @@ def _answered(
 
 
 def _audit(work: Work) -> Answered:
-    from dalenius.api import audit
+    from dalenius.api.audits import audit
 
     mechanism = _mechanism(work)
     secret = {} if work.task.secret is None else {"secret": work.task.secret}
@@ -250,7 +250,7 @@ def _audit(work: Work) -> Answered:
 
 
 def _design(work: Work) -> Answered:
-    from dalenius.api import design
+    from dalenius.api.designs import design
     from dalenius.gallery.parse import parse_query
 
     query = parse_query(work.task.query or "")
@@ -299,7 +299,7 @@ def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
 
 def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     """Return what a design is asked, and how solvers hold it."""
-    from dalenius.api import reduced
+    from dalenius.api.designs import reduced
     from dalenius.gallery.parse import parse_query
     from dalenius.results.options import design_problem, distortion_of
 

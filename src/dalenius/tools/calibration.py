@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-from dalenius import api
+from dalenius.api.audits import solve
 from dalenius.errors import InputError
 from dalenius.gallery.families import Family, family_of
 from dalenius.gallery.parameters import Parameter
@@ -109,7 +109,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
 
     def judge(mechanism: Mechanism, options: Options) -> Audit:
         adversary.reference.check(mechanism.statistic)
-        return api.solve(options.audit(mechanism, adversary), options)
+        return solve(options.audit(mechanism, adversary), options)
 
     answer, best = search_noise(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
     return answer(best.found, None)

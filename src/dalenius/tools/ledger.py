@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from numpy.typing import ArrayLike
 
-from dalenius import __version__, api
+from dalenius.api.audits import solve
+from dalenius.api.designs import design_beside
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, InputError, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
+from dalenius.model.files import __version__
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
@@ -322,7 +324,7 @@ class Ledger:
             )
             raise InputError(message)
         first, spent = (joint(groups).written() if groups else None), self._account.upper
-        found = api.design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
+        found = design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
         new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
         self._remember(new, self._accounted(new, found.leakage))
         return found
@@ -531,7 +533,7 @@ class Ledger:
         limited = replace(options, time_limit=max(self.least_seconds, seconds))
         together = joint(groups)
         self.adversary.reference.check(together.statistic)
-        return api.solve(limited.audit(together, self.adversary), limited)
+        return solve(limited.audit(together, self.adversary), limited)
 
     def _fits(self, groups: Sequence[Group], most_outputs: int = MOST_ENTRIES) -> bool:
         """Whether a joint release may be built; a single one always may."""

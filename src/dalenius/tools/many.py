@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dalenius.api import audit, solve
+from dalenius.api.audits import audit, solve
 from dalenius.certificates import made
 from dalenius.errors import InputError
 from dalenius.model import checks

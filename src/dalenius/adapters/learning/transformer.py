@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dalenius import api
 from dalenius.adapters.learning import columns
 from dalenius.adapters.learning.columns import Values
+from dalenius.api.designs import design
 from dalenius.errors import InputError
 from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
@@ -168,7 +168,7 @@ def _channel(k: int, leakage: float, law: Any) -> "Channel":
         return Channel(k, mechanisms.symmetric(queries.identity(k=k), flip=0.0), 0.0)
     if law is None:
         return _symmetric(k, leakage)
-    best = api.design(queries.identity(k=k), leakage=leakage, entropy=0.0, measure="zero-one", p0=law)
+    best = design(queries.identity(k=k), leakage=leakage, entropy=0.0, measure="zero-one", p0=law)
     return Channel(k, best.mechanism)
 
 

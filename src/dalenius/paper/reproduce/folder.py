@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dalenius import __version__
 from dalenius.errors import InputError
+from dalenius.model.files import __version__
 from dalenius.model.storage import read_json, write
 from dalenius.paper.reproduce.experiments import RECIPE
 from dalenius.paper.reproduce.points import Point
