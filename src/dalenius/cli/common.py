@@ -305,6 +305,12 @@ def exactly_one(**given: object) -> None:
     checks.exactly_one(**{f"--{name}": value for name, value in given.items()})
 
 
+def check_limit(asked: Mapping[str, Any]) -> None:
+    """Refuse unless exactly one of --entropy and --knowledge was given; independent records need neither."""
+    if asked.get("adversary", "bounded") == "bounded":
+        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+
+
 def alphabet_sizes(text: str) -> list[int]:
     """Return [2, 2, 2] for 2,2,2."""
     try:
@@ -391,6 +397,18 @@ def finish(
         for line in written:
             click.echo(printable(line))
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
+
+
+def answered(
+    ask: Callable[..., Any], about: "Mechanism | Query", reference: Path | None, asked: Mapping[str, Any], *shown: str
+) -> Asked:
+    """Ask about a mechanism or a query, with the reference of a file, and show progress.
+
+    shown: unit and symbol of the bracket on the way, as for progress_line; default: a leakage.
+    """
+    law = reference_from(reference, about)
+    with progress_line(*(shown or (asked["unit"],))) as listener:
+        return ask(about, reference=law, progress=listener, **asked)
 
 
 def write_picture(figure: "Figure", path: Path) -> None:
