@@ -161,6 +161,15 @@ def solve(
         return audit_answer(problem, find(problem, deadline, options.seed, known), run)
 
 
+def options_of(options: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """Return options of `audit`, as several audits share them: how to search, checked; and parts of the question."""
+    every = {**(audit.__kwdefaults__ or {}), **options}
+    names = ("entropy", "knowledge", "adversary", "secret", "reference", "verify")
+    question = {name: every.pop(name) for name in names}
+    method = method_of(**{name: every.pop(name) for name in ("method", "repairs", "reading")})
+    return Options.from_user(method, **every), question
+
+
 def _curve_points(
     entropies: Iterable[float] | None, knowledges: Iterable[float] | None, options: dict[str, Any]
 ) -> tuple[str, Sequence[float]]:
@@ -210,11 +219,8 @@ def curve(
         <Curve of 2 points, H(X) >= 2.573 to 2.673: L from 0.206578 to 0.154915 nats, widest gap 1.2e-06>
     """
     what, points = _curve_points(entropies, knowledges, options)
-    given = {**(audit.__kwdefaults__ or {}), **options}
-    names = ("reference", "secret", "verify", "entropy", "knowledge", "adversary")
-    reference, secret, *_ = (given.pop(name) for name in names)
-    method = method_of(**{name: given.pop(name) for name in ("method", "repairs", "reading")})
-    wanted = Options.from_user(method, **given)
+    wanted, question = options_of(options)
+    reference, secret = question["reference"], question["secret"]
     checked_mechanism(mechanism)
     limits = [(b, None) if what == "entropy" else (None, b) for b in points]
     adversaries = [adversary_of(mechanism, wanted, entropy=b, knowledge=k, reference=reference) for b, k in limits]

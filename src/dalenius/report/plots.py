@@ -36,17 +36,21 @@ HUGE = 50.0
 
 def plot_audit(audit: Audit, ax: Axes = None) -> "Figure":
     """Draw the witness (left) and the bracket against the extremes (right); one axes takes the bracket alone."""
-    if ax is None:
-        figure = figure_of(9.0, 3.6)
-        witness, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    else:
-        given = axes_of(ax)
-        witness, bracket = (given[0] if given.size > 1 else None), given[-1]
-        figure = bracket.figure
+    witness, bracket = two_axes(ax, 9.0, 3.6)
     if witness is not None:
         _draw_witness(audit, witness)
     _draw_bracket(audit, bracket)
+    figure: Figure = bracket.figure
     return figure
+
+
+def two_axes(ax: Axes, width: float, height: float) -> tuple[Axes, Axes]:
+    """Return axes for a picture and for a bracket: of a new figure, or those given; one alone is for the bracket."""
+    if ax is None:
+        left, right = figure_of(width, height).subplots(1, 2, width_ratios=(1.1, 1))
+        return left, right
+    given = axes_of(ax)
+    return (given[0] if given.size > 1 else None), given[-1]
 
 
 def axes_of(ax: Axes) -> Drawing:

@@ -16,7 +16,7 @@ from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.numerics.types import Floats
 from dalenius.results.audit import Audit, limit_words
-from dalenius.results.result import Certified, Series, Stopped, finite, flat, frame, values, worst_end
+from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
 from dalenius.results.units import NATS_PER_UNIT
 
 ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or a mixture can lose
@@ -105,10 +105,6 @@ class Design(Certified):
             "dp_epsilon": finite(self.mechanism.dp_epsilon()),
             "reported": self.reported if self.reported is None else finite(self.reported),
         }
-
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
-        """Return a pandas DataFrame with one row: the numbers of this design."""
-        return frame([flat(self.to_dict())])
 
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept") + self._note()

@@ -106,17 +106,23 @@ def _records(content: dict[str, Any], certificate: dict[str, Any], record: int |
     if not ([group[0] for group in groups] == [(record,)] if one else _cover(groups, n)):
         message = f"its brackets are not of {'the secret' if one else f'the {n} records'}"
         raise InputError(message)
-    records, nats = Records(tuple(groups)), NATS_PER_UNIT[content["unit"]]
+    records = Records(tuple(groups))
     worst = max(content["lower"], *(upper for _, _, upper in groups))
-    told = records.orbit_of(record if one else certificate["witness"]["record"])[1] == content["lower"]
-    proofs = [] if "quadrature" in certificate["problem"] else certificate["proofs"]
-    stated = [(record if one else proof["record"], up(proof["upper"], nats)) for proof in proofs]
-    proved = all(records.orbit_of(of)[2] == upper for of, upper in stated)
-    whole = not proofs or len(proofs) == len(groups)
-    if not (abs(worst - content["upper"]) <= NEAR * max(1.0, worst) and told and proved and whole):
+    witness = records.orbit_of(record if one else certificate["witness"]["record"])[1]
+    near = abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
+    if not (near and witness == content["lower"] and _proved(records, content["unit"], certificate, record)):
         message = "the brackets of its records are not those of the certificate"
         raise InputError(message)
     return records
+
+
+def _proved(records: Records, unit: str, certificate: dict[str, Any], record: int | None) -> bool:
+    """Whether the upper bound of every orbit is that of its proof, as far as there are proofs by records."""
+    if "quadrature" in certificate["problem"] or not certificate["proofs"]:
+        return True
+    proofs, nats, one = certificate["proofs"], NATS_PER_UNIT[unit], "secret" in certificate
+    stated = [(record if one else proof["record"], up(proof["upper"], nats)) for proof in proofs]
+    return len(proofs) == len(records.orbits) and all(records.orbit_of(of)[2] == upper for of, upper in stated)
 
 
 def _orbit(orbit: dict[str, Any]) -> Group:

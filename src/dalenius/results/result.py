@@ -27,17 +27,35 @@ if TYPE_CHECKING:
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
-def _report(module: str = "kinds") -> ModuleType:
+def _report() -> ModuleType:
     """Words, pictures and pages of results: a later room, found by its name when a result is to be shown."""
-    return import_module(f"dalenius.report.{module}")
+    return import_module("dalenius.report.document")
 
 
-class Result:
-    """What users hold: it says itself in words, and becomes a file or a page."""
+class Plain(Protocol):
+    """What has its numbers as plain data."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; non-finite numbers are None."""
+
+
+class Shown:
+    """What shows itself: in words, in a notebook, as a row of a table."""
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
         return str(_report().summary_of(self))
+
+    def _repr_html_(self) -> str:
+        return str(_report().html_of(self))
+
+    def to_frame(self: Plain) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+        """Return a pandas DataFrame with one row: the numbers of this result."""
+        return frame([flat(self.to_dict())])
+
+
+class Result(Shown):
+    """What users hold: it also becomes a file or a page."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; the file appears whole or not at all."""
@@ -47,10 +65,7 @@ class Result:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        _report("document").write_document([self], path)
-
-    def _repr_html_(self) -> str:
-        return str(_report().html_of(self))
+        _report().write_document([self], path)
 
 
 class Drawn(Result):

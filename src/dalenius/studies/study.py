@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -201,11 +201,8 @@ class Study:
 
     def to_csv(self) -> str:
         """Return the table as CSV text; floats by their shortest exact form."""
-        rows, file = self.rows(), io.StringIO()
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [*COLUMNS, *STATUS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return file.getvalue()
+        rows = self.rows()
+        return csv_text(rows, list(rows[0]) if rows else [*COLUMNS, *STATUS])
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the table as .csv, .parquet or .nc (netCDF), by the ending of the name."""
@@ -357,6 +354,15 @@ class Verified:
 def _column(name: str, varied: Mapping[str, Any]) -> str:
     """The column of a number: what was asked keeps its name. The unit is the one that was asked for."""
     return f"found_{name}" if name in varied and name != "unit" else name
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return a table as CSV text: floats by their shortest exact form, nothing where there is no number."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
 
 
 def need(package: str, what: str) -> None:

@@ -23,13 +23,13 @@ from dalenius.model.files import __version__
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
+from dalenius.report.text import Facts, from_file, problem, reference_words
 from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
 from dalenius.results.options import Options, check_named, distortion_of, names_of
-from dalenius.results.result import frame
+from dalenius.results.result import Result, frame
 from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
@@ -87,7 +87,7 @@ class Release:
         return "" if self.columns is None else f" (columns {', '.join(self.columns)})"
 
 
-class Ledger:
+class Ledger(Result):
     """What has been released about one dataset, and what has leaked together.
 
     An account is about the mechanisms listed, run independently. One that was chosen after a look at earlier outputs is
@@ -578,10 +578,6 @@ class Ledger:
             ]
         )
 
-    def summary(self) -> str:
-        """Return what was released and the account, in plain words."""
-        return stacked(self._facts())
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write releases and account as JSON; the file appears whole or not at all."""
         reference = self.adversary.reference
@@ -673,12 +669,6 @@ class Ledger:
         ledger._account = ledger.account() if verify else account
         return ledger
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page about what has been released."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - only here
-
-        write_document([self], path)
-
     def report_subject(self) -> str:
         """Return what the title of a report calls it."""
         return f"{counted(len(self._releases))} about {records_text(self.records)}"
@@ -692,11 +682,8 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger over {records_text(self.records)}, {self._knows()}: {self._account!r}>"
 
-    def _repr_html_(self) -> str:
-        return as_html(self._facts())
-
-    def _adversary(self) -> str:
-        """The adversary, for a sentence."""
+    def adversary_words(self) -> str:
+        """Return the adversary, for a sentence."""
         return f"an adversary with {self._knows()}" if not self.independent else self._knows()
 
     def _knows(self) -> str:
@@ -709,7 +696,8 @@ class Ledger:
         limit = "H(X) >= " if given == "entropy" else "knowledge <= "
         return f"{limit}{value:.6g} of {short(most)} {self.unit}"
 
-    def _facts(self) -> Facts:
+    def report_facts(self) -> Facts:
+        """Return what was released and the account, as pairs of a heading and lines of text."""
         shown = [
             f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about "
             f"{'a record' if self.independent else 'the data'}"

@@ -6,9 +6,7 @@ certificates/<experiment>/*.json  what `dalenius verify` checks
 <experiment>.csv                  every number, in the order of the grid, when all are there
 """
 
-import csv
 import hashlib
-import io
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +22,7 @@ from dalenius.paper.reproduce.experiments import RECIPE
 from dalenius.paper.reproduce.points import Point
 from dalenius.paper.reproduce.rows import Row
 from dalenius.studies.store import Entry, Store
+from dalenius.studies.study import csv_text
 
 FORMAT = "dalenius/reproduction"
 RUN = "run.json"
@@ -88,13 +87,9 @@ class Folder:
         return [row for key in keys for row in found[key].numbers["rows"]]
 
     def write_table(self, experiment: str, rows: list[Row]) -> None:
-        """Write the CSV of an experiment: floats by their shortest exact form, nothing where there is no number."""
+        """Write the CSV of an experiment."""
         columns = list(dict.fromkeys(name for row in rows for name in row))
-        file = io.StringIO()
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write(self.out / f"{experiment}.csv", file.getvalue().encode())
+        write(self.out / f"{experiment}.csv", csv_text(rows, columns).encode())
 
 
 def _check_folder(out: Path, run: dict[str, Any]) -> None:
