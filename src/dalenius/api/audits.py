@@ -11,7 +11,7 @@ import numpy as np
 from dalenius.auditing.one_record import one_record, tiny
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.auditing.roads import find
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
@@ -175,17 +175,15 @@ def _curve_points(
 ) -> tuple[str, Sequence[float]]:
     """Whether a curve is along entropies or knowledges, and its points; options that a curve has not are refused."""
     if "verify" in options:
-        message = (
+        refuse(
             "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
-        raise InputError(message)
     checks.exactly_one(", the points of the curve", entropies=entropies, knowledges=knowledges)
     for name in ("entropy", "knowledge", "adversary"):
         if name in options:
-            message = (
+            refuse(
                 f"a curve has its own {name}; leave {name} = {options[name]!r} out, and list knowledges or entropies"
             )
-            raise InputError(message)
     if entropies is not None:
         return "entropy", entropies_of(entropies, "entropy")
     return "knowledge", entropies_of(() if knowledges is None else knowledges, "knowledge")

@@ -13,7 +13,7 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
 from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
@@ -178,11 +178,10 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
         domain = symmetrise(task, reference, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
-        message = (
+        refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
             f"{task.query} with these outputs can have; allow at least that much, or more outputs"
         )
-        raise InputError(message)
     if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
     return problem
@@ -271,8 +270,7 @@ def frontier_of(  # noqa: PLR0913 - the question, and who listens
 def _number_of_points(points: int, most: int = 10_000) -> int:
     many = checks.whole("points", points, 2)
     if many > most:
-        message = f"points = {show(many)} is above the limit of {most}"
-        raise InputError(message)
+        refuse(f"points = {show(many)} is above the limit of {most}")
     return many
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from dalenius.errors import InputError, printable
+from dalenius.errors import InputError, printable, refuse
 from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
@@ -208,13 +208,11 @@ class Source:
             if len(named & {first, second}) == 1:
                 here = (named & {first, second}).pop()
                 missing = ({first, second} - {here}).pop()
-                message = f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}"
-                raise InputError(message)
+                refuse(f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}")
         if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
-            message = (
+            refuse(
                 f"name what to audit in exactly one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
             )
-            raise InputError(message)
 
     def described(self) -> "Mechanism":
         """Return the mechanism that exactly one source describes."""
@@ -222,8 +220,7 @@ class Source:
         reading = {name: getattr(self, name) for name in READING}
         if self.channel is None and any(reading.values()):
             name = next(name for name, value in reading.items() if value)
-            message = f"--{name} is about how --channel is read; leave it out"
-            raise InputError(message)
+            refuse(f"--{name} is about how --channel is read; leave it out")
 
         from dalenius.gallery.parse import parse_mechanism, parse_query
         from dalenius.model.channels.mechanism import Mechanism
@@ -349,8 +346,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path | No
         if (place := os.path.realpath(path)) in taken:
             problem = f"it is also {taken[place]}; choose another name"
         if problem:
-            message = f"{option} {path}: {problem}"
-            raise InputError(message)
+            refuse(f"{option} {path}: {problem}")
         taken[place] = f"the file of {option}"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dalenius.cli import common
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,8 +116,7 @@ def _distribution(path: Path) -> "NDArray[np.float64]":
 def _measure(text: str) -> "NDArray[np.float64]":
     path = Path(text)
     if path.suffix not in TABLES:
-        message = f"--measure {text!r} must be one of {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}"
-        raise InputError(message)
+        refuse(f"--measure {text!r} must be one of {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}")
     return _read("--measure", path)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dalenius.cli import common
-from dalenius.errors import InputError, printable
+from dalenius.errors import printable, refuse
 
 if TYPE_CHECKING:
     from dalenius.tools.account import Account
@@ -65,8 +65,7 @@ def new(  # noqa: PLR0913 - what is read or checked here; all else is passed on
     """
     common.check_outputs({"LEDGER": path}, [reference])
     if path.exists():
-        message = f"{path} exists already, and a new ledger replaces no file; choose another name"
-        raise InputError(message)
+        refuse(f"{path} exists already, and a new ledger replaces no file; choose another name")
     common.check_limit(asked)
     data = _data(query, records, columns, n)
 
@@ -84,13 +83,11 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
     """What the ledger is about, in exactly one way."""
     given = [name for name, x in (("--query", query), ("--records", records), ("--columns", columns)) if x is not None]
     if len(given) != 1:
-        message = f"name the data in exactly one way: --query, --records, or --columns with --n; given: {given}"
-        raise InputError(message)
+        refuse(f"name the data in exactly one way: --query, --records, or --columns with --n; given: {given}")
     if columns is not None:
         return {"columns": dict(map(_column, columns.split(","))), "n": n}
     if n is not None:
-        message = f"--n {n} goes with --columns; {given[0]} already fixes the number of records"
-        raise InputError(message)
+        refuse(f"--n {n} goes with --columns; {given[0]} already fixes the number of records")
     if records is not None:
         return {"data": common.alphabet_sizes(records)}
     from dalenius.gallery.parse import parse_query
@@ -101,8 +98,7 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
 def _column(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not name.strip() or not size.strip().isdecimal():
-        message = f"--columns: {text!r} is not a column; write its name and its number of values, such as age=8"
-        raise InputError(message)
+        refuse(f"--columns: {text!r} is not a column; write its name and its number of values, such as age=8")
     return name.strip(), int(size)
 
 

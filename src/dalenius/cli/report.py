@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dalenius.cli.common import FILE, check_outputs
-from dalenius.errors import InputError, printable
+from dalenius.errors import printable, refuse
 from dalenius.model.files import PAGES, __version__, read_json
 
 
@@ -26,8 +26,7 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
     """
     check_outputs({"out": out}, list(results), pages=True)
     if out.suffix.lower() not in PAGES:
-        message = f"--out {out}: a report ends in .html"
-        raise InputError(message)
+        refuse(f"--out {out}: a report ends in .html")
     from dalenius.report.document import write_document
     from dalenius.studies.loading import load
 
@@ -45,9 +44,8 @@ def _version(results: tuple[Path, ...]) -> str:
     }
     if len(set(found.values())) > 1:
         said = ", ".join(f"{path} by {version}" for path, version in found.items())
-        message = (
+        refuse(
             f"these results were computed by different versions of dalenius: {said}; make one report each, or compute "
             "them again with one version"
         )
-        raise InputError(message)
     return str(found[results[0]])

@@ -11,7 +11,7 @@ from typing import Any
 from dalenius.api import designs
 from dalenius.api.audits import audit, solve
 from dalenius.auditing.one_secret import WarmStart
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.explore import pieces
 from dalenius.explore.question import Question
 from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
@@ -197,11 +197,9 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
 def _frontier(job: Job, release: Release) -> None:
     asked, query, mechanism = release.asked, release.query, release.mechanism
     if query is None:
-        message = "a frontier is about a query with a name; choose one under Release, or look at the release alone"
-        raise InputError(message)
+        refuse("a frontier is about a query with a name; choose one under Release, or look at the release alone")
     if asked.adversary == "independent":
-        message = "mechanisms are designed against limited knowledge; choose that adversary to see the frontier"
-        raise InputError(message)
+        refuse("mechanisms are designed against limited knowledge; choose that adversary to see the frontier")
     error = mechanism.expected_distortion()
     # As people write it: 0.3, and not the float next to it.
     error = None if error is None else float(f"{error:.9g}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.gradients import information_by_channel, tangent_norm
@@ -325,11 +325,9 @@ def task_of(
     checks.universe(universe.records)
     table = parameters.numbers("distance", distance)
     if table.ndim != 2 or table.shape[0] != universe.size:  # noqa: PLR2004 - datasets x outputs
-        message = f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them"
-        raise InputError(message)
+        refuse(f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them")
     if not np.isfinite(table).all() or table.min() < 0:
-        message = "distance must hold finite numbers of at least 0: d(f(x), y) for each dataset and output"
-        raise InputError(message)
+        refuse("distance must hold finite numbers of at least 0: d(f(x), y) for each dataset and output")
     weights = np.full(universe.size, 1 / universe.size)
     if p0 is not None:
         weights = parameters.distribution("p0", p0, (universe.size,))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
@@ -128,8 +128,7 @@ def exponentiated_gradient_descent(
     checks.real("penalty", penalty, 0.0, math.inf)
     choice = Penalty("hinge" in repairs_from(repairs))
     if checks.whole("record", record, 0) >= len(problem.universe.records):
-        message = f"record = {show(record)} does not exist; records are numbered from 0"
-        raise InputError(message)
+        refuse(f"record = {show(record)} does not exist; records are numbered from 0")
     return descended(problem, q, penalty, choice, options, expired, int(record))
 
 

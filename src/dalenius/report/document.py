@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.files import __version__, path_of
 from dalenius.report.audit_page import audit_sections, design_sections
 from dalenius.report.calibration_text import calibration_facts
@@ -80,11 +80,9 @@ def write_document(
     """
     target = path_of(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        message = f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json"
-        raise InputError(message)
+        refuse(f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json")
     if not results:
-        message = "there is nothing to report; give at least one result"
-        raise InputError(message)
+        refuse("there is nothing to report; give at least one result")
     sections: list[Section] = []
     for k, result in enumerate(results):
         kind = KINDS.get(type(result))
@@ -92,8 +90,7 @@ def write_document(
         make = getattr(type(result), "report_sections", None) if kind is None else kind.sections
         if make is None:
             shown = ", ".join(sorted(one.__name__ for one in KINDS))
-            message = f"result {k} is a {type(result).__name__}; a report shows {shown}"
-            raise InputError(message)
+            refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
         prefix = f"{k + 1}. " if len(results) > 1 else ""
         sections += [replace(section, heading=f"{prefix}{section.heading}") for section in make(result)]
     unit = getattr(results[0], "unit", "nats")

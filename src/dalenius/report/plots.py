@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
@@ -57,8 +57,7 @@ def axes_of(ax: Axes) -> Drawing:
     """Return matplotlib axes as a flat array; anything else is refused, a file's name too."""
     given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if not given.size or not all(hasattr(one, "set_xlabel") and hasattr(one, "figure") for one in given):
-        message = f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure"
-        raise InputError(message)
+        refuse(f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure")
     return given
 
 

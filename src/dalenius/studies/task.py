@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
@@ -163,8 +163,7 @@ class Work:
         named = {name: folder / value for name in FILES if isinstance(value := getattr(task, name), str)}
         for name, path in named.items():
             if not path.is_file():
-                message = f"{name} = {getattr(task, name)!r}: there is no such file in {folder}"
-                raise InputError(message)
+                refuse(f"{name} = {getattr(task, name)!r}: there is no such file in {folder}")
             if path not in digests:
                 digests[path] = digest(read_bytes(path))
         return cls(task, folder, tuple((name, digests[path]) for name, path in named.items()))
@@ -181,8 +180,7 @@ class Work:
         found = {name: read_bytes(self.folder / getattr(self.task, name)) for name, _ in self.digests}
         for name, before in self.digests:
             if digest(found[name]) != before:
-                message = f"{getattr(self.task, name)} has changed since the question was read; ask again"
-                raise InputError(message)
+                refuse(f"{getattr(self.task, name)} has changed since the question was read; ask again")
         return found
 
     def answer(self) -> "Answered":

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy import Noisy
@@ -119,8 +119,7 @@ def _unclamped(mechanism: NoisySum, t: int) -> Draw:
 
 def _check_bits(rng: object) -> None:
     if rng is not None:
-        message = f"rng = {show(rng)} with secure=True, whose bits come from the operating system; leave rng out"
-        raise InputError(message)
+        refuse(f"rng = {show(rng)} with secure=True, whose bits come from the operating system; leave rng out")
 
 
 def _by_weights(weights: Sequence[int]) -> Draw:

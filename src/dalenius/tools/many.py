@@ -10,7 +10,7 @@ from typing import Any
 
 from dalenius.api.audits import audit, options_of, solve
 from dalenius.certificates import made
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
@@ -100,8 +100,7 @@ def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[A
     except TypeError:
         return [given] * many
     if len(values) != many:
-        message = f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each"
-        raise InputError(message)
+        refuse(f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each")
     return values
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model.files import __version__
 from dalenius.model.storage import read_json, write
 from dalenius.paper.reproduce.experiments import RECIPE
@@ -95,26 +95,22 @@ class Folder:
 def _check_folder(out: Path, run: dict[str, Any]) -> None:
     """Refuse a file, a folder of something else, and a folder of another run."""
     if not out.is_dir():
-        message = f"--out {out} is a file; name a directory"
-        raise InputError(message)
+        refuse(f"--out {out} is a file; name a directory")
     if not (out / RUN).exists():
         if any(out.iterdir()):
-            message = f"{out} is not empty and holds no {RUN} of dalenius reproduce; name a new or an empty directory"
-            raise InputError(message)
+            refuse(f"{out} is not empty and holds no {RUN} of dalenius reproduce; name a new or an empty directory")
         return
     there = read_json(out / RUN)
     if not isinstance(there, dict) or there.get("format") != FORMAT:
-        message = f'{out / RUN} is not of dalenius reproduce: it has no "format": "{FORMAT}"; name another directory'
-        raise InputError(message)
+        refuse(f'{out / RUN} is not of dalenius reproduce: it has no "format": "{FORMAT}"; name another directory')
     differs = [name for name in run if there.get(name) != run[name]]
     if differs:
         old = ", ".join(f"{name} {_word(there.get(name))}" for name in differs)
         new = ", ".join(f"{name} {_word(run[name])}" for name in differs)
-        message = (
+        refuse(
             f"{out} holds results of {old}, and this run is of {new}; they are not mixed: name another directory, "
             "or delete this one"
         )
-        raise InputError(message)
 
 
 def _word(value: object) -> str:
