@@ -7,7 +7,6 @@ import importlib.util
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ from classical import GAP, RATE_GAP, channel, distortion_at
 from measure import Section, alone, short
 
 import dalenius as dl
-from dalenius.settings import DEFAULT
+from dalenius.auditing.one_record import OneRecordSearch
+from dalenius.bounds.monotone import MonotoneRows
+from dalenius.designing.rate_distortion import RateSearch
 
 Ways = dict[str, Callable[[], Any]]
 SECONDS, TURNS = 0.1, 3
@@ -27,12 +28,7 @@ of a search (one record), linear systems in place of Newton's method (rate and d
 leave out multipliers which cannot close the bracket (parities). Certificates are written in all of our times, and
 checked in the last column alone. qif has the loosest stopping rule that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for
 rates; it writes no certificate."""
-WITHOUT = replace(
-    DEFAULT,
-    portfolio=replace(DEFAULT.portfolio, short_values=1),
-    monotone=replace(DEFAULT.monotone, closing_cells=0),
-    designing=replace(DEFAULT.designing, rate_slopes=0),
-)
+WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(closing_cells=0), RateSearch(slopes=0)))
 
 
 def in_turns(ways: Ways) -> dict[str, float]:

@@ -9,9 +9,9 @@ from scipy.optimize import brentq
 
 from dalenius.certificates.audits import adversary_data
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit, Extremes, Records

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.results.design import Design, Frontier
 from dalenius.search.deadline import Progress

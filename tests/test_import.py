@@ -25,7 +25,7 @@ def test_import_pulls_in_nothing_heavy() -> None:
 
 def test_the_gallery_pulls_in_no_statistics_and_no_plots() -> None:
     script = """
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 parse_mechanism("geometric(epsilon=1)", parse_query("count(n=4)"))
 """
     assert not {"scipy.stats", "scipy.optimize", "matplotlib"} & loaded(script)

@@ -17,8 +17,8 @@ from dalenius.auditing import independent
 from dalenius.bounds.capacity import CapacityBracket, bracket
 from dalenius.cli import main
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.forms.independent import lines

@@ -20,7 +20,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import show
-from dalenius.gallery.parse import MECHANISMS, QUERIES
+from dalenius.model.gallery.parse import MECHANISMS, QUERIES
 
 COUNT = dl.queries.count(n=3)
 TWO = dl.queries.count(n=2)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from dalenius.certificates.certificate import Certificate
     from dalenius.certificates.verifying import verify
     from dalenius.errors import BudgetError, InputError
-    from dalenius.gallery import mechanisms, queries
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.files import __version__ as __version__
+    from dalenius.model.gallery import mechanisms, queries
     from dalenius.model.prior import Prior
     from dalenius.model.query import Query
     from dalenius.results.audit import Audit, Curve
@@ -82,8 +82,8 @@ __all__ = [
 
 # Where each public name lives; loaded on first use, which keeps `import dalenius` quick.
 _HOME = {
-    "queries": "dalenius.gallery.queries",
-    "mechanisms": "dalenius.gallery.mechanisms",
+    "queries": "dalenius.model.gallery.queries",
+    "mechanisms": "dalenius.model.gallery.mechanisms",
     "Mechanism": "dalenius.model.channels.mechanism",
     "InputError": "dalenius.errors",
     "BudgetError": "dalenius.errors",

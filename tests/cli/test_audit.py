@@ -15,9 +15,9 @@ from samples import consistent, parity
 import dalenius
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.results.audit import Audit
 
 PARITY = ["--query", "modular_sum(n=4, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]

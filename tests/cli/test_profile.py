@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dalenius.cli import main
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.tools import profile as tools
 
 NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]

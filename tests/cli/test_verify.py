@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.gallery import mechanisms, queries
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.verifier.__main__ import main as alone
 
 GOOD = {

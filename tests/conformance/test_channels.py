@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.written import rebuild

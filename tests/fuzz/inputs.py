@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
+from dalenius.model.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
 from dalenius.model.reference import Reference
 from fuzz.differential import law, rows
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dalenius as dl
-from dalenius.gallery.families import FAMILIES
+from dalenius.model.gallery.families import FAMILIES
 from pages.blocks import ROOT, copy_examples, difference
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ GALLERY = {
 METHODS = {f"Mechanism.{name}": getattr(dl.Mechanism, name) for name in ("from_matrix", "from_rows", "from_samples")}
 CALLED = {
     **FUNCTIONS,
-    **{name: f for name, f in GALLERY.items() if f.__module__.startswith("dalenius.gallery")},
+    **{name: f for name, f in GALLERY.items() if f.__module__.startswith("dalenius.model.gallery")},
     **METHODS,
 }
 

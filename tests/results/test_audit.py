@@ -10,8 +10,8 @@ import pytest
 from samples import built, consistent, parity
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
 from dalenius.results.history import Step
 

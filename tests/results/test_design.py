@@ -11,8 +11,8 @@ from samples import consistent, parity
 from dalenius.api import designs
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step

@@ -12,10 +12,10 @@ from scipy.stats import chisquare
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.tools import exact_sampling
 from dalenius.verifier.forms import named, written
 from dalenius.verifier.kernel.balls import precision

@@ -24,7 +24,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.verifier.verify import Verification, verify, verify_here, verify_stream
 
 Floats = NDArray[np.float64]

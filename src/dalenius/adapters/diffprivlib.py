@@ -10,8 +10,8 @@ from typing import Any
 
 from dalenius.adapters.answers import check_whole
 from dalenius.errors import refuse
-from dalenius.gallery import mechanisms
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms
 from dalenius.model.query import Query
 
 Foreign = Any  # an object of diffprivlib, which is optional

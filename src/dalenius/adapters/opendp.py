@@ -14,8 +14,8 @@ import numpy as np
 
 from dalenius.adapters.answers import check_whole
 from dalenius.errors import InputError, refuse
-from dalenius.gallery import mechanisms
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms
 from dalenius.model.query import Query
 from dalenius.numerics.types import Ints
 from dalenius.tools.composition import compose

@@ -13,13 +13,14 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer
 from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
+from dalenius.designing.rate_distortion import RateSearch
 from dalenius.errors import refuse, show
-from dalenius.gallery.families import shown_on_frontiers
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery.families import shown_on_frontiers
 from dalenius.model.problem import DesignProblem
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
@@ -173,7 +174,7 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
     alone = certified and rate_distortion.possible(asked.query.n, knowledge)
     if alone:
-        domain = symmetrise(task, reference, symmetric=False, most=asked.settings.designing.rate_pairs)
+        domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
     else:
         domain = symmetrise(task, reference, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)

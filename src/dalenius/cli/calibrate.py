@@ -40,7 +40,7 @@ def calibrate(
     common.check_outputs(files, [reference])
     common.check_limit(asked)
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     about = parse_query(query)
 

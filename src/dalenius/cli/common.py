@@ -222,8 +222,8 @@ class Source:
             name = next(name for name, value in reading.items() if value)
             refuse(f"--{name} is about how --channel is read; leave it out")
 
-        from dalenius.gallery.parse import parse_mechanism, parse_query
         from dalenius.model.channels.mechanism import Mechanism
+        from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
         if self.query is not None and self.mechanism is not None:
             return parse_mechanism(self.mechanism, parse_query(self.query))

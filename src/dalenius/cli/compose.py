@@ -30,8 +30,8 @@ def compose(  # noqa: PLR0913 - one parameter per option
     if bool(query) != bool(mechanisms):
         refuse("--query and --mechanism go together: give both, or saved mechanisms")
 
-    from dalenius.gallery.parse import parse_mechanism, parse_query
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
     asked = None if query is None else parse_query(query)
     parts = [Mechanism.load(path) for path in files]

@@ -72,7 +72,7 @@ def design(  # noqa: PLR0913 - what is read or checked here; all else is passed 
     common.exactly_one(distortion=asked["distortion"], leakage=leakage)
     common.check_limit(asked)
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     about = parse_query(query)
     asked |= {

@@ -26,7 +26,7 @@ def frontier(*, query: str, reference: Path | None, files: common.Files, as_json
     common.check_outputs(files, [reference])
     common.check_limit(asked)
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     about = parse_query(query)
 

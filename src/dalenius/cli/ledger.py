@@ -90,7 +90,7 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
         refuse(f"--n {n} goes with --columns; {given[0]} already fixes the number of records")
     if records is not None:
         return {"data": common.alphabet_sizes(records)}
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     return {"data": parse_query(query or "")}
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from dalenius.errors import InputError, refuse
 from dalenius.explore.question import Question, as_sentence
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import read_json
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.storage import FORMAT, read_matrix

@@ -129,8 +129,8 @@ def load_mechanism(path: Path) -> "Mechanism":
 def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
     from dalenius.model.channels.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
@@ -180,7 +180,7 @@ def _json(answer: object) -> object:
 
 def query_from(content: str | dict[str, Any]) -> "Query":
     """Rebuild a query: by its call, or a function by its answers."""
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - as for mechanisms
+    from dalenius.model.gallery.parse import parse_query  # noqa: PLC0415 - as for mechanisms
     from dalenius.model.query import Query  # noqa: PLC0415 - it knows files
 
     if isinstance(content, str):

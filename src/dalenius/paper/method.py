@@ -14,7 +14,7 @@ from dalenius.auditing.all_records import Audited
 from dalenius.auditing.evidence import found_of
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed, Designer
+from dalenius.designing.designer import Designed, Designer, DesignSearch
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import refuse
 from dalenius.model import checks
@@ -197,7 +197,7 @@ def search_mechanism(
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
-    coarse = replace(asked, tolerance=asked.tolerance / problem.settings.designing.audit_share)
+    coarse = replace(asked, tolerance=asked.tolerance / problem.settings.of(DesignSearch).audit_share)
     designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
@@ -276,5 +276,5 @@ def _kept(problem: Problem, leakage: Audit) -> bool:
     """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
     rows = leakage.mechanism.written().rows
     constant = bool((rows == rows[0]).all())
-    slack = problem.settings.designing.no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
+    slack = problem.settings.of(DesignSearch).no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
     return constant or leakage.certificate.upper <= problem.budget + slack

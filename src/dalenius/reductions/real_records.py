@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
+from dalenius.model.gallery import mechanisms, queries
 
 # More than floats lose on the way.
 ROUNDED = 1e-12

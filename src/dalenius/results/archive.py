@@ -16,12 +16,12 @@ from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
 from dalenius.errors import InputError, refuse, show
-from dalenius.gallery.families import family_of
-from dalenius.gallery.parse import parse_query
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import __version__
+from dalenius.model.gallery.families import family_of
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration

@@ -12,11 +12,11 @@ from typing import cast
 import numpy as np
 
 from dalenius.errors import refuse, show
-from dalenius.gallery import queries
-from dalenius.gallery.parse import parse_mechanism
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import queries
+from dalenius.model.gallery.parse import parse_mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum, Table
 from dalenius.numerics.types import Ints

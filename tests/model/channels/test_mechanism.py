@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Sum, Table
 
 EYE = np.eye(4)

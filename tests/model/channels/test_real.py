@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import kstest, laplace, norm
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.real import Real
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, chosen
 from dalenius.paper.reproduce.points import KINDS, Point, measure, parity_leakage
 from dalenius.paper.reproduce.printed import CAPTION, TABLE, VALUES

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery.parse import parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier.kernel.limits import sized

@@ -13,7 +13,8 @@ from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend_of_counts, blended, centre_of_counts, one_count
-from dalenius.settings import ClosedForms
+from dalenius.bounds.moved_counts import MovedSearch
+from dalenius.search.tied import TiedSearch
 from dalenius.verifier.forms import histograms
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.reference import UNIFORM, Product
@@ -135,7 +136,7 @@ def test_values_without_mass_are_left_out() -> None:
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
-    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
+    one_count = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0)))
     return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
 
 

@@ -14,8 +14,8 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.bounds import products as solver
+from dalenius.bounds.bellman import BellmanSearch
 from dalenius.numerics.types import Floats
-from dalenius.settings import Locals
 from dalenius.verifier.forms import per_record
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
@@ -130,7 +130,7 @@ def test_looks_are_the_capacity_of_all_equal_data() -> None:
 
 @cache
 def text_of(mechanism: str, query: str, secret: tuple[int, ...] | None) -> str:
-    by_formula = dl.Settings(locals=Locals(bellman_records=0))
+    by_formula = dl.Settings(parts=(BellmanSearch(records=0),))
     audit = dl.audit(both_local(mechanism, query)[0], knowledge=0.3, settings=by_formula, secret=secret)
     return audit.certificate.text()
 

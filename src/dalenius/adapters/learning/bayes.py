@@ -14,8 +14,8 @@ from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.auditing.independent import seen_through_bits
 from dalenius.errors import refuse
-from dalenius.gallery.mechanisms import geometric
 from dalenius.model import checks
+from dalenius.model.gallery.mechanisms import geometric
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram
 from dalenius.numerics.deferred import logsumexp

@@ -14,8 +14,8 @@ from dalenius.adapters.learning import columns
 from dalenius.adapters.learning.columns import Values
 from dalenius.api.designs import design
 from dalenius.errors import refuse
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.types import Floats, Ints
 from dalenius.tools.calibration import calibrate
 from dalenius.tools.ledger import Ledger

@@ -13,8 +13,8 @@ from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, refuse
-from dalenius.gallery import queries
 from dalenius.model import checks
+from dalenius.model.gallery import queries
 from dalenius.tools.account import Account
 from dalenius.tools.ledger import Ledger
 

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,10 +30,17 @@ if TYPE_CHECKING:
     from dalenius.model.channels.sampled import Sampled
     from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
-    from dalenius.results.profile import Profile
-    from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
+
+# What other rooms do for a mechanism: they know of mechanisms, and are loaded when they are asked for.
+LATER = {"profile": "dalenius.tools.profile", "draws": "dalenius.tools.exact_sampling"}
+
+
+def later(name: str) -> Callable[..., Any]:
+    """Return the function of this name from the room that has it."""
+    found: Callable[..., Any] = getattr(import_module(LATER[name]), name)
+    return found
 
 
 class Mechanism(Described, ABC):
@@ -315,9 +323,7 @@ class Mechanism(Described, ABC):
 
     def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:  # noqa: ANN401 - as it numbers them
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
-        from dalenius.tools.exact_sampling import draws  # noqa: PLC0415 - the verifier's formulas, and flint
-
-        return draws(self, x, size, rng)
+        return later("draws")(self, x, size, rng)
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - as it numbers them
         """Return outputs as the labels that they have."""
@@ -381,9 +387,9 @@ class Mechanism(Described, ABC):
         tolerance: float = 1e-4,
         time_limit: float = 60.0,
         seed: int = 0,
-        progress: "bool | Callable[[Progress], None]" = False,
-    ) -> "Profile":
-        """Return the usual measures of this mechanism side by side; see `dalenius.tools.profile.Profile` for each.
+        progress: bool | Callable[[Any], None] = False,
+    ) -> Any:  # noqa: ANN401 - a dl.Profile, which results/ knows of
+        """Return a `dl.Profile`: the usual measures of this mechanism side by side.
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
         log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
@@ -393,9 +399,7 @@ class Mechanism(Described, ABC):
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
-        from dalenius.tools.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms
-
-        return profile(
+        return later("profile")(
             self,
             entropies,
             epsilon=epsilon,

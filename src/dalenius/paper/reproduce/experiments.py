@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from dalenius.errors import refuse
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.paper.reproduce.points import Point
 from dalenius.paper.reproduce.printed import CAPTION, LN2, TABLE, VALUES
 from dalenius.paper.reproduce.recipe import Grid, Precision

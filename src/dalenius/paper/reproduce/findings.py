@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.numerics.rounding import short, short_up
 from dalenius.paper.reproduce.effects import EFFECTS, effect
 from dalenius.paper.reproduce.recipe import Close, Precision

@@ -15,10 +15,10 @@ from dalenius.api.designs import design
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.evidence import found_of
 from dalenius.certificates.verifying import verify
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.problem import AuditProblem
 from dalenius.model.query import Query
 from dalenius.numerics.deferred import brentq

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError, show
-from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks
 from dalenius.model.channels.density import decimal
 from dalenius.model.channels.mechanism import Mechanism
@@ -26,6 +25,7 @@ from dalenius.model.channels.real_records import RealQuery, RealRecords
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
+from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model.query import Query, call_string
 from dalenius.model.statistic import Table
 
@@ -547,7 +547,7 @@ def _asked(query: object, *, real: bool = False) -> None:
 def __getattr__(name: str) -> Callable[..., Mechanism]:
     """Return a mechanism that another distribution offers under this name."""
     if not name.startswith("_"):
-        from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+        from dalenius.model.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
 
         if name in plugins.names():
             return plugins.load(name)
@@ -557,6 +557,6 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
 
 def __dir__() -> list[str]:
     """What is here, and what other distributions offer."""
-    from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+    from dalenius.model.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
 
     return sorted({*globals(), *plugins.names()})

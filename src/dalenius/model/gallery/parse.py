@@ -8,9 +8,9 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
 from dalenius.errors import InputError
-from dalenius.gallery import plugins, queries
-from dalenius.gallery.families import FAMILIES
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import plugins, queries
+from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.query import Query
 
 Built = TypeVar("Built")

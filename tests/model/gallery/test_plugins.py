@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.gallery.parse import parse_mechanism
+from dalenius.model.gallery.parse import parse_mechanism
 
 CODE = '''
 import dalenius as dl

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import queries
+from dalenius.model.gallery import queries
 from dalenius.model.query import Query
 
 Dataset = tuple[int, ...]

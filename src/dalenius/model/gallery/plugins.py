@@ -14,9 +14,9 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from dalenius.errors import InputError, printable
-from dalenius.gallery.families import FAMILIES
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.query import Query
 
 GROUP = "dalenius.mechanisms"

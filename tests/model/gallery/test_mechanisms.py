@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import Query
 
 QUERIES = [
