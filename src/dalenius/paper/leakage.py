@@ -44,7 +44,7 @@ def restarts(
     starts: int = 20,
     seed: int = 0,
     expired: Callable[[], bool] = never,
-    **options: Any,  # noqa: ANN401 - as maximal_leakage
+    **options: Any,
 ) -> list[Leakage]:
     """Algorithm 1 from many random starts; fewer when time is up, but at least one."""
     found: list[Leakage] = []

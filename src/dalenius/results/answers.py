@@ -72,7 +72,7 @@ def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
     )
 
 
-def design_answer(  # noqa: PLR0913 - what was found
+def design_answer(
     asked: DesignProblem,
     problem: Problem,
     designed: Designed,
