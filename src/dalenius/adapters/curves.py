@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats
@@ -59,8 +59,7 @@ def from_privacy_curve(epsilons: Iterable[float], deltas: Iterable[float]) -> Me
         rows = rows[:, rows.sum(axis=0) > 0]
         if _above(rows, points):
             return Mechanism.from_matrix(rows, records=[2])
-    message = "the curve is too steep for floats: it falls by nearly all of delta between two neighbouring numbers"
-    raise InputError(message)
+    refuse("the curve is too steep for floats: it falls by nearly all of delta between two neighbouring numbers")
 
 
 def _points(epsilons: Iterable[float], deltas: Iterable[float]) -> list[Point]:
