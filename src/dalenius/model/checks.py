@@ -55,8 +55,7 @@ def real(name: str, value: object, low: float, high: float, *, open_low: bool = 
     try:
         number = float(value)
     except (OverflowError, ValueError):
-        message = f"{name} = {show(value, 30)} is beyond what a float holds; use a number of ordinary size"
-        raise InputError(message) from None
+        refuse(f"{name} = {show(value, 30)} is beyond what a float holds; use a number of ordinary size")
     inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
     if not inside:
         bound = f"{'above' if open_low else 'at least'} {low:g}" if math.isfinite(low) else "finite"

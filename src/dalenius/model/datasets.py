@@ -42,8 +42,7 @@ def generator(rng: object) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError, MemoryError, RuntimeError):
-        message = f"rng = {show(rng)} is not a source of random numbers; give a seed or a numpy Generator, or none"
-        raise InputError(message) from None
+        refuse(f"rng = {show(rng)} is not a source of random numbers; give a seed or a numpy Generator, or none")
 
 
 def checked(datasets: ArrayLike, records: tuple[int, ...]) -> Ints:

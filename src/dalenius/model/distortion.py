@@ -226,8 +226,7 @@ def _outputs(query: Query, outputs: Sequence[object]) -> tuple[object, ...]:
         listed = tuple(map(_plain, outputs))
         repeated = len(set(listed)) < len(listed)
     except TypeError:
-        message = f"outputs = {show(outputs)} must list what the mechanism may answer, such as [0, 1, 2]"
-        raise InputError(message) from None
+        refuse(f"outputs = {show(outputs)} must list what the mechanism may answer, such as [0, 1, 2]")
     if not listed or repeated:
         refuse(f"outputs = {list(listed)} must list one output or more, each once")
     for y in listed:

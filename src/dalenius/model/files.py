@@ -30,8 +30,7 @@ def path_of(path: object) -> Path:
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        message = f"{path!r} is not a path: it holds a character that no file name can have"
-        raise InputError(message) from None
+        refuse(f"{path!r} is not a path: it holds a character that no file name can have")
     return Path(path)
 
 

@@ -304,8 +304,7 @@ def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     try:
         import openpyxl
     except ImportError:
-        message = f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv"
-        raise InputError(message) from None
+        refuse(f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv")
     raw = read_bytes(path)
     try:
         _check_archive(raw)
@@ -354,8 +353,7 @@ def from_cells(place: str, cells: list[list[Any]], rows: int | None, asked: Read
     try:
         return _read(body, rows, replace(asked, delimiter=",", decimal="."))
     except Unfit as failure:
-        message = f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}"
-        raise InputError(message) from None
+        refuse(f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}")
 
 
 def _typed(cell: object) -> object:

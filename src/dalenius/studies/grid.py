@@ -136,8 +136,7 @@ def _range(given: object) -> Range | list[Any]:
                 f"{'.'.join(map(str, place))}: {sentence}" for place, sentence in mistakes_of(error, Range, ())
             ]
             example = "{ from = 0.1, to = 2.0, steps = 5 }, with log = true for equal ratios"
-            message = f"{', '.join(found_wrong)}; write {example}"
-            raise InputError(message) from None
+            refuse(f"{', '.join(found_wrong)}; write {example}")
         if found.log and not (found.start > 0 and found.to > 0):
             refuse(f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}")
         return found

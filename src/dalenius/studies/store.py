@@ -218,8 +218,7 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
             ours = schema == _schema()
             meta = dict(connection.execute("SELECT name, value FROM meta LIMIT 100")) if ours else {}
     except InputError:
-        message = f"{path} is not a store of a study; {remedy}"
-        raise InputError(message) from None
+        refuse(f"{path} is not a store of a study; {remedy}")
     if not schema:
         # A kill between the creation of the file and its first transaction.
         return {}
@@ -275,11 +274,10 @@ def _alone(path: Path) -> Iterator[None]:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error):
                 raise
-            message = (
+            refuse(
                 f"store {path}: another run is writing to it; wait until that has ended and give the same command "
                 "again, which then answers what is missing"
             )
-            raise InputError(message) from None
         try:
             yield
         finally:

@@ -187,8 +187,7 @@ def histogram(data: Any, low: float, high: float, most: int = 32) -> tuple[tuple
     try:
         values = np.asarray(data.to_numpy(dtype=float, na_value=np.nan), dtype=float)
     except (TypeError, ValueError, AttributeError):
-        message = "the column of the reference holds no numbers; give real numbers between low and high"
-        raise InputError(message) from None
+        refuse("the column of the reference holds no numbers; give real numbers between low and high")
     if values.size == 0 or not np.isfinite(values).all():
         missing = int((~np.isfinite(values)).sum())
         what = f"misses {missing} of {values.size} values" if values.size else "is empty"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import plugins, queries
 from dalenius.model.gallery.families import FAMILIES
@@ -124,8 +124,7 @@ def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any],
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        message = f"cannot read the {what} {text!r}; write a call such as {_example(what)}"
-        raise InputError(message) from None
+        refuse(f"cannot read the {what} {text!r}; write a call such as {_example(what)}")
     if isinstance(call, ast.Name):
         call = ast.Call(call, [], [])
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
