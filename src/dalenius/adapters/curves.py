@@ -118,9 +118,9 @@ def _above(rows: Floats, points: Sequence[Point]) -> bool:
     p, q = [a / sum(p) for a in p], [b / sum(q) for b in q]
     # H(x) = sum over ratios above x of P - x Q
     finite = sorted((a / b, a, b) for a, b in zip(p, q, strict=True) if b > 0)
-    told = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
+    certain = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
     ratios = [ratio for ratio, _, _ in finite]
-    above = [*accumulate(((a, b) for _, a, b in reversed(finite)), _added, initial=(told, Fraction(0)))][::-1]
+    above = [*accumulate(((a, b) for _, a, b in reversed(finite)), _added, initial=(certain, Fraction(0)))][::-1]
     places = [x for x, _ in points]
 
     def chord(x: Fraction) -> Fraction:
@@ -134,7 +134,7 @@ def _above(rows: Floats, points: Sequence[Point]) -> bool:
         mass, other = above[bisect_right(ratios, x)]
         return mass - x * other
 
-    return told >= points[-1][1] and all(curve(x) >= chord(x) for x in (*places, *ratios))
+    return certain >= points[-1][1] and all(curve(x) >= chord(x) for x in (*places, *ratios))
 
 
 def _added(total: Point, one: Point) -> Point:

@@ -357,9 +357,9 @@ def _unwritable(path: Path) -> str:
 
 
 def _ending(option: str, path: Path) -> str:
-    known = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
+    endings = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
     what = {"--plot": "pictures end", "--table": "a table ends"}.get(option)
-    return "" if known is None or path.suffix.lower() in known else f"{what} in {', '.join(known)}"
+    return "" if endings is None or path.suffix.lower() in endings else f"{what} in {', '.join(endings)}"
 
 
 def finish(

@@ -95,10 +95,10 @@ class Question:
         return limit | ({} if self.reference is None else {"reference": self.reference})
 
 
-def _one_of(fields: Fields, name: str, known: tuple[str, ...]) -> Any:
+def _one_of(fields: Fields, name: str, choices: tuple[str, ...]) -> Any:
     value = fields.get(name, DEFAULTS.get(name, ""))
-    if value not in known:
-        refuse(f"{name} = {value!r} is unknown; it must be one of {', '.join(known)}")
+    if value not in choices:
+        refuse(f"{name} = {value!r} is unknown; it must be one of {', '.join(choices)}")
     return value
 
 

@@ -39,7 +39,7 @@ Report = Callable[[Progress], None]
 class Method(Protocol):
     """Another way to answer than by certified bounds."""
 
-    def chosen(self, **own: Any) -> "Method":
+    def chosen(self, **options: Any) -> "Method":
         """Return the method with the options of a call, or refuse them."""
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
@@ -60,18 +60,18 @@ MethodName = Literal["certified", "paper"]
 METHODS = {"paper": "dalenius.paper.method"}
 
 
-def method_of(method: "MethodName | Method", **own: object) -> "Method | None":
-    """Return the method that was asked for, None for the certified one; own: options that only some methods have."""
-    given = {name: value for name, value in own.items() if value is not None}
+def method_of(method: "MethodName | Method", **options: object) -> "Method | None":
+    """Return the method that was asked for, None for the certified one; options: those that only some methods have."""
+    stated = {name: value for name, value in options.items() if value is not None}
     if not isinstance(method, str) and hasattr(method, "chosen"):
-        return method.chosen(**given)
+        return method.chosen(**stated)
     checks.choice("method", method, ("certified", *METHODS))
     if method != "certified":
         default: Method = import_module(METHODS[str(method)]).Method()
-        return default.chosen(**given)
-    if given:
+        return default.chosen(**stated)
+    if stated:
         names = " or ".join(f'"{name}"' for name in METHODS)
-        refuse(f"{min(given)} is an option of method={names}; give that as well, or leave it out")
+        refuse(f"{min(stated)} is an option of method={names}; give that as well, or leave it out")
     return None
 
 

@@ -206,9 +206,9 @@ def reading(path: Path) -> Iterator[Store]:
 
 def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[str, str]:
     """Return what a store says of itself; refused where it is none, of another version, or of another study."""
-    for beside in ("", "-wal", "-shm", "-journal"):
-        if problem := obstacle(path.with_name(path.name + beside)):
-            refuse(f"cannot read {path}{beside}: {problem}")
+    for ending in ("", "-wal", "-shm", "-journal"):
+        if problem := obstacle(path.with_name(path.name + ending)):
+            refuse(f"cannot read {path}{ending}: {problem}")
     if not path.exists():
         refuse(f"cannot read {path}: there is no such file")
     try:

@@ -77,8 +77,8 @@ def audit_many(
     for k, mechanism in enumerate(asked):
         with _named(k):
             checked_mechanism(mechanism)
-            own = {name: values[k] for name, values in limits.items()}
-            against = adversary_of(mechanism, wanted, reference=reference, adversary=question["adversary"], **own)
+            limit = {name: values[k] for name, values in limits.items()}
+            against = adversary_of(mechanism, wanted, reference=reference, adversary=question["adversary"], **limit)
             problems.append(audit_problem(mechanism, wanted, against, secret))
     return _Many(problems, wanted, verify, workers).run()
 
