@@ -10,20 +10,12 @@ import dalenius
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "shown", "settings", "verifier", "numerics", "model", "reductions", "search", "bounds",
-    "certificates", "auditing", "designing", "results", "report", "api", "tools", "adapters", "sklearn", "studies",
+    "certificates", "auditing", "designing", "results", "api", "report", "tools", "adapters", "sklearn", "studies",
     "paper", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip
 # Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
-FORWARD = {
-    ("api.py", "load", "studies"),
-    ("api.py", "load", "tools"),
-    ("report/audit_page.py", "_other", "api"),
-    ("results/result.py", "summary", "report"),
-    ("results/result.py", "report", "report"),
-    ("results/result.py", "_repr_html_", "report"),
-    ("results/result.py", "plot", "report"),
-}
+FORWARD: set[tuple[str, str, str]] = set()
 
 
 def imports(tree: ast.AST, inside: str = "") -> list[tuple[str, str]]:

@@ -39,9 +39,7 @@ class Solver:
 @pytest.fixture
 def solver(monkeypatch: pytest.MonkeyPatch) -> Solver:
     stand_in = Solver()
-    api = SimpleNamespace(audit=stand_in.audit)
-    monkeypatch.setitem(sys.modules, "dalenius.api", api)  # type: ignore[arg-type]
-    monkeypatch.setattr(dalenius, "api", api, raising=False)
+    monkeypatch.setattr("dalenius.api.audits.audit", stand_in.audit)
     return stand_in
 
 
@@ -221,8 +219,8 @@ def test_an_interrupt_before_any_result_is_one_line(solver: Solver, monkeypatch:
     def interrupted(*_: object, **__: object) -> Audit:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(solver, "audit", interrupted)
-    sys.modules["dalenius.api"].audit = interrupted  # type: ignore[attr-defined]
+    del solver
+    monkeypatch.setattr("dalenius.api.audits.audit", interrupted)
     result = run(*PARITY, "--entropy", 2.2)
     assert result.exit_code == 130
     assert "dalenius: interrupted before there was a result" in result.stderr

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +108,13 @@ FRONTIER = ("frontier", "--query", "count(n=2)", "--knowledge", "0.5", "--points
 
 
 @pytest.mark.parametrize(
-    ("command", "function"), [(CURVE, "dalenius.api.solve"), (FRONTIER, "dalenius.api.design_answer")]
+    ("command", "function"), [(CURVE, "dalenius.api.audits.solve"), (FRONTIER, "dalenius.api.designs.design_answer")]
 )
 def test_the_commands_exit_with_130_and_print_what_is_there(
     command: tuple[str, ...], function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dalenius import api  # noqa: PLC0415 - only here
-
-    answer = getattr(api, function.rpartition(".")[2])
+    module, _, name = function.rpartition(".")
+    answer = getattr(import_module(module), name)
 
     def interrupted(*given: object, **options: object) -> object:
         os.kill(os.getpid(), signal.SIGINT)

@@ -158,6 +158,6 @@ def test_parameters_out_of_range_are_named(options: dict[str, object], words: st
 
 def test_the_best_constant_leaks_nothing() -> None:
     cost = parity_cost(3)
-    constant = dual.best_constant(cost)
+    constant = descent.best_constant(cost)
     assert (constant == constant[0]).all()
     assert (constant * cost).sum() == pytest.approx(0.5)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scipy.optimize import brentq
 
-from dalenius.api import audit
+from dalenius.api.audits import audit
 from dalenius.certificates.verifying import verify
 from dalenius.errors import InputError
 from dalenius.model.channels.noisy_sum import NoisySum

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import click
 
-from dalenius import __version__
 from dalenius.cli.audit import audit
 from dalenius.cli.calibrate import calibrate
 from dalenius.cli.check import check
@@ -26,6 +25,7 @@ from dalenius.cli.reproduce import reproduce
 from dalenius.cli.sweep import sweep
 from dalenius.cli.verify import verify
 from dalenius.errors import InputError, printable
+from dalenius.model.files import __version__
 
 BAD_INPUT = 2
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dalenius.cli.common import AS_JSON, FILE, check_outputs, print_json
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 
 
 @click.command(short_help="Put several releases about the same data together.")
@@ -28,8 +28,7 @@ def compose(  # noqa: PLR0913 - one parameter per option
     """
     check_outputs({"out": out}, list(files))
     if bool(query) != bool(mechanisms):
-        message = "--query and --mechanism go together: give both, or saved mechanisms"
-        raise InputError(message)
+        refuse("--query and --mechanism go together: give both, or saved mechanisms")
 
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.gallery.parse import parse_mechanism, parse_query

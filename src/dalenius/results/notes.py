@@ -6,7 +6,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 
 PLAIN = (bool, int, float, str, NoneType)
@@ -78,14 +78,12 @@ def _typed(hint: Any, value: Any, name: str, *, null: bool = False) -> Any:  # n
 def _listed(inside: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401 - JSON
     hints = inside[:1] * len(value) if Ellipsis in inside else inside
     if type(value) is not list or len(value) != len(hints):
-        message = f'"{name}" = {show(value)} is not a list of the right length'
-        raise InputError(message)
+        refuse(f'"{name}" = {show(value)} is not a list of the right length')
     return tuple(_typed(hint, x, name) for hint, x in zip(hints, value, strict=True))
 
 
 def text(value: object, name: str) -> str:
     """Return a text that can be printed on one line."""
     if not isinstance(value, str) or not value.isprintable():
-        message = f'"{name}" = {show(value)} is not a text of one line'
-        raise InputError(message)
+        refuse(f'"{name}" = {show(value)} is not a text of one line')
     return value

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.api import audit, design
+from dalenius.api.audits import audit
+from dalenius.api.designs import design
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.evidence import found_of
 from dalenius.certificates.verifying import verify
