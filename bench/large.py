@@ -71,7 +71,7 @@ def measure(n: int, knowledge: float, limit: float, relative: float) -> dict[str
 def alone(n: int, knowledge: float, limit: float, relative: float = 0.0) -> dict[str, Any]:
     """Measure in a process of its own."""
     command = [sys.executable, __file__, "--one", str(n), str(knowledge), str(limit), str(relative)]
-    answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
+    answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return answer
 
 

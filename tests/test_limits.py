@@ -33,7 +33,7 @@ def test_the_model_allows_no_more_than_the_verifier() -> None:
 )
 def test_what_is_too_large_is_refused_at_once(build: object) -> None:
     with pytest.raises(dl.InputError):
-        build()  # type: ignore[operator]
+        build()
 
 
 @pytest.mark.slow

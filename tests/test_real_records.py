@@ -268,7 +268,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-def _stepped(n: int, step: float, **options: Any) -> dl.Mechanism:  # noqa: ANN401 - of geometric
+def _stepped(n: int, step: float, **options: Any) -> dl.Mechanism:
     return dl.mechanisms.geometric(dl.queries.real_sum(n, 0, 1), step=step, **(options or {"epsilon": 1}))
 
 

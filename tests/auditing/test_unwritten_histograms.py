@@ -24,7 +24,7 @@ LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 @pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     large, dense = both_histograms(mechanism, query)
     reference = LAWS[large.k] if skewed else None
     mine = dl.audit(large, knowledge=knowledge, reference=reference)
@@ -85,7 +85,7 @@ def of_all_classes(n: int, law: list[float] | None, k: int) -> np.ndarray:
 @pytest.mark.parametrize(("n", "k"), [(1, 3), (2, 2), (6, 3), (5, 4), (12, 2)])
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 0.4, 2.0])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_blends_of_one_count_are_those_of_all_count_vectors(n: int, k: int, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+def test_blends_of_one_count_are_those_of_all_count_vectors(n: int, k: int, knowledge: float, skewed: bool) -> None:
     law = LAWS[k] if skewed else None
     mine = blend_of_counts(n, knowledge, np.array(law or [1 / k] * k))
     every = blend(of_all_classes(n, law, k), knowledge)
@@ -108,7 +108,7 @@ def test_no_prior_leaks_more_than_the_bounds(
     seed: int,
     shape: tuple[int, int],
     knowledge: float,
-    skewed: bool,  # noqa: FBT001 - a case
+    skewed: bool,
     mechanism: str,
 ) -> None:
     (n, k), rng = shape, np.random.default_rng(seed)

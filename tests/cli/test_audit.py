@@ -30,7 +30,7 @@ class Solver:
         self.answer = parity()
         self.asked: dict[str, Any] = {}
 
-    def audit(self, mechanism: Mechanism, **asked: Any) -> Audit:  # noqa: ANN401
+    def audit(self, mechanism: Mechanism, **asked: Any) -> Audit:
         Adversary.from_user(mechanism.records, asked["entropy"], asked["knowledge"], asked["unit"])
         self.asked = {"mechanism": mechanism, **asked}
         return self.answer
@@ -388,13 +388,13 @@ def test_commands_are_suggested_and_help_is_given() -> None:
 def test_help_imports_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-m", "dalenius", "--help"], check=True, capture_output=True)
     code = "import sys, dalenius.cli; assert not {'numpy', 'rich', 'matplotlib', 'flint'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_bad_channel_on_the_real_command_line(tmp_path: Path) -> None:
     (tmp_path / "channel.csv").write_text("0.5,0.5\n0.5,0.48\n")
     arguments = ["audit", "--channel", "channel.csv", "--records", "2", "--entropy", "0", "--certificate", "c.json"]
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-m", "dalenius", *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.returncode == 2

@@ -28,7 +28,7 @@ class Solver:
         self.answer = parity_design()
         self.asked: dict[str, Any] = {}
 
-    def design(self, query: Query, **asked: Any) -> Design:  # noqa: ANN401
+    def design(self, query: Query, **asked: Any) -> Design:
         Adversary.from_user(query.records, asked["entropy"], asked["knowledge"], asked["unit"])
         self.asked = {"query": str(query), **asked}
         return self.answer

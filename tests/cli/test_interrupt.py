@@ -37,14 +37,14 @@ runpy.run_module("dalenius", run_name="__main__")
 @pytest.mark.parametrize("target", ["dalenius.cli", "click", "numpy", "scipy.special._ufuncs", "dalenius.api", "flint"])
 def test_an_interrupt_while_importing_ends_quietly(target: str) -> None:
     command = [sys.executable, "-c", HOOK.format(target=target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_the_package_itself_imports_nothing() -> None:
     code = "import sys; before = set(sys.modules); import dalenius; print(*set(sys.modules) - before)"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["dalenius"]
 
 

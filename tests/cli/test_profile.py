@@ -77,7 +77,7 @@ def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
     true_profile = tools.profile
 
-    def profile(mechanism: Mechanism, entropies: list[float] | None, **options: Any) -> Any:  # noqa: ANN401
+    def profile(mechanism: Mechanism, entropies: list[float] | None, **options: Any) -> Any:
         asked.update(options, entropies=entropies)
         return true_profile(mechanism, [0.0])
 

@@ -228,7 +228,7 @@ def judge_audit(audit: Audit, certificate: Json) -> None:
     stated = certificate.get("secret", {})
     if "secret" in certificate:
         shown = audit.to_dict()["secret"]
-        assert shown == stated["records"] if "records" in stated else audit.secret.values.tolist() == stated["values"]  # type: ignore[union-attr]
+        assert shown == stated["records"] if "records" in stated else audit.secret.values.tolist() == stated["values"]
     else:
         assert audit.secret is None
         assert audit.record == certificate["witness"]["record"]

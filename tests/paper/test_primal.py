@@ -166,4 +166,4 @@ def test_the_starts_that_are_given_are_taken() -> None:
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"distance": parity(2), "records": (2, 2), "D": 0.1, "b": 0.5, "T_max": 1, **options}
     with pytest.raises(dl.InputError, match=words):
-        primal.leakage_distortion_tradeoff(**asked)  # type: ignore[arg-type]
+        primal.leakage_distortion_tradeoff(**asked)

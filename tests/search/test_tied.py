@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
         prior.joint()
 
 
-def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path) -> None:  # noqa: ANN001
+def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=90, k=5), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.2)
     text = audit.summary()

@@ -78,7 +78,7 @@ PEER = [
 ]
 
 
-def quick(mechanism: Mechanism, **options: Any) -> Profile:  # noqa: ANN401 - as profile
+def quick(mechanism: Mechanism, **options: Any) -> Profile:
     """A profile with coarse audits, or none to speak of."""
     return mechanism.profile(**{"entropies": [mechanism.log_universe], "tolerance": 1e-2, **options})
 

@@ -34,7 +34,7 @@ from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import Settings
 
 
-def audit(  # noqa: PLR0913 - the public surface
+def audit(
     mechanism: Mechanism,
     *bare: object,
     entropy: float | None = None,
@@ -194,7 +194,7 @@ def curve(
     entropies: Iterable[float] | None = None,
     *,
     knowledges: Iterable[float] | None = None,
-    **options: Any,  # noqa: ANN401 - as audit
+    **options: Any,
 ) -> Curve:
     """Bound the leakage along what the adversary may know: one audit per point.
 

@@ -41,7 +41,7 @@ from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
 
 
-def design(  # noqa: PLR0913 - the public surface
+def design(
     query: Query,
     *,
     distortion: float | None = None,
@@ -122,7 +122,7 @@ def design(  # noqa: PLR0913 - the public surface
     return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
 
-def design_beside(  # noqa: PLR0913 - the question, and how it is answered
+def design_beside(
     task: Distortion,
     first: Written | None,
     adversary: Adversary,
@@ -188,7 +188,7 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
     return problem
 
 
-def frontier(  # noqa: PLR0913 - the public surface
+def frontier(
     query: Query,
     *bare: object,
     entropy: float | None = None,
@@ -246,7 +246,7 @@ def frontier(  # noqa: PLR0913 - the public surface
     return frontier_of(task, adversary, options, _number_of_points(points), named=checks.flag("named", named))
 
 
-def frontier_of(  # noqa: PLR0913 - the question, and who listens
+def frontier_of(
     task: Distortion,
     adversary: Adversary,
     options: Options,
@@ -275,7 +275,7 @@ def _number_of_points(points: int, most: int = 10_000) -> int:
     return many
 
 
-def _designs(  # noqa: PLR0913 - what is asked, and within which limits
+def _designs(
     asked: DesignProblem,
     domain: Domain,
     many: int,

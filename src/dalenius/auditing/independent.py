@@ -88,7 +88,7 @@ def as_sum(mechanism: Mechanism) -> NoisySum | None:
     return None if noisy is None or noisy.query.name == "pairs" else noisy
 
 
-def by_shift(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     noisy: NoisySum,
     members: range | tuple[int, ...],
     tolerance: float,
@@ -233,7 +233,7 @@ def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
 
 
-def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def by_lines(  # noqa: PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     members: range | tuple[int, ...],
     tolerance: float,
@@ -368,7 +368,7 @@ def _summing(statistic: Sum, record: int, line: int, reference: Reference) -> tu
     return tuple(np.bincount(x[:record] + x[record + 1 :], minlength=len(added)).tolist())
 
 
-def averaged(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def averaged(  # noqa: PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     members: range | tuple[int, ...],
     reference: Reference,
@@ -396,7 +396,7 @@ def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Fl
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def tilted(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def tilted(  # noqa: PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     record: int,
     reference: Reference,

@@ -88,7 +88,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     return _found(problem, rows, bracket, np.full(many, 1 / many), (kind, proof), extremes)
 
 
-def _found(  # noqa: PLR0913, PLR0917 - what was found
+def _found(  # noqa: PLR0917 - what was found
     problem: AuditProblem,
     rows: Floats,
     bracket: tuple[float, float],

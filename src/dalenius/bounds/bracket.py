@@ -178,15 +178,15 @@ class Bracket:
 class Bound(ABC):
     """A way to better upper bounds that takes turns with others."""
 
-    def possible(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that have a limit
+    def possible(self, bracket: Bracket) -> bool:
         """Whether a batch of it is affordable for a problem of this size."""
         return True
 
-    def promising(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
+    def promising(self, bracket: Bracket) -> bool:
         """Whether it may close the bracket by itself: then it comes before the others of its plan."""
         return False
 
-    def cheap(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
+    def cheap(self, bracket: Bracket) -> bool:
         """Whether a batch of it is so cheap that its first turn may be long."""
         return False
 

@@ -33,7 +33,7 @@ BAD_INPUT = 2
 class Program(click.Group):
     """A group whose every failure is one sentence on standard error and an exit code."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - click's
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
         try:
             with warnings.catch_warnings():

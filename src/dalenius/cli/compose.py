@@ -15,7 +15,7 @@ from dalenius.errors import refuse
 @click.option("--times", type=int, default=1, show_default=True, help="How often one mechanism runs.")
 @click.option("--out", type=FILE, required=True, help="Write the joint release here (.json).")
 @AS_JSON
-def compose(  # noqa: PLR0913 - one parameter per option
+def compose(
     *, files: tuple[Path, ...], query: str | None, mechanisms: tuple[str, ...], times: int, out: Path, as_json: bool
 ) -> int:
     """Put several releases about the same data together, as one mechanism whose outputs are all of theirs.

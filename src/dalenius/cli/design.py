@@ -45,7 +45,7 @@ TABLES = (".csv", ".npy", ".json")
 @common.VERIFY
 @common.writing("certificate", "out", "table", "save", plot="the mechanism and the bracket")
 @common.AS_JSON
-def design(  # noqa: PLR0913 - what is read or checked here; all else is passed on
+def design(
     *,
     query: str,
     measure: str,

@@ -47,7 +47,7 @@ def ledger() -> None:
 @common.gap(1e-4, "Gap at which an account stops.")
 @common.limit(60.0, "Seconds for one account.")
 @common.AS_JSON
-def new(  # noqa: PLR0913 - what is read or checked here; all else is passed on
+def new(
     *,
     path: Path,
     query: str | None,
@@ -139,7 +139,7 @@ def what_if(*, path: Path, source: common.Source, columns: str | None, as_json: 
 @click.option("--name", metavar="TEXT", help="What the release is called.")
 @click.option("--force", is_flag=True, help="Record it even beyond the budget.")
 @common.AS_JSON
-def release(  # noqa: PLR0913 - one parameter per option
+def release(
     *,
     path: Path,
     source: common.Source,

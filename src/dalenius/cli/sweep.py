@@ -20,7 +20,7 @@ SOME_FAILED = 1
 @click.option("--parquet", type=FILE, help="Write the table here (.parquet).")
 @click.option("--verify", "verifies", is_flag=True, help="Check the certificate of every point afterwards.")
 @AS_JSON
-def sweep(  # noqa: PLR0913 - one parameter per option
+def sweep(
     *,
     study: Path,
     store: Path | None,

@@ -292,7 +292,7 @@ class Designer:
         planes.judge(planes.rows, leakage)
         return True
 
-    def audited(  # noqa: PLR0913, PLR0917 - a mechanism, what is known, and how long it may take
+    def audited(  # noqa: PLR0917 - a mechanism, what is known, and how long it may take
         self,
         rows: Floats,
         lower: LowerBound,

@@ -95,7 +95,7 @@ class Question:
         return limit | ({} if self.reference is None else {"reference": self.reference})
 
 
-def _one_of(fields: Fields, name: str, known: tuple[str, ...]) -> Any:  # noqa: ANN401 - one of the texts listed
+def _one_of(fields: Fields, name: str, known: tuple[str, ...]) -> Any:
     value = fields.get(name, DEFAULTS.get(name, ""))
     if value not in known:
         refuse(f"{name} = {value!r} is unknown; it must be one of {', '.join(known)}")

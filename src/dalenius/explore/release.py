@@ -37,7 +37,7 @@ class Job:
     file: str = ""
     path: Path | None = None
 
-    def tell(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - plain data
+    def tell(self, kind: str, **content: Any) -> None:
         """Send an event, unless nobody wants it."""
         self.stop()
         self.send({"kind": kind, **content})
@@ -157,7 +157,7 @@ def _alphabets(rows: int) -> str:
     return ",".join(["2"] * many) if rows == 1 << many and many else str(rows)
 
 
-def _adversary_fields(result: Any) -> dict[str, str]:  # noqa: ANN401 - any result
+def _adversary_fields(result: Any) -> dict[str, str]:
     """The adversary of a saved result, as fields of the page."""
     adversary, unit = getattr(result, "adversary", None), getattr(result, "unit", "nats")
     if adversary is None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 
-def set_state(self: Any, state: dict[str, Any]) -> None:  # noqa: ANN401 - any class with arrays
+def set_state(self: Any, state: dict[str, Any]) -> None:
     """Take over the fields, arrays read-only; meant as the `__setstate__` of a class."""
     for value in state.values():
         if isinstance(value, np.ndarray):

@@ -201,7 +201,7 @@ class UnlistedQuery(Query):
 
     numeric = real = False
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the fields of a query
+    def __init__(  # noqa: PLR0917 - the fields of a query
         self,
         name: str,
         arguments: tuple[tuple[str, object], ...],

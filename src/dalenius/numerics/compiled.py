@@ -130,7 +130,7 @@ def two_steps(
     return log_v, s, pi, value
 
 
-def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floats and arrays
+def _call(name: str, *given: Any) -> None:
     """Call a kernel. Arrays that are not in C order are copied first: none of those that it writes to."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
@@ -140,7 +140,7 @@ def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floa
         raise MemoryError
 
 
-def _argument(x: Any) -> Any:  # noqa: ANN401 - as ctypes takes it
+def _argument(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return ctypes.c_void_p(x.ctypes.data)
     return ctypes.c_int64(x) if isinstance(x, int) else ctypes.c_double(x)

@@ -142,7 +142,7 @@ def dual_exponentiated_gradient_descent(
     p0: ArrayLike | None = None,
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
-    **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
+    **options: Any,
 ) -> Descent:
     """Algorithm 11: descend J(q) = E + penalty softplus(max_i I(X_i;Y) - L)^2, always for the worst record.
 

@@ -90,7 +90,7 @@ class Method:
         object.__setattr__(self, "repairs", repairs_from(self.repairs))
         reading_from(self.reading, self.repairs)
 
-    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - checked above
+    def chosen(self, **own: Any) -> "Method":
         """Return this method with the options of a call; refused where they are unknown."""
         return replace(self, **own)
 

@@ -85,7 +85,7 @@ def interval(beta_range: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def inner_of(inner: Any, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:  # noqa: ANN401 - as given
+def inner_of(inner: Any, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:
     """Return the parameters of inner algorithms by number, none for those not named."""
     found: dict[int, dict[str, Any]] = {number: {} for number in allowed}
     given = {} if inner is None else inner

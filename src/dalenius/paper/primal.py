@@ -116,7 +116,7 @@ def exponentiated_gradient_descent(
     p0: ArrayLike | None = None,
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
-    **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
+    **options: Any,
 ) -> Descent:
     """Algorithm 8: descend J(q) = max_i I(X_i;Y) + penalty softplus(E - D)^2 along the gradient for one record.
 

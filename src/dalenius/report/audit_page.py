@@ -103,7 +103,7 @@ def assumed(audit: Audit) -> tuple[str, ...]:
     )
 
 
-def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:  # noqa: ANN401 - facts of any result
+def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Facts of a result, as a section holds them."""
     return tuple((name, tuple(lines)) for name, lines in named)
 

@@ -54,13 +54,13 @@ def html_of(result: object) -> str:
     return as_html(facts_of(result))
 
 
-def facts_of(result: Any) -> Facts:  # noqa: ANN401 - any result
+def facts_of(result: Any) -> Facts:
     """Return what a result says as headings and lines; those of later rooms, such as accounts, bring their own."""
     make = KINDS[type(result)].facts if type(result) in KINDS else type(result).report_facts
     return cast("Callable[[Any], Facts]", make)(result)
 
 
-def picture_of(result: object, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+def picture_of(result: object, ax: Any = None) -> "Figure":
     """Draw a result; return the figure."""
     module, _, function = KINDS[type(result)].picture.partition(".")
     return cast("Figure", getattr(import_module(f"dalenius.report.{module}"), function)(result, ax))
@@ -104,7 +104,7 @@ def _title(results: Sequence[Any]) -> str:
     return f"Leakage report: {len(results)} results"
 
 
-def _subject(result: Any) -> str:  # noqa: ANN401 - any result
+def _subject(result: Any) -> str:
     if hasattr(result, "report_subject"):
         return str(result.report_subject())
     if isinstance(result, Design):

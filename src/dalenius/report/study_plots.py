@@ -17,7 +17,7 @@ BOUNDS = ("lower", "upper")
 Row = Mapping[str, Any]
 
 
-def plot_study(  # noqa: PLR0913 - what is drawn, and what it is
+def plot_study(
     rows: Sequence[Row], x: str, y: str, hue: str | None, *, varied: Sequence[str], bracket: str
 ) -> "Figure":
     """Draw y against x, one line per value of hue; for lower and upper the whole bracket is drawn at every point.

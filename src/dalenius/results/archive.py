@@ -67,13 +67,13 @@ def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -
     return found
 
 
-def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:  # noqa: ANN401 - JSON, one of Saved
+def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:
     """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
     with one_child():
         return _rebuilt(path, content, verify=checks.flag("verify", verify))
 
 
-def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:  # noqa: ANN401 - JSON
+def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
         refuse(f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}')

@@ -90,7 +90,7 @@ def _numbers(data: object) -> int:
     return sum(map(_numbers, data))
 
 
-def checked(  # noqa: PLR0913 - all but the first three by name
+def checked(
     result: Result,
     verify: Verify,
     left: float,

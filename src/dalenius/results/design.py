@@ -232,7 +232,7 @@ class Frontier(Series):
         rows = [(*row[:3], round_down(row[3], 6), round_up(row[4], 6)) for row in best + named]
         return shown.table(("family", "mechanism", "distortion", "lower", "upper"), rows, repr(self)[1:-1])
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per design (family "best") and per named mechanism."""
         best = [
             _row("best", f"distortion <= {design.budget:.6g}", design.distortion, design, (0.0, design.gap))

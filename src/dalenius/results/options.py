@@ -39,7 +39,7 @@ Report = Callable[[Progress], None]
 class Method(Protocol):
     """Another way to answer than by certified bounds."""
 
-    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - the options that only this method has
+    def chosen(self, **own: Any) -> "Method":
         """Return the method with the options of a call, or refuse them."""
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
@@ -94,7 +94,7 @@ class Options:
     jobs: int = 1
 
     @classmethod
-    def from_user(  # noqa: PLR0913 - one for each option of the public functions
+    def from_user(
         cls,
         method: Method | None = None,
         *,
@@ -177,7 +177,7 @@ def checked_mechanism(mechanism: object) -> Mechanism:
     return mechanism
 
 
-def adversary_of(  # noqa: PLR0913 - the public surface
+def adversary_of(
     asked: Mechanism | Query,
     options: Options,
     *,

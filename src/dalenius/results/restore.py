@@ -82,7 +82,7 @@ def _whole_numbers(listed: Sequence[object]) -> bool:
     return all(type(value) is int for value in listed)
 
 
-def _extremes(listed: Any) -> Extremes | None:  # noqa: ANN401 - JSON
+def _extremes(listed: Any) -> Extremes | None:
     if listed is None:  # they were not computed
         return None
     low, high, uniform = (math.nan if x is None else checks.real("an extreme", x, -NEAR, math.inf) for x in listed)

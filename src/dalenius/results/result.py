@@ -49,7 +49,7 @@ class Shown:
     def _repr_html_(self) -> str:
         return str(_report().html_of(self))
 
-    def to_frame(self: Plain) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self: Plain) -> Any:
         """Return a pandas DataFrame with one row: the numbers of this result."""
         return frame([flat(self.to_dict())])
 
@@ -59,7 +59,7 @@ class Result(Shown):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; the file appears whole or not at all."""
-        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
+        from dalenius.results.archive import save
 
         save(self, path)
 
@@ -71,7 +71,7 @@ class Result(Shown):
 class Drawn(Result):
     """A result with a picture."""
 
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+    def plot(self, ax: Any = None) -> "Figure":
         """Draw the result; return the figure.
 
         ax: axes to draw on, by default of a new figure. An audit or a design has two pictures: give two axes, or one
@@ -133,13 +133,13 @@ class Certified(Drawn):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Self:
         """Read what save wrote; see `dalenius.load`."""
-        from dalenius.results.archive import load_as  # noqa: PLC0415 - it knows all results
+        from dalenius.results.archive import load_as
 
         return load_as(cls, path, verify=verify)
 
     def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
         """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
-        from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
+        from dalenius.results.checking import check
 
         return check(cast("Any", self), time_limit, memory)
 
@@ -234,7 +234,7 @@ def values(result: object, *names: str) -> dict[str, Any]:
     return {name: finite(x) if isinstance(x, float) else x for name, x in found.items()}
 
 
-def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+def frame(rows: list[dict[str, Any]]) -> Any:
     """Return rows as a pandas DataFrame, if pandas is there."""
     try:
         pd = import_module("pandas")  # optional

@@ -187,7 +187,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _client(distributed: Any, address: str, patience: float) -> Iterator[Cluster]:  # noqa: ANN401 - dask ships no types
+def _client(distributed: Any, address: str, patience: float) -> Iterator[Cluster]:
     if address.startswith("local:"):
         many = _workers(address)
         with (
@@ -260,7 +260,7 @@ def _workers(address: str) -> int:
     return int(number)
 
 
-def _check_versions(client: Any, address: str) -> None:  # noqa: ANN401 - dask ships no types
+def _check_versions(client: Any, address: str) -> None:
     """Refuse workers whose numbers may differ from ours."""
     mine = versions()
     try:

@@ -76,7 +76,7 @@ def verdict_of(lower: float, upper: float, budget: float) -> Verdict:
     return "kept" if upper <= budget else "exceeded" if lower > budget else "undecided"
 
 
-def words(  # noqa: PLR0913, PLR0917 - a bracket, its budget, and how it was found
+def words(  # noqa: PLR0917 - a bracket, its budget, and how it was found
     lower: float, upper: float, budget: float, unit: str, stopped: str, confidence: float | None = None
 ) -> str:
     """Return a bracket beside its budget, digits rounded outward, and what to do where it decides nothing."""

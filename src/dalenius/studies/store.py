@@ -59,7 +59,7 @@ class Entry:
     # zlib of JSON, as processes hand it over and the file holds it.
     certificate: bytes | None = None
 
-    def certificate_data(self) -> Any:  # noqa: ANN401 - JSON
+    def certificate_data(self) -> Any:
         """The certificate as data; None where the point failed."""
         return None if self.certificate is None else unpacked(self.certificate, f"the certificate of {self.key}")
 
@@ -152,7 +152,7 @@ def packed(certificate: dict[str, Any]) -> bytes:
     return zlib.compress(text, 6)
 
 
-def unpacked(certificate: bytes, place: str) -> Any:  # noqa: ANN401 - JSON
+def unpacked(certificate: bytes, place: str) -> Any:
     """Return the data of a certificate as the store holds it."""
     unpacking = zlib.decompressobj()
     try:

@@ -182,13 +182,13 @@ class Study:
                 rows = [row | {name: str(row[name])} for row in rows]
         return rows
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per point."""
         from dalenius.results.result import frame
 
         return frame(self._labelled())
 
-    def to_xarray(self) -> Any:  # noqa: ANN401 - an xarray.Dataset
+    def to_xarray(self) -> Any:
         """Return an xarray Dataset whose coordinates are the varied keys."""
         need("xarray", "to_xarray")
         table = self.to_frame()

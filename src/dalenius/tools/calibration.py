@@ -53,7 +53,7 @@ class Pace:
 PACE = Pace()
 
 
-def calibrate(  # noqa: PLR0913 - the public surface
+def calibrate(
     family: str,
     query: Query,
     *,
@@ -118,7 +118,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
 Judged = TypeVar("Judged", "Audit", "Account")
 
 
-def search_noise(  # noqa: PLR0913 - the question, and within which limits
+def search_noise(
     family: str,
     query: Query,
     judge: "Callable[[Mechanism, Options], Judged]",

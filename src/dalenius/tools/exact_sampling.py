@@ -229,7 +229,7 @@ def _clamped(noise: Tails) -> Callable[[int, int], int]:
     return clamped
 
 
-def _noisy(mechanism: Noisy, answer: Any, noise: Tails) -> Draw:  # noqa: ANN401 - an integer or a list of counts
+def _noisy(mechanism: Noisy, answer: Any, noise: Tails) -> Draw:
     """The column of an output: integer noise on the answer, clamped to the outputs; on histograms on every count."""
     clamped = _clamped(noise)
     if isinstance(mechanism, NoisySum):
@@ -292,7 +292,7 @@ def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], giv
     return lambda: _joined([answer(int(x), k) for x, k in zip(dataset, records, strict=True)], records)
 
 
-def _answer(query: Query, t: int) -> Any:  # noqa: ANN401 - an integer or a list of counts
+def _answer(query: Query, t: int) -> Any:
     """f of class t."""
     return np.asarray(query.answers)[t].tolist()
 

@@ -126,7 +126,7 @@ class Ledger(Result):
     # Seconds that every audit has at least.
     least_seconds: ClassVar[float] = 0.05
 
-    def __init__(  # noqa: PLR0913 - the public surface
+    def __init__(
         self,
         data: Query | Iterable[int] | None = None,
         *bare: object,
@@ -232,7 +232,7 @@ class Ledger(Result):
         """Return the account as it would be after one more release; record nothing."""
         return self._foresee(mechanism, None, columns)[1]
 
-    def calibrate(  # noqa: PLR0913 - the public surface
+    def calibrate(
         self,
         family: str,
         query: Query,
@@ -277,7 +277,7 @@ class Ledger(Result):
         alone = new.alone or self._audit([(new.whole, 1)], limits.left, options)
         return answer(alone, (account.lower, account.upper))
 
-    def design(  # noqa: PLR0913 - the public surface
+    def design(
         self,
         query: Query,
         *,
@@ -332,7 +332,7 @@ class Ledger(Result):
         lower, told = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
         return self._booked(releases, (lower, audit.upper), "audit", told, audit)
 
-    def _booked(  # noqa: PLR0913 - the entries of an account
+    def _booked(
         self,
         releases: Sequence[Release],
         bracket: tuple[float, float],
@@ -556,7 +556,7 @@ class Ledger(Result):
             return b
         return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING))
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per release."""
         return frame(
             [
@@ -665,7 +665,7 @@ class Ledger(Result):
 
     def report_sections(self) -> "list[Section]":
         """Return what a report shows of this ledger."""
-        from dalenius.tools.ledger_page import sections  # noqa: PLC0415 - only here
+        from dalenius.tools.ledger_page import sections
 
         return sections(self)
 

@@ -32,7 +32,7 @@ def audit_many(
     entropy: float | Iterable[float] | None = None,
     knowledge: float | Iterable[float] | None = None,
     jobs: int | None = None,
-    **options: Any,  # noqa: ANN401 - as audit
+    **options: Any,
 ) -> list[Audit]:
     """Audit many mechanisms on all cores: each result is that of `audit`.
 

@@ -47,7 +47,7 @@ class Leakage:
     record: int | None
     unit: str
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row."""
         return frame([asdict(self)])
 
@@ -110,7 +110,7 @@ def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
     known = given.describe()
     rho = references.read(known, channel.statistic) if known else references.UNIFORM
 
-    def enclose(described: Any) -> Ball:  # noqa: ANN401 - JSON
+    def enclose(described: Any) -> Ball:
         secret = verified.read(described, channel.statistic)
         if large:
             return sums.told(sums.ask(channel, secret, rho))

@@ -27,7 +27,7 @@ from dalenius.search.deadline import Deadline, Progress
 Measure = TypeVar("Measure", float, Capacity, Audit)
 
 
-def profile(  # noqa: PLR0913 - the public surface
+def profile(
     mechanism: Mechanism,
     entropies: Iterable[float] | None = None,
     *,
@@ -82,7 +82,7 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def audited(  # noqa: PLR0913 - what is asked, and within which limits
+def audited(
     mechanism: Mechanism,
     points: list[Adversary],
     options: Options,
@@ -111,7 +111,7 @@ def _independent(mechanism: Mechanism, reference: Reference, options: Options, d
     return solve(last.audit(mechanism, adversary), last)
 
 
-def _adversaries(  # noqa: PLR0913 - what is asked, and what is asked by default
+def _adversaries(
     mechanism: Mechanism,
     entropies: Iterable[float] | None,
     unit: str,

@@ -166,7 +166,7 @@ class _Report:
 
 
 def verify(
-    source: Any,  # noqa: ANN401 - path, dict or .data
+    source: Any,
     mechanism: "Describes | Sequence[Describes] | None" = None,
     *,
     memory: int = MEMORY,
@@ -179,7 +179,7 @@ def verify(
     reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
     checked:". It is there within a second of the time limit. Where no child can be started, the reason says so.
     """
-    from . import process  # noqa: PLC0415 - the child needs this module, and not that one
+    from . import process
 
     begin = time.perf_counter()
     described = _described(mechanism)
@@ -198,7 +198,7 @@ def verify(
 
 
 def verify_here(
-    source: Any,  # noqa: ANN401 - dict or .data
+    source: Any,
     mechanism: Describes | Sequence[Describes] | None = None,
     *,
     time_limit: float = TIME_LIMIT,

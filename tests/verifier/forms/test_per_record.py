@@ -49,7 +49,7 @@ def test_what_is_found_is_verified_and_holds_the_truth(
     mechanism: str,
     query: str,
     knowledge: float,
-    skewed: bool,  # noqa: FBT001 - a case
+    skewed: bool,
 ) -> None:
     local, dense = both_local(mechanism, query)
     reference = LAWS[local.k] if skewed else None

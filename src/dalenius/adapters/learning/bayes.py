@@ -54,7 +54,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
     in nats), audit_ (the account of the ledger), certificate_ (dl.verify checks it), ledger_.
     """
 
-    def __init__(  # noqa: PLR0913 - the public surface
+    def __init__(
         self,
         *,
         leakage: float = 1.0,

@@ -94,7 +94,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.p0 = p0
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - as scikit-learn names them
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the categories, and choose and certify the channels."""
         total = columns.budget("leakage", self.leakage)
         values = columns.checked(self, X, reset=True)

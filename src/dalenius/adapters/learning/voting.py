@@ -38,7 +38,7 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     leakage_, audit_, certificate_, and questions_left_.
     """
 
-    def __init__(  # noqa: PLR0913 - the public surface
+    def __init__(
         self,
         *,
         estimator: Any = None,

@@ -71,7 +71,7 @@ class InWindow:
         """Masses of far rows are sums of masses."""
         return self.inside.claim(rounding)
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - those of the window
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return the first and the last row and output that are kept, and the proof about them."""
         step = {"step": "window", "rows": list(self.rows), "outputs": list(self.outputs)}
         return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}

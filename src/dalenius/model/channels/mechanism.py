@@ -77,7 +77,7 @@ class Mechanism(Described, ABC):
     __setstate__ = set_state
 
     @classmethod
-    def from_matrix(  # noqa: PLR0913 - the public surface
+    def from_matrix(
         cls,
         matrix: ArrayLike | str | os.PathLike[str],
         records: Iterable[int],
@@ -116,7 +116,7 @@ class Mechanism(Described, ABC):
             >>> dl.Mechanism.from_matrix([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.1, 0.9]], records=[2, 2]).n_outputs
             2
         """
-        from dalenius.model.channels.written import of_matrix  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.written import of_matrix
 
         reading = {"delimiter": delimiter, "decimal": decimal, "header": header, "index": index}
         return of_matrix(matrix, records, labels, normalize=normalize, counts=counts, **reading)
@@ -140,12 +140,12 @@ class Mechanism(Described, ABC):
             >>> dl.Mechanism.from_rows(dl.queries.count(n=2), [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]).records
             (2, 2)
         """
-        from dalenius.model.channels.written import of_rows  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.written import of_rows
 
         return of_rows(query, rows, labels)
 
     @classmethod
-    def from_samples(  # noqa: PLR0913 - the public surface
+    def from_samples(
         cls,
         samples: "Mapping[Any, Any] | Callable[..., Any]",
         query: Query,
@@ -186,7 +186,7 @@ class Mechanism(Described, ABC):
             >>> dl.audit(sampled, knowledge=0.5).proved
             'upper'
         """
-        from dalenius.model.channels.sampled import of_samples  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.sampled import of_samples
 
         return of_samples(samples, query, confidence=confidence, draws=draws, outputs=outputs, seed=seed)
 
@@ -318,14 +318,14 @@ class Mechanism(Described, ABC):
         return self._labelled(self._drawn(x, checks.size(size), datasets.generator(rng)))
 
     @abstractmethod
-    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:  # noqa: ANN401 - as it numbers them
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         """Draw outputs on a dataset in floats, as this mechanism numbers them."""
 
-    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:  # noqa: ANN401 - as it numbers them
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
         return later("draws")(self, x, size, rng)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - as it numbers them
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Return outputs as the labels that they have."""
         return np.asarray(outputs)
 
@@ -341,7 +341,7 @@ class Mechanism(Described, ABC):
         """Return the maximal leakage, log sum_y max_x q(y|x)."""
         return math.log(self.most_likely())
 
-    def witnessed(self, cell: int | None) -> "Mechanism":  # noqa: ARG002 - a count has its value
+    def witnessed(self, cell: int | None) -> "Mechanism":
         """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""
         return self
 
@@ -373,11 +373,11 @@ class Mechanism(Described, ABC):
 
         post: a matrix with one row per output and one column per new output, or a function of the output's label.
         """
-        from dalenius.model.channels.written import processed  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.written import processed
 
         return processed(self, post)
 
-    def profile(  # noqa: PLR0913 - the public surface
+    def profile(
         self,
         entropies: Iterable[float] | None = None,
         *,
@@ -388,7 +388,7 @@ class Mechanism(Described, ABC):
         time_limit: float = 60.0,
         seed: int = 0,
         progress: bool | Callable[[Any], None] = False,
-    ) -> Any:  # noqa: ANN401 - a dl.Profile, which results/ knows of
+    ) -> Any:
         """Return a `dl.Profile`: the usual measures of this mechanism side by side.
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of

@@ -129,6 +129,6 @@ class NoisyCounts(Noisy):
         ).tolist()
         return drawn
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of counts
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Each output is the noisy counts as text, such as `3,0,5`."""
         return np.array([commas(y) for y in outputs])

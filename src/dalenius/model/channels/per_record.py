@@ -140,7 +140,7 @@ class PerRecord(Mechanism):
         draws = (source.random(self.n) for _ in range(size))
         return [(u[:, None] >= below[x]).sum(axis=1).tolist() for u in draws]
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of the records' outputs
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return np.array([self._label(y) for y in outputs])
 
     def _label(self, outputs: "list[int] | tuple[int, ...]") -> str:

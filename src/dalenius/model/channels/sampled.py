@@ -156,7 +156,7 @@ class Sampled(Mechanism):
             "processed further",
         )
 
-    def _drawn(self, x: object, size: int, source: object) -> NoReturn:  # noqa: ARG002 - of any
+    def _drawn(self, x: object, size: int, source: object) -> NoReturn:
         self._refuse("the law of outputs", "run the sampler itself")
 
     def _exact(self, x: object, size: int, rng: object) -> NoReturn:
@@ -166,7 +166,7 @@ class Sampled(Mechanism):
         """Raise InputError: an output that was never seen may tell everything."""
         self._refuse("epsilon", "no number of samples bounds it: an output that was never drawn may reveal everything")
 
-    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:  # noqa: ARG002
+    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:
         """Raise InputError: the law is not known."""
         self._refuse("delta", "audit it for what it leaks")
 
@@ -182,7 +182,7 @@ class Sampled(Mechanism):
         )
 
 
-def of_samples(  # noqa: PLR0913 - the public surface
+def of_samples(
     samples: Mapping[Any, Any] | Callable[..., Any],
     query: Query,
     *,
@@ -235,7 +235,7 @@ def _check_spelling(drawn: list[Column]) -> None:
                 raise InputError(message)
 
 
-def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
+def _counted(
     query: Query,
     drawn: list[Column],
     sets: Ints,
@@ -361,7 +361,7 @@ def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints
     return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
 
 
-def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:  # noqa: ANN401 - what it returns
+def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:
     return sampler(dataset, draws)
 
 
@@ -400,7 +400,7 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
             yield np.asarray(statistic.draw(np.full(n, -1), cls, laws, rng))
 
 
-def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users have
+def _outputs(column: Any, where: str) -> Column:
     """Outputs as plain labels; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     distinct: list[Any] = []
@@ -428,16 +428,16 @@ def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users ha
         raise InputError(message) from error
 
 
-def _two_zeros(values: Any) -> bool:  # noqa: ANN401 - an array
+def _two_zeros(values: Any) -> bool:
     """Whether an array holds both 0.0 and -0.0."""
     return values.dtype.kind == "f" and len(np.unique(np.signbit(values[values == 0]))) > 1
 
 
-def _hashable(y: Any) -> Any:  # noqa: ANN401 - what users have
+def _hashable(y: Any) -> Any:
     return tuple(map(_hashable, y)) if isinstance(y, (list, tuple, np.ndarray)) else y
 
 
-def _label(y: Any) -> Label:  # noqa: ANN401 - what users have
+def _label(y: Any) -> Label:
     plain = y.item() if isinstance(y, np.generic) else y
     if isinstance(plain, (str, int)):
         return plain

@@ -77,7 +77,7 @@ class Written(Mechanism):
         row = self.rows[int(self.statistic.class_of(x))]
         return source.choice(row.size, size=size, p=row)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - columns
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         kinds, picks = {type(label) for label in self.labels}, np.asarray(outputs, dtype=np.int64)
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -187,7 +187,7 @@ def of_matrix(
         message = "a lazy frame holds no numbers yet; collect it first: matrix.collect()"
         raise InputError(message)
     elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
-        from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
+        from dalenius.model.sheets import of_frame
 
         content, header = of_frame(matrix)
     elif hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):

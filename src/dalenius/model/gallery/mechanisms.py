@@ -79,7 +79,7 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
     return _named(query, "symmetric", {"flip": flip}, rows)
 
 
-def geometric(  # noqa: PLR0913 - the public surface
+def geometric(
     query: Query,
     *,
     epsilon: float | None = None,
@@ -126,7 +126,7 @@ def geometric(  # noqa: PLR0913 - the public surface
     return _noisy(query, "geometric", arguments, noise, clamp=clamp)
 
 
-def laplace(  # noqa: PLR0913 - the public surface
+def laplace(
     query: Query,
     *,
     epsilon: float | None = None,
@@ -416,7 +416,7 @@ def _call(family: str, arguments: Mapping[str, object]) -> str:
     return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
 
 
-def _noisy(  # noqa: PLR0913 - a family, its arguments and how its outputs are kept
+def _noisy(
     query: Query,
     family: str,
     arguments: Mapping[str, object],
@@ -547,7 +547,7 @@ def _asked(query: object, *, real: bool = False) -> None:
 def __getattr__(name: str) -> Callable[..., Mechanism]:
     """Return a mechanism that another distribution offers under this name."""
     if not name.startswith("_"):
-        from dalenius.model.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+        from dalenius.model.gallery import plugins
 
         if name in plugins.names():
             return plugins.load(name)
@@ -557,6 +557,6 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
 
 def __dir__() -> list[str]:
     """What is here, and what other distributions offer."""
-    from dalenius.model.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+    from dalenius.model.gallery import plugins
 
     return sorted({*globals(), *plugins.names()})

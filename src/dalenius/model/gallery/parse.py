@@ -144,7 +144,7 @@ def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any],
     return call.func.id, positional, keywords
 
 
-def _literal(node: ast.expr, text: str) -> Any:  # noqa: ANN401 - a literal is anything
+def _literal(node: ast.expr, text: str) -> Any:
     """A number, a text, or a list of them."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
         return node.value

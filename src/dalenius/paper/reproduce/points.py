@@ -216,7 +216,7 @@ def _alternated(
     seed: int,
     *,
     primal: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> tuple[list[Tradeoff], list[tuple[Audit, bool]]]:
     """Algorithm 6 or 9 from random starts, each mechanism audited."""
     method: Callable[..., Tradeoff] = leakage_distortion_tradeoff if primal else minimal_distortion

@@ -45,7 +45,7 @@ class Shifted:
         """The same, with all its classes."""
         return sums.ask(sums.rebuild(self.problem), Group((record,)), reference)
 
-    def averaged(self, record: int, reference: Reference, witness: dict[str, Any]) -> Rows:  # noqa: ARG002 - of counts
+    def averaged(self, record: int, reference: Reference, witness: dict[str, Any]) -> Rows:
         """Q(.|a) for every value a of the record, where the others follow the reference."""
         return sums.rows(self.large(record, reference))
 
@@ -136,7 +136,7 @@ class Counts:
         asked = histograms.ask(self.noisy, Group((about[0],)), about[1])
         return histograms.check_proof(asked, knowledge, proof, where)
 
-    def bounds(self, kind: str, proof: dict[str, Any], values: Sequence[int], where: str) -> Iterator[Ball]:  # noqa: ARG002 - all alike
+    def bounds(self, kind: str, proof: dict[str, Any], values: Sequence[int], where: str) -> Iterator[Ball]:
         """The capacity of the bits, where they are all there is; or a law r that is a product over counts."""
         noise, k = self.noisy.noise, self.noisy.statistic.k
         if kind == "indicators":
@@ -176,14 +176,14 @@ class Own:
     local: per_record.Local
 
     @property
-    def statistic(self) -> Any:  # noqa: ANN401 - records that nothing tells apart
+    def statistic(self) -> Any:
         return self.local.statistic
 
     @property
     def text(self) -> str:
         return self.local.text
 
-    def averaged(self, record: int, reference: Reference, witness: dict[str, Any]) -> Rows:  # noqa: ARG002 - of others
+    def averaged(self, record: int, reference: Reference, witness: dict[str, Any]) -> Rows:
         """The rows of the record itself."""
         return self.local.rows
 

@@ -52,7 +52,7 @@ class Records:
         """Return log|X|, at the precision in force."""
         return arb(self.k).log() * self.n
 
-    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+    def alphabet(self, record: int) -> int:
         return self.k
 
 

@@ -153,7 +153,7 @@ def _less(leaked: Ball, way: tuple[Ball, Ball] | None) -> list[Ball]:
     return [] if way is None else [(leaked - _hidden(*way)) / way[0]]
 
 
-def _averaged(  # noqa: PLR0913, PLR0917 - a problem, its grid and the witness's noise
+def _averaged(  # noqa: PLR0917 - a problem, its grid and the witness's noise
     problem: Problem, n: int, m: int, noise: Fraction, far: Fraction, averaged: int
 ) -> tuple[Ball, Ball] | None:
     """Return 1 - b and M of noise that was averaged over the places of so many records in cells, and rounded."""
@@ -207,7 +207,7 @@ def maximal(problem: Problem, n: int) -> Ball:
     return 1 + n / (_ball(problem.size) * (2 * arb.pi()).sqrt())
 
 
-def _in_steps(  # noqa: PLR0913 - a part of a certificate, and what is asked
+def _in_steps(
     part: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, *, above: bool, where: str
 ) -> tuple[Ball, Ball]:
     """What records leak that a mechanism rounds to steps itself: between these two, of whole numbers."""
