@@ -223,7 +223,8 @@ def test_what_else_is_asked_of_such_a_release() -> None:
     account = ledger.release(mechanism)
     assert account.exact
     faint = ledger.release(dl.mechanisms.geometric(query, epsilon=1e-4))
-    assert account.upper < faint.upper < 1.01 * account.upper  # the chain rule, with noise around the mean
+    assert account.lower <= faint.lower
+    assert faint.upper < 1.01 * account.upper  # the chain rule, with noise around the mean
     assert faint.bound == "chain rule"
     with pytest.raises(dl.InputError, match="too many to write out"):
         dl.compose(mechanism, mechanism)

@@ -85,7 +85,7 @@ def saved() -> dict[str, str]:
     ledger.release(dl.mechanisms.geometric(QUERY, epsilon=0.3))
     made: dict[str, Json] = {
         "curve": dl.curve(QUIET, entropies=[1.0, 1.2], tolerance=1e-2),
-        "profile": QUIET.profile([1.0, 1.2]),
+        "profile": QUIET.profile([1.0, 1.2], tolerance=1e-2),
         "calibration": dl.calibrate("geometric", QUERY, leakage=0.1, entropy=1.0, accuracy=0.2),
         "together": ledger.calibrate("geometric", QUERY, accuracy=0.2),
         "frontier": dl.frontier(QUERY, entropy=0.8, points=2, tolerance=1e-2),

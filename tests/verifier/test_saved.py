@@ -40,6 +40,7 @@ INDEPENDENT = {
         ("saved", {"adversary.value": 0.9}, "the saved limit is entropy 0.9 where the certificate has entropy "),
         ("saved", {"adversary.given": "epsilon"}, "is given by 'epsilon'"),
         ("saved", {"adversary.kind": "independent"}, "the saved adversary is 'independent'"),
+        ("saved", {"certificate.adversary.lower": 1}, "the adversary of the certificate has 'lower'"),
         ("saved", {"record": 1}, "the saved record is 1"),
         ("saved", {"names": [["a"]]}, "about another kind of secret"),
         ("saved", {"upper": 0.1}, "the saved upper bound is 0.1"),

@@ -30,6 +30,8 @@ def question(certificate: dict[str, Any], nats: float = 1.0) -> dict[str, object
     whole_design = certificate.get("format") == DESIGN
     inside = mapping(field(certificate, "audit", "the certificate"), "its audit") if whole_design else certificate
     adversary = mapping(field(certificate, "adversary", "the certificate"), "the adversary")
+    if unknown := set(adversary) - {"independent", *LIMITS, "reference"}:
+        refuse(f"the adversary of the certificate has {show(min(unknown))}, which says nothing about an adversary")
     problem = mapping(field(inside, "problem", "the certificate"), "the problem")
     lower, upper = (
         number(field(certificate, key, "the certificate"), f"{key!r} of the certificate") for key in ("lower", "upper")
