@@ -1,54 +1,25 @@
 """Audits against an adversary under whose prior the records are independent.
 
-The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x').
-
-Statement. Under every prior with independent records, and for every choice of a law r_x' for each x',
+The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x'). Under
+every prior with independent records, and for every choice of a law r_x' for each x',
 
     I(X_i;Y) <= max_{x'} max_a D( q(.|a,x') || r_x' ),
 
 and a prior that knows x' attains max_{x'} of the capacity of q(.|.,x'). If the others follow a law rho exactly, the
 same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= max_a D( Q(.|a) || r ).
 
-Proof. Records are independent, so that the channel from X_i to Y is the mean of the channels q(.|.,x') over the law of
-x', whatever X_i is. I(X_i;Y) is convex in the channel for a fixed law p of X_i, so it is at most the largest
-I of p through one q(.|.,x'), and that is sum_a p_a D( q(.|a,x') || p q ) <= sum_a p_a D( q(.|a,x') || r ) <= max_a,
-since D( pq || r ) >= 0. QED
-
 "lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order.
-"shift": Y is a function of s + c_a + N with N integer noise, c_a what the value a adds and s the others' sum. A
-function of c_a + N and s tells no more of a than c_a + N does, for which one r serves, whatever s and n are. Outputs
-beyond `reach` of the c_a are put together, which loses at most 2 P(N >= reach) log k, and nothing where they are
-proportional: see named.widened.
-"indicators": geometric noise on every count of a histogram, alpha = exp(-rate). Given the others' counts t', all that
-Y_v tells of a is whether it is above t'_v: beyond that outputs are proportional. Clamping to 0..n keeps it, since
-0 <= t'_v < n. So a is seen through k bits, bit v being 1 with chance 1/(1+alpha) if a = v and alpha/(1+alpha) if not,
-whatever n and t' are. The bits may be renamed with the values, so that the capacity is at the uniform law, and r its
-output law: with B ones among the bits,
-
-    C = log k - 2 rate alpha/(1+alpha) - E log( B + (k-B) alpha^2 ),
-
-B one bit that is 1 with chance 1/(1+alpha) and k - 1 bits with chance alpha/(1+alpha), added up.
-"counts": any noise on every count. Given t' the release tells no more of a than e_a + N does, N a vector of independent
-noise; with r a product over counts of (1-w) N + w (1+N), for any w,
-
-    D( e_a + N || r ) = D( 1 + N || r_1 ) + (k-1) D( N || r_1 ),
-
-whatever a is. A prior that knows t' and is uniform sees at least the bits of "indicators", with f = P(N >= 1) in the
-place of alpha/(1+alpha). Outputs beyond `reach` are put together: some count has one with chance 2 k P(N >= reach) at
-most, and then tells at most log k more.
-"own": every record goes through its own channel W, others' outputs are independent of it: I <= max_a D( W_a || r ).
+"shift": noise on a sum tells no more of a than c_a + N does, for which one r serves, whatever the others are.
+"indicators": geometric noise on every count is seen through k bits, whatever the others are.
+"counts": any noise on every count tells no more of a than e_a + N does; r is a product over counts.
+"own": every record goes through its own channel W: I <= max_a D( W_a || r ).
 "averaged": one r for the channel Q, with the reference as the law of the others.
 
 With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
 all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1, that costs n - 1
-times its divergence.
-
-Zeros of rho. D(prior || rho) is finite only where the prior has no mass outside the support of rho, and with rho and
-the prior both products that is D = sum_i D(p_i || rho_i): no p_i has mass where rho_i has none. So with knowledge,
-however large, neither the record nor any other record of a witness has a value without mass under rho, whether that is
-in a law or in what the witness knows of the others. By the same token "lines", "shift" and "own" need hold of the
-values a with mass only, and "lines" of the x' with mass (histograms: of all x'). Without knowledge the others follow
-rho, and the law p is free.
+times its divergence. With knowledge, however large, no record of a witness has a value without mass under rho; "lines",
+"shift" and "own" need hold of the values a with mass only, and "lines" of the x' with mass (histograms: of all x').
+Proofs: docs/mathematics.md, 10.
 """
 
 from collections import Counter

@@ -450,19 +450,10 @@ class Added:
         d is the most by which one of n records moves a count; of several counts it moves two, by 1.
         Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
 
-        Gaussian noise is the sum of n independent parts of variance sigma^2/n, so that the release is made of records
-        with noise of their own, then of adding up, rounding and clamping, none of which adds to a divergence. A channel
-        that treats records one by one contracts divergence from a product rho at most as its worst record does: with
-        outputs Z of the first record X and Z' of the others X'
-            D(p_ZZ' || rho) = D(p_Z || rho) + E D(p_Z'|Z || rho) <= eta D(p_X || rho) + eta E D(p_X'|Z || rho),
-        and the last mean is at most E D(p_X'|X || rho), D being convex. One record contracts by
-            1 - min_lam sum PQ / (lam P + (1-lam) Q) <= 1 - ( sum sqrt(PQ) )^2
-        for the worst two of its rows P, Q (4.3; then Cauchy and Schwarz), and for Gaussians that are d apart, d^2 added
-        up over the counts that move, that is 1 - exp( -n d^2 / (4 sigma^2) ).
-        Laplace noise of rate r is Gaussian of variance 2 E / r^2 with E exponential; who also knows E knows more, and
-        the mean of exp(-c/E), c = n d^2 r^2 / 8, is z K_1(z) with z = 2 sqrt(c). Of k counts with an E each, the two
-        that move have at least the least, an exponential of mean 1/k.
-        Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
+        Gaussian noise: 1 - exp( -n d^2 / (4 sigma^2) ), d^2 added up over the counts that move. Laplace noise of rate r:
+        1 - z K_1(z), z = 2 sqrt(n d^2 r^2 / 8); of k counts the two that move have at least the least of k exponentials.
+        Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0. Proof:
+        docs/mathematics.md, 4.8, "Noise that contracts".
         """
         # Discrete Gaussian noise is not a sum of independent parts of one kind.
         if self.parameter is None or self.family == "discrete_gaussian":

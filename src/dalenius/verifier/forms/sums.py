@@ -431,16 +431,10 @@ def _powered(channel: Large, powers: dict[int, Ball], values: list[tuple[int, Ba
 def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
-    I(A;Y) <= theta I(A;Y) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(.|a), and w_a q for its
-    outputs,
-        I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
-    For an order nu > 1 and any law u of outputs (Gibbs)
-        D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
-    a divergence of Renyi [erven14], which is no larger than that of the classes,
-        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
-    Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
-    contraction eta of the noise; 1 will always do. So kernel/closing.py closes with theta' = 1 - theta, h = theta G_a,
-    and s = eta' = theta nu eta.
+    For a share theta, an order nu > 1 and the contraction eta of the noise, 1 always being one,
+        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)),
+    and kernel/closing.py closes with theta' = 1 - theta, h = theta G_a and s = eta' = theta nu eta (docs/mathematics.md,
+    4.8, "Blends").
     """
     nu, theta = order_and_share(proof, where)
     power = 1 / (nu - 1)

@@ -1,15 +1,11 @@
 """One record of any number of values through a symmetric channel: "symmetric". The channel is never written out.
 
-The value is kept with one probability, and every other comes with another one. The witness is the uniform prior, which
-every adversary may hold where the reference is uniform.
-
-The record has k values; q(x|x) = c and q(y|x) = d for each of the k - 1 others, c + (k-1) d = 1. For every prior p
+The record has k values; q(x|x) = c and q(y|x) = d for each of the k - 1 others, c + (k-1) d = 1. For every prior
 
     I(X;Y) <= log k + c log c + (k-1) d log d,
 
-with equality at the uniform prior. Proof. I = H(Y) - H(Y|X). Every row has the same entries, so that H(Y|X) =
--c log c - (k-1) d log d whatever p is. Y has k values, so H(Y) <= log k. At the uniform prior Y is uniform, since every
-column of the channel sums to c + (k-1) d = 1.
+with equality at the uniform prior, which every adversary may hold where the reference is uniform: it is the witness.
+Proof: docs/mathematics.md, 4.12, "One record".
 """
 
 from dataclasses import dataclass
