@@ -450,10 +450,10 @@ class Added:
         d is the most by which one of n records moves a count; of several counts it moves two, by 1.
         Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
 
-        Gaussian noise: 1 - exp( -n d^2 / (4 sigma^2) ), d^2 added up over the counts that move. Laplace noise of rate r:
-        1 - z K_1(z), z = 2 sqrt(n d^2 r^2 / 8); of k counts the two that move have at least the least of k exponentials.
-        Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0. Proof:
-        docs/mathematics.md, 4.8, "Noise that contracts".
+        Gaussian noise: 1 - exp( -n d^2 / (4 sigma^2) ), d^2 added up over the counts that move. Laplace noise of rate
+        r: 1 - z K_1(z), z = 2 sqrt(n d^2 r^2 / 8); of k counts the two that move have at least the least of k
+        exponentials. Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
+        Proof: docs/mathematics.md, 4.8, "Noise that contracts".
         """
         # Discrete Gaussian noise is not a sum of independent parts of one kind.
         if self.parameter is None or self.family == "discrete_gaussian":

@@ -433,8 +433,8 @@ def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
 
     For a share theta, an order nu > 1 and the contraction eta of the noise, 1 always being one,
         G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)),
-    and kernel/closing.py closes with theta' = 1 - theta, h = theta G_a and s = eta' = theta nu eta (docs/mathematics.md,
-    4.8, "Blends").
+    and kernel/closing.py closes with theta' = 1 - theta, h = theta G_a and s = eta' = theta nu eta
+    (docs/mathematics.md, 4.8, "Blends").
     """
     nu, theta = order_and_share(proof, where)
     power = 1 / (nu - 1)
