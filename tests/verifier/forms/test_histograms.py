@@ -190,7 +190,7 @@ def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
         (_set("witness", "cell", "0"), "whole number from 0 to 2"),
         (_set("witness", "cell", 1), "has divergence"),
         (lambda data: data["witness"].pop("cell"), "the witness lacks 'cell'"),
-        (_set("form", "sum"), "for sums of at most"),
+        (_set("form", "sum"), "for noise on sums"),
         (_set("witness", "masses", 0, 50, lambda x: x + 0.1), "the witness"),
         (_set("witness", "masses", lambda m: m[::-1]), "the witness"),
         (_set("secret", {"records": [0, 1]}), "names a record"),

@@ -89,7 +89,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("local-values", {"proofs.0.kind": "looks"}, "a bit through a symmetric channel"),
         # Sums.
         ("large", {"problem.rows": []}, "for a mechanism given by its name"),
-        ("large", {"problem.query": "modular_sum(n=12, modulus=13)"}, "is for sums of at most"),
+        ("large", {"problem.query": "modular_sum(n=12, modulus=13)"}, "is for noise on sums"),
         ("large", {"lower": 0.8}, "exceeds upper"),
         (
             "large",

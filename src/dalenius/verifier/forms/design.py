@@ -303,7 +303,7 @@ def _distances(
 
 def _query(
     problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
-) -> tuple[list[Any] | None, list[Any], str]:
+) -> tuple[Sequence[Any] | None, list[Any], str]:
     """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
     if "query" not in problem:
         if "outputs" in problem:

@@ -56,19 +56,9 @@ class Noisy:
     def count(self, value: int) -> sums.Large:
         """The channel of one noisy count."""
         n, k = self.statistic.n, self.statistic.k
-        contributions = tuple(int(v == value) for v in range(k))
-        answers = range(n + 1)
-        return sums.Large(
-            Sum(n, contributions),
-            answers,
-            0,
-            n + 1,
-            self.noise,
-            self.text,
-            self.records,
-            self.reference,
-            labels=self.labels,
-        )
+        one = Sum(n, tuple(int(v == value) for v in range(k)))
+        query = named.Query("count", one, n + 1, 1)
+        return sums.Large(one, query, self.noise, self.text, self.records, self.reference, self.labels)
 
     @property
     def masses(self) -> list[float]:

@@ -101,21 +101,22 @@ class Query:
     text: str = ""
     unit: Fraction = Fraction(1)
     given: tuple[int, ...] = ()  # the answers, where the classes are listed
+    cut: int = 0  # noise that is not clamped is put together from so far beyond the answers on, which loses something
 
     @property
     def vector(self) -> bool:
         return isinstance(self.statistic, Histogram)
 
     @property
-    def answers(self) -> list[Any]:
+    def answers(self) -> Sequence[Any]:
         if isinstance(self.statistic, Histogram):
             return self.statistic.counts
         if isinstance(self.statistic, Table):
-            return list(self.given)
+            return self.given
         values = self.statistic.values
-        return [self._answer(t) for t in values] if self.name == "pairs" else list(values)
+        return [self._answer(t) for t in values] if self.name == "pairs" else values
 
-    def answers_on(self, domain: Statistic) -> list[Any]:
+    def answers_on(self, domain: Statistic) -> Sequence[Any]:
         """f(x), which is constant on every class of its own statistic and of the count vectors."""
         if domain == self.statistic:
             return self.answers
@@ -277,7 +278,8 @@ def widened(name: str, given: dict[str, Any], asked: Query) -> Query:
         m = 1
     elif name == "discrete_gaussian":
         m = discrete.margin(_exact_sigma(given, asked))
-    return replace(asked, low=asked.low - m, width=asked.width + 2 * m)
+    cut = m if name == "discrete_gaussian" else 0
+    return replace(asked, low=asked.low - m, width=asked.width + 2 * m, cut=cut)
 
 
 def wide(text: object, asked: Query) -> Query:
@@ -293,10 +295,8 @@ def lost(problem: dict[str, Any], asked: Query) -> Ball:
     that the chance is at most 2 P(noise >= m). Proportional columns tell nothing beside their sum: nothing is lost.
     """
     name, given = call(problem["mechanism"], MECHANISMS, "the mechanism")
-    if name != "discrete_gaussian" or clamped(given):
-        return ZERO
-    sigma = _exact_sigma(given, asked)
-    return 2 * discrete.tails(_ball(sigma), sigma)(discrete.margin(sigma))
+    cut = widened(name, given, asked).cut if name in ADDITIVE else 0
+    return 2 * _added(name, given, asked).tail(cut) if cut else ZERO
 
 
 def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
@@ -444,6 +444,10 @@ class Added:
             found.append([beyond[at], *both[width - at : 2 * width - 2 - at], beyond[width - 1 - at]])
         return found
 
+    def beyond(self, reach: int) -> Ball:
+        """The chance of outputs that are put together this far beyond the answers; 0 where they are proportional."""
+        return ZERO if self.family in ("geometric", "laplace") else 2 * self.tail(reach)
+
     def contraction(self, spread: int, counts: int) -> Ball:
         """Return eta of a release of this number of counts with this noise; spread is n d^2.
 
@@ -517,7 +521,7 @@ def same_answers(one: Query, other: Query) -> bool:
     if mine.n != theirs.n or mine.alphabet(0) != theirs.alphabet(0):
         return False
     if mine == theirs:
-        return one.answers == other.answers
+        return bool(one.answers == other.answers)
     if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().compared_datasets):
         return False
     f, g = one.answers, other.answers

@@ -19,7 +19,6 @@ serve in place of classes (`running_sums.py`). Only where that does not suffice 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import field as default
 from functools import cached_property
 from itertools import accumulate, pairwise, repeat
 from operator import add, mul
@@ -34,7 +33,7 @@ from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import compare, twice
 from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import attains, held, masses
+from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points
 
@@ -57,19 +56,34 @@ class Large:
     """The channel of a noisy sum, one answer per class, in the range low..low+width-1; and what is asked about it."""
 
     statistic: Sum
-    answers: Sequence[int]
-    low: int
-    width: int
+    query: named.Query  # with the range of the outputs
     noise: named.Added
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
-    lost: Ball = default(default_factory=lambda: ZERO)
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
     # The law of the sum of the others near its mean, where no more of it is looked at; whether running sums will do.
     near: Near | None = None
     running: bool = False
+
+    @cached_property
+    def answers(self) -> Sequence[int]:
+        """One for each class."""
+        return self.query.answers
+
+    @property
+    def low(self) -> int:
+        return self.query.low
+
+    @property
+    def width(self) -> int:
+        return self.query.width
+
+    @property
+    def lost(self) -> Ball:
+        """The chance at most of outputs that were put together: see named.lost."""
+        return 2 * self.noise.tail(self.query.cut) if self.query.cut else ZERO
 
     @cached_property
     def values(self) -> list[tuple[int, Ball]]:
@@ -137,10 +151,8 @@ class Large:
 
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
-        same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
-        same = same and self.lost.is_zero() == other.lost.is_zero()
-        same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
-        return None if same else f"it is {other.text}"
+        same = (self.low, self.width, self.noise.exact) == (other.low, other.width, other.noise.exact)
+        return None if same and named.same_answers(self.query, other.query) else f"it is {other.text}"
 
     @property
     def steady(self) -> bool:
@@ -166,24 +178,23 @@ class Large:
 def rebuild(problem: dict[str, Any]) -> Large:
     """Return the channel of a description by names."""
     if set(problem) != {"query", "mechanism"}:
-        refuse("a witness on blocks of classes is for a mechanism given by its name")
-    asked = named.query(problem["query"])
-    noise = named.added(problem["mechanism"], asked)
+        refuse("a sum that is not written out is for a mechanism given by its name")
+    asked = named.query(problem["query"], listed=False)
     statistic = asked.statistic
-    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > largest().classes:
-        refuse(f"a witness on blocks of classes is for sums of at most {largest().classes} records, not {asked.text}")
-    if statistic.alphabet(0) > (most := largest().sum_values):
-        refuse(f"a witness on blocks of classes is for records of at most {most} values, not {asked.text}")
+    if not isinstance(statistic, Sum) or statistic.modulus is not None:
+        refuse(f"the form 'sum' is for noise on sums of records, not for {asked.text}")
+    noise, wide = named.added(problem["mechanism"], asked), named.wide(problem["mechanism"], asked)
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    wide = named.wide(problem["mechanism"], asked)
-    text, lost = f"{people}; {asked.text}; {noise.text}", named.lost(problem, asked)
-    return Large(statistic, asked.answers, wide.low, wide.width, noise, text, lost=lost)
+    return Large(statistic, wide, noise, f"{people}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
     """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
-    if not isinstance(secret, Group) or secret.size(channel.statistic) > largest().sum_values:
-        refuse(f"a witness on blocks of classes is for records of at most {largest().sum_values} values together")
+    statistic, most = channel.statistic, largest()
+    if statistic.n > most.classes:
+        refuse(f"a witness on blocks of classes is for sums of at most {most.classes} records, not {channel.text}")
+    if not isinstance(secret, Group) or secret.size(statistic) > most.sum_values:
+        refuse(f"a witness on blocks of classes is for records of at most {most.sum_values} values together")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
     return replace(channel, records=secret.records, reference=reference)
@@ -614,8 +625,7 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
             alike[label].append(a)
         joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
         secret = [sum((secret[a] for a in values), ZERO) for values in alike]
-    told = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
-    return told - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+    return mutual(joint, secret)
 
 
 def _passed(channel: Large, starts: list[int], cuts: list[int]) -> Callable[[int, list[Ball]], list[Ball]]:

@@ -14,12 +14,14 @@ pieces of w (64/15) Z C rho^(-2m) / (1 - rho^-2), and for Gaussian noise 2 C fac
 ([trefethen14], theorem 5.1). Proof, and these letters: docs/mathematics.md, 2.2.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from flint import arb
 
+from dalenius.verifier import proofs
 from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import Histogram
 from dalenius.verifier.forms.written import Channel
@@ -56,7 +58,50 @@ class _Rule:
     skipped: Ball
 
 
-def rebuild(problem: dict[str, Any]) -> tuple[Channel, Margins]:
+@dataclass(frozen=True, kw_only=True)
+class Real(Channel):
+    """The finite channel of a description, and the margins between it and the real one."""
+
+    margins: Margins
+    problem: dict[str, Any]
+
+    def difference(self, other: Any) -> str | None:  # noqa: ANN401 - a description
+        """Return what tells the mechanism of a description from this one; None when they are the same channel.
+
+        Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate
+        have no part in it.
+        """
+        if set(other) != {"query", "mechanism"} or named.output(other["mechanism"]) != "real":
+            return "its outputs are not real numbers"
+        mine, theirs = named.query(self.problem["query"]), named.query(other["query"])
+        if not named.same_answers(mine, theirs):
+            return f"its query is {theirs.text}"
+        noise = named.exact_noise(other["mechanism"], theirs)
+        if noise != named.exact_noise(self.problem["mechanism"], mine):
+            return f"its noise is that of {named.real_noise(other['mechanism'], theirs)[2]}"
+        return None
+
+
+class Written(proofs.Written):
+    """A question about the real channel, whose witness and proofs are about the finite one."""
+
+    channel: Real
+
+    def check_witness(self, witness: dict[str, Any], lower: float) -> None:
+        """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret; points of its own."""
+        if "quadrature" in witness:
+            finer = replace(self, channel=rebuild({**self.channel.problem, "quadrature": witness["quadrature"]}))
+            return finer.check_witness({key: x for key, x in witness.items() if key != "quadrature"}, lower)
+        return super().check_witness(witness, self.channel.margins.least(lower))
+
+    def most(self, upper: float) -> float:
+        """What proofs about the finite channel may claim; anything, where a secret, or an answer, holds no more."""
+        values = len(self.shares)  # those without mass counted: as many for every record
+        trivial = arb(min(values, len(self.channel.rows))).log()
+        return math.inf if trivial <= upper else self.channel.margins.most(upper)
+
+
+def rebuild(problem: dict[str, Any]) -> Real:
     """Return the finite channel of a description, and the margins between it and the real one."""
     if set(problem) != {"query", "mechanism", "quadrature"}:
         refuse("real outputs are described by 'query', 'mechanism' and 'quadrature'")
@@ -83,26 +128,9 @@ def rebuild(problem: dict[str, Any]) -> tuple[Channel, Margins]:
     n, k = asked.statistic.n, asked.statistic.alphabet(0)
     text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {words}"
     row_of = [of[f] for f in asked.answers]
-    channel = Channel(statistic=asked.statistic, rows=rows, row_of=row_of, text=text)
     hidden = arb(len(answers)).log()
-    return channel, Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
-
-
-def difference(description: dict[str, Any], expected: dict[str, Any]) -> str | None:
-    """Return what tells a mechanism's description from that of a certificate; None when they are the same channel.
-
-    Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate have
-    no part in it.
-    """
-    if set(expected) != {"query", "mechanism"} or named.output(expected["mechanism"]) != "real":
-        return "its outputs are not real numbers"
-    mine, theirs = named.query(description["query"]), named.query(expected["query"])
-    if not named.same_answers(mine, theirs):
-        return f"its query is {theirs.text}"
-    noise = named.exact_noise(expected["mechanism"], theirs)
-    if noise != named.exact_noise(description["mechanism"], mine):
-        return f"its noise is that of {named.real_noise(expected['mechanism'], theirs)[2]}"
-    return None
+    margins = Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
+    return Real(statistic=asked.statistic, rows=rows, row_of=row_of, text=text, margins=margins, problem=problem)
 
 
 def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> _Rule:
