@@ -90,7 +90,7 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("design_beside", {"beside": 5}, "no first part of 5"),
         ("design_beside", {"budget": {"distortion": 1.0}}, "has a budget of leakage"),
         ("design", {"audit.secret": {"records": [0]}}, "it is about one secret"),
-        ("design", {"audit.adversary.independent": True, "audit.witness.kind": "known"}, "is about independent records"),
+        ("design", {"audit.adversary.independent": True, "audit.witness.kind": "known"}, "about independent records"),
         ("design", {"budget.distortion": 0.29}, "exceeds the budget 0.29"),
         ("design", {"budget": {}}, "needs either 'distortion' or 'leakage'"),
         ("design", {"distortion": 0.29}, "more than the claimed 0.29"),
