@@ -8,9 +8,8 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
 many records, whose rows would not fit, is checked in sums.py, noise on every count of a histogram in
-histograms.py, channels that each record has to itself in per_record.py, one record through a symmetric
-channel in symmetric.py; real outputs are in real_outputs.py, real-valued records in
-rounding.py.
+histograms.py, channels that each record has to itself in per_record.py; real outputs are in real_outputs.py,
+real-valued records in rounding.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
@@ -36,7 +35,6 @@ from .forms import (
     reference,
     secret,
     sums,
-    symmetric,
 )
 from .forms.asked import Audited, Unwritten
 from .forms.counting import Statistic
@@ -67,13 +65,12 @@ WITNESSES = {
     "real-records": ("cells",),
     "sum": ("blocks",),
     "histogram": ("blocks", "tied"),
-    "per-record": ("part",),
-    "one-record": ("uniform",),
+    "per-record": ("part", "uniform"),
 }
 BESIDE = ("known", "following", "leaning")
 # What rebuilds each form, asks about it, and checks its witness and proofs; real-valued records are checked apart.
 WRITTEN: dict[str, Any] = {"rows": proofs, "samples": proofs, "real-outputs": real_outputs}
-UNWRITTEN: dict[str, Any] = {"sum": sums, "histogram": histograms, "per-record": per_record, "one-record": symmetric}
+UNWRITTEN: dict[str, Any] = {"sum": sums, "histogram": histograms, "per-record": per_record}
 INDEPENDENT = ("rows", "samples", "sum", "histogram", "per-record", "real-records")
 
 

@@ -4,6 +4,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -224,6 +225,6 @@ def test_a_thousand_people_in_seconds() -> None:
 
 
 def test_sizes_are_limited_before_anything_is_built() -> None:
-    assert per_record.local_rows("unary_encoding", {"epsilon": 1.0}, 2)
+    assert per_record.local_rows("unary_encoding", Fraction(1), 2)
     with pytest.raises(Refused, match="too many"):
-        per_record.local_rows("unary_encoding", {"epsilon": 1.0}, 40)
+        per_record.local_rows("unary_encoding", Fraction(1), 40)

@@ -175,8 +175,8 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Histogram:
-    """T(x) = how many records equal each of 0..k-1; count vectors in lexicographic order."""
+class Records:
+    """n records of k values; datasets are not told apart by any class, so they make no pairs with secret values."""
 
     n: int
     k: int
@@ -189,6 +189,15 @@ class Histogram:
 
     def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
         return self.k
+
+    @property
+    def size(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Histogram(Records):
+    """T(x) = how many records equal each of 0..k-1; count vectors in lexicographic order."""
 
     @cached_property
     def counts(self) -> list[tuple[int, ...]]:
