@@ -53,7 +53,7 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         ("-stepped", {"proofs.0.kind": "rounded"}, "its kind is none of maximal, stepped, which"),
         ("-stepped", {f"{INSIDE}.proofs.0.kind": "trivial"}, "about records on a grid"),
         ("", {"problem.mechanism": "laplace(epsilon=1, scale=1)"}, "scale alone fixes how much noise"),
-        ("", {"problem.mechanism": "laplace(epsilon=-1)"}, "epsilon is -1; it must be above 0"),
+        ("", {"problem.mechanism": "laplace(epsilon=-1)"}, "epsilon is -1.0; it must be above 0"),
         ("", {"adversary": {"entropy": 1.0}}, "no entropy to count from"),
         ("", {"adversary": {}}, "the adversary needs 'knowledge'"),
         ("", {"adversary.independent": 1}, "must be true"),

@@ -506,10 +506,11 @@ def exact_noise(text: object, asked: Query) -> Exact:
 
     Guarantee: where two of them are equal, so are the laws of the noise.
     """
-    return _exact(*call(text, MECHANISMS, "the mechanism"), asked)
+    return exact_parameter(*call(text, MECHANISMS, "the mechanism"), asked)
 
 
-def _exact(name: str, given: dict[str, Any], asked: Query) -> Exact:
+def exact_parameter(name: str, given: dict[str, Any], asked: Query) -> Exact:
+    """Return the same of a call that was read."""
     if name in ("gaussian", "discrete_gaussian"):
         return name, _exact_sigma(given, asked)
     return name, exact_rate(given, asked)
@@ -542,7 +543,7 @@ def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
     Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2). Geometric with alpha = exp(-r):
     D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
     """
-    words, exact = spelled(name, given), _exact(name, given, asked)
+    words, exact = spelled(name, given), exact_parameter(name, given, asked)
     if name == "discrete_gaussian":
         sigma = _exact_sigma(given, asked)
         ball = _ball(sigma)

@@ -12,9 +12,10 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.limits import largest, tick
-from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, whole
 
 from . import named
+from .counting import Sum
 
 QUERIES: dict[str, dict[str, Any]] = {
     "real_sum": {"n": ..., "low": ..., "high": ...},
@@ -111,16 +112,10 @@ def rebuild(problem: dict[str, Any]) -> Problem:
     family, noise = named.call(problem["mechanism"], MECHANISMS, "the mechanism")
     if family not in FAMILIES:
         refuse(f"real-valued records have noise of {' or '.join(FAMILIES)}, not {family}")
+    # The most that a record adds to the answer is the unit of the noise.
     spread = (high - low) / (n if name == "real_mean" else 1)
-    if family == "gaussian":
-        size = positive(noise["sigma"], "sigma") / spread
-    elif noise["scale"] is not None:
-        if noise["epsilon"] is not None or noise["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
-        size = spread / positive(noise["scale"], "scale")
-    else:
-        sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")
-        size = positive(noise["epsilon"], "epsilon") / sensitive * spread
+    _, size = named.exact_parameter(family, noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
+    assert size is not None  # noqa: S101 - for the type checker: records have more than one value
     text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
     return Problem(n, low, high, family, size, text, _steps(noise, high - low) if family == "geometric" else None)
 
@@ -136,14 +131,6 @@ def _steps(noise: dict[str, Any], wide: Fraction) -> int:
     if many.denominator != 1 or not 1 <= many <= largest().real_cells:
         refuse("the step must divide the range from low to high")
     return int(many)
-
-
-def positive(value: object, where: str) -> Fraction:
-    """Return a number above 0, exactly."""
-    found = Fraction(number(value, where))
-    if found <= 0:
-        refuse(f"{where} is {show(value)}; it must be above 0")
-    return found
 
 
 def density(described: object, problem: Problem) -> Density:

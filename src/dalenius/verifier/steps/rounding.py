@@ -17,7 +17,7 @@ from flint import arb
 
 from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import Sum
-from dalenius.verifier.forms.real_records import Believed, Problem, labels, positive
+from dalenius.verifier.forms.real_records import Believed, Problem, labels
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, short, xlogx
 from dalenius.verifier.kernel.limits import largest
 from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, numbers, refuse, sequence, show, whole
@@ -44,12 +44,9 @@ def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lo
     points = not (asked.exactly or asked.knowledge is not None)
     law, far = asked.reference.cells(m)
     averaged = 0 if points else asked.many
-    audit = mapping(field(witness, "audit", "the witness"), "the audit of the witness")
-    noise = _posed(audit, asked, m, NOISE[problem.family][1], points=points)
+    audit, noise = _posed(witness, asked, NOISE[problem.family][1], "the witness", points=points)
     _about(audit, labels(asked, m))
-    least, _ = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=False)
-    leaked, n = share * arb(least) - coin, asked.many
+    leaked, n = _leaked(audit, asked, law, inner, above=False)[0], asked.many
     bounds = _less(leaked, _averaged(problem, n, m, noise, far, averaged))
     if far == 0 and problem.family == "laplace":
         bounds.append(leaked - (1 + averaged * _ball(problem.size / m) ** 2 / 24).log())
@@ -122,58 +119,67 @@ def maximal(problem: Problem, n: int) -> Ball:
 def _in_steps(  # noqa: PLR0913 - a part of a certificate, and what is asked
     part: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, *, above: bool, where: str
 ) -> tuple[Ball, Ball]:
-    """What records leak that a mechanism rounds to steps itself: between these two, of whole numbers."""
+    """What records leak that a mechanism rounds to steps itself (step 11): between these two, of whole numbers."""
     m = problem.steps
     assert m is not None  # noqa: S101 - for the type checker
     if _grid(part, where) != m:
         refuse(f"{where}: it must have the {m} steps of the mechanism")
-    audit = mapping(field(part, "audit", where), f"the audit of {where}")
-    noise = _posed(audit, asked, m, "geometric", points=True)
+    audit, noise = _posed(part, asked, "geometric", where, points=True)
     if not (noise >= problem.size / m if above else noise <= problem.size / m):
         refuse(f"{where}: its noise is {'more' if above else 'less'} than that of the mechanism")
     about = labels(asked, m, half=True)
     _about(audit, about)
     if above and about is None and not asked.markov:
         _one_point(audit, where)
+    return _leaked(audit, asked, asked.reference.nearest(m), inner, above=above)
+
+
+def _leaked(  # noqa: PLR0913 - a certificate, what is asked, and the law
+    audit: dict[str, Any], asked: Believed, law: list[Fraction], inner: Inner, *, above: bool, more: Ball = ZERO
+) -> tuple[Ball, Ball]:
+    """The bounds of an inner certificate, about records of this law in place of the one that it states (step 8)."""
     least, most = inner(audit)
-    share, coin = _mixed(audit, asked, asked.reference.nearest(m), above=above)
-    return share * arb(least) - coin, share * arb(most) + coin + (ONE - share) * arb(m + 1).log()
+    share, coin = _mixed(audit, asked, law, above=above, more=more)
+    return share * arb(least) - coin, share * arb(most) + coin + (ONE - share) * arb(len(law)).log()
 
 
 def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
-    most = maximal(problem, asked.many)
+    """Records at grid points by coins: steps 2 to 5."""
     m, n = _grid(proof, where), asked.many
-    law = asked.reference.points(m)
-    audit = mapping(field(proof, "audit", where), f"the audit of {where}")
-    noise = _posed(audit, asked, m, NOISE[problem.family][0], points=True)
+    audit, noise = _posed(proof, asked, NOISE[problem.family][0], where, points=True)
     _about(audit, None)
     coins, single = _coins(proof, asked, m, where)
+    kept = _on_grid(proof, problem, noise, coins, where)
     if problem.family == "laplace":
-        if not noise >= problem.size / m:
-            refuse(f"{where}: its noise is more than that of the mechanism")
         rate = _ball(noise)
         kept = _ball(problem.size / m / noise) * (rate / rate.sinh()) ** coins
-    else:
-        deviation, tau = _ball(problem.size * m), _ball(noise)
-        spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
-        if not spread > 0:
-            refuse(f"{where}: its spread must be above 0")
-        variance = tau**2 + spread**2
-        if not _covers(variance, arb(4), coins, deviation**2):
-            refuse(f"{where}: its noise does not cover the steps of the grid")
-        kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
     if not asked.markov:
         _one_point(audit, where)
-    _, bound = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=True, more=single.log())
-    inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
+    _, inside = _leaked(audit, asked, asked.reference.points(m), inner, above=True, more=single.log())
     if not asked.markov:
         inside += named.lost(audit["problem"], named.query(audit["problem"]["query"])) * arb(n * m + 1).log()
     if asked.nothing and coins < n:
         # At eta = 0 the coin is certain.
         beta = (ONE - ONE / single).nonnegative_part()
         inside = single * (inside - xlogx(beta) - xlogx(ONE / single))
-    return kept * inside + _hidden(kept, most)
+    return kept * inside + _hidden(kept, maximal(problem, n))
+
+
+def _on_grid(proof: dict[str, Any], problem: Problem, noise: Fraction, coins: int, where: str) -> Ball:
+    """The share of the release that noise on the grid makes, after so many steps of the variance (steps 2 and 3)."""
+    m = _grid(proof, where)
+    if problem.family == "laplace":
+        if not noise >= problem.size / m:
+            refuse(f"{where}: its noise is more than that of the mechanism")
+        return ONE
+    deviation, tau = _ball(problem.size * m), _ball(noise)
+    spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
+    if not spread > 0:
+        refuse(f"{where}: its spread must be above 0")
+    variance = tau**2 + spread**2
+    if not (variance <= deviation**2 and (coins == 0 or _covers(variance, arb(4), coins, deviation**2))):
+        refuse(f"{where}: its noise is more than that of the mechanism, or does not cover the steps of the grid")
+    return variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
 
 
 def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[int, Ball]:
@@ -186,28 +192,14 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
 
 
 def _snapped(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
-    """A bound on what is told of a bin: records at the middles of their cells, and what moving them there costs."""
-    m, n, most = _grid(proof, where), asked.many, maximal(problem, asked.many)
-    law, _ = asked.reference.cells(m)
-    audit = mapping(field(proof, "audit", where), f"the audit of {where}")
-    noise = _posed(audit, asked, m, NOISE[problem.family][0], points=False)
+    """A bound on what is told of a bin: records at the middles of their cells, and what moving them costs (step 10)."""
+    m, n = _grid(proof, where), asked.many
+    audit, noise = _posed(proof, asked, NOISE[problem.family][0], where, points=False)
     _about(audit, labels(asked, m))
-    if problem.family == "laplace":
-        if not noise >= problem.size / m:
-            refuse(f"{where}: its noise is more than that of the mechanism")
-        kept, moved = ONE, _ball(problem.size / m) * n / 2
-    else:
-        deviation, tau = _ball(problem.size * m), _ball(noise)
-        spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
-        variance = tau**2 + spread**2
-        if not (spread > 0 and variance <= deviation**2):
-            refuse(f"{where}: its noise is more than that of the mechanism")
-        kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
-        moved = n / (2 * deviation)
-    _, bound = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=True)
-    inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
-    return kept * inside + _hidden(kept, most) + moved
+    kept = _on_grid(proof, problem, noise, 0, where)
+    moved = _ball(problem.size / m) * n / 2 if problem.family == "laplace" else n / (2 * _ball(problem.size * m))
+    _, inside = _leaked(audit, asked, asked.reference.cells(m)[0], inner, above=True)
+    return kept * inside + _hidden(kept, maximal(problem, n)) + moved
 
 
 def _about(audit: dict[str, Any], expected: list[int] | None) -> None:
@@ -249,8 +241,11 @@ def _grid(given: dict[str, Any], where: str) -> int:
     return whole(field(given, "cells", where), f"cells of {where}", 1, largest().real_cells)
 
 
-def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, points: bool) -> Fraction:
-    """Return the noise of a certificate about whole numbers, in steps; refused where it is about something else."""
+def _posed(
+    part: dict[str, Any], asked: Believed, family: str, where: str, *, points: bool
+) -> tuple[dict[str, Any], Fraction]:
+    """Return the certificate about whole numbers inside, and its noise in steps; refused where it is about others."""
+    m, audit = _grid(part, where), mapping(field(part, "audit", where), f"the audit of {where}")
     if audit.get("format") != AUDIT or audit.get("form") == "real-records":
         refuse("the audit inside must be about every record of whole numbers")
     inside = mapping(field(audit, "problem", "the audit inside"), "its problem")
@@ -266,12 +261,10 @@ def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, point
         # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.widened.
         refuse(f"the audit inside must be about noise that is not clamped, not {named.spelled(name, given)}")
     _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
-    if family in ("gaussian", "discrete_gaussian"):
-        return positive(given["sigma"], "sigma")
-    rate = named.exact_rate(given, query)
-    if rate is None:
+    _, noise = named.exact_parameter(name, given, query)
+    if noise is None:
         refuse("the audit inside has a single answer")
-    return rate
+    return audit, noise
 
 
 def _same_adversary(adversary: dict[str, Any], asked: Believed) -> None:
