@@ -83,7 +83,9 @@ class Sum:
         if q > 0 and p > 0:
             if self.modulus is not None and many > largest().folded:
                 return dict(enumerate(_cyclic(many, self.modulus, q, p)))
-            plain = dict(enumerate(_binomial(many, q, p)))
+            if many > (most := largest().classes):
+                refuse(f"a sum of {many} records has too many values to recount; at most {most}")
+            plain = dict(enumerate(_near(many, q, p, range(many + 1)).masses))
         elif isinstance(reference, Uniform):
             plain = _power(many, self.contributions)
         else:
@@ -368,25 +370,13 @@ def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[i
     return moved
 
 
-def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
-    """C(n,j) q^(n-j) p^j for j = 0..n."""
-    if n > largest().classes:
-        refuse(f"a sum of {n} records has too many values to recount; at most {largest().classes}")
-    x, odds = q**n, p / q
-    law = [x]
-    for j in ticking(range(n)):
-        x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
-        law.append(x)
-    return law
-
-
 def dense(law: dict[int, Ball]) -> bool:
     """Whether there is no gap between the values of a law."""
     return max(law) - min(law) + 1 == len(law)
 
 
 def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
-    """C(n,j) q^(n-j) p^j for some j, and what is left for all others.
+    """C(n,j) q^(n-j) p^j for some j, or for all from 0 to n, and what is left for all others.
 
     The ratio of neighbours, (n-j) p / ((j+1) q) from j to j + 1, falls with j. So beyond the last of them the law falls
     at least by its ratio r there a step, and all that is beyond is at most r / (1-r) times the last; before the first
