@@ -389,7 +389,7 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
         if "edges" in secret:  # of a real-valued record, as `dl.audit` takes them: without the ends
-            options["secret"] = {**secret, "edges": secret["edges"][1:-1]}
+            options["secret"] = {"record": secret["record"], "edges": secret["edges"][1:-1]}
         elif "values" in secret:
             options["secret"] = judge.secret_values(mechanism.records, secret)
         else:

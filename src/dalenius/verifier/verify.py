@@ -406,8 +406,7 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     _agree(mechanism, described, lambda other: problem.difference(real_records.rebuild(other)), lower, upper)
 
     # Records have one law and are interchangeable, so that one of them stands for all.
-    about = secret.alone(content.get("secret"), problem.n)
-    asked = real_records.with_bins(asked, content.get("secret"), problem)
+    asked, about = real_records.about(asked, content.get("secret"), problem)
     rounding.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, _inner)
     proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
     claimed = rounding.check_proof(mapping(proofs[0], "the proof"), problem, asked, _inner, "the proof")

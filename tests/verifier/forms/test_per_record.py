@@ -160,7 +160,7 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
     (lambda c: c["problem"].update(query="count(n=4)"), "masses of the witness|others of the witness"),
     (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
     (lambda c: c["adversary"].update(reference={"weights": [1 / 32] * 32}), "not for weights of datasets"),
-    (lambda c: c.update(secret={"values": [0] * 16 + [1] * 16}), "names a record|at most"),
+    (lambda c: c.update(secret={"kind": "function", "values": [0] * 16 + [1] * 16}), "names a record|at most"),
     (lambda c: c["adversary"].update(knowledge=0.29), "has divergence"),
 ]
 

@@ -51,7 +51,7 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
         lambda c: c["adversary"].update(reference={"marginal": [0.4, 0.2, 0.2, 0.2]}),
         "for the uniform prior as the reference",
     ),
-    (lambda c: c.update(secret={"values": [0, 0, 1, 1]}), "names a record"),
+    (lambda c: c.update(secret={"kind": "function", "values": [0, 0, 1, 1]}), "names a record"),
     (lambda c: c.update(proofs=[]), "record 0 has no proof"),
 ]
 
@@ -71,7 +71,7 @@ def test_forgeries_are_refused_with_the_place(forge: Callable[[Json], object], s
 def test_a_secret_that_is_a_function_is_refused() -> None:
     data = certificate(knowledge=0.3, secret=0)
     assert verify_here(data)
-    data["secret"] = {"values": [0, 0, 1, 1]}
+    data["secret"] = {"kind": "function", "values": [0, 0, 1, 1]}
     assert "is asked about records" in verify_here(data).reason
 
 

@@ -384,7 +384,9 @@ def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
     """
     first, last = kept[0], kept[-1]
     ways = arb(n + 1).lgamma() - arb(first + 1).lgamma() - arb(n - first + 1).lgamma()
-    x, odds = (ways + first * p.log() + (n - first) * q.log()).exp(), p / q
+    # From 0 on nothing is rounded where the law is that of fair bits.
+    x = (ways + first * p.log() + (n - first) * q.log()).exp() if first else q**n
+    odds = p / q
     law = [x]
     for j in ticking(kept[:-1]):
         x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds

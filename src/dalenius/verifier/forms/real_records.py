@@ -14,7 +14,7 @@ from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, whole
 
-from . import named
+from . import named, secret
 from .counting import Sum
 
 QUERIES: dict[str, dict[str, Any]] = {
@@ -197,19 +197,24 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     return Believed(alone, None, rho, 1, exactly=False), words
 
 
-def with_bins(asked: Believed, secret: object, problem: Problem) -> Believed:
-    """Return what is asked with the bins of the secret, if it is one."""
-    if not isinstance(secret, dict) or "edges" not in secret:
-        return asked
+def about(asked: Believed, value: object, problem: Problem) -> tuple[Believed, int | None]:
+    """Return what is asked with the bins of the secret, if it is one, and its record; None for all records."""
+    if value is None:
+        return asked, None
+    given = secret.stated(value, "records", "bin")
+    if given["kind"] == "records":
+        (only,) = sequence(given["records"], "records of the secret", 1)
+        return asked, whole(only, "the record of the secret", 0, problem.n - 1)
+    record = whole(given["record"], "the record of the secret", 0, problem.n - 1)
     if asked.independent:
         refuse("independent records are audited one by one; the secret must be a record")
-    listed = sequence(secret["edges"], "edges of the secret")
+    listed = sequence(given["edges"], "edges of the secret")
     edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
     if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # noqa: PLR2004 - two bins
         refuse("edges of the secret must go from low to high, with one more or more between")
     if any(low >= high for low, high in pairwise(edges)):
         refuse("edges of the secret must ascend")
-    return replace(asked, bins=edges)
+    return replace(asked, bins=edges), record
 
 
 def labels(asked: Believed, m: int, *, half: bool = False) -> list[int] | None:

@@ -207,7 +207,7 @@ def _about(audit: dict[str, Any], expected: list[int] | None) -> None:
     if expected is None:
         if "secret" in audit:
             refuse("the audit inside must be about every record of whole numbers")
-    elif audit.get("secret") != {"records": [0], "values": expected}:
+    elif audit.get("secret") != {"kind": "attributes", "records": [0], "values": expected}:
         refuse("the audit inside must be about the bin of record 0")
 
 
