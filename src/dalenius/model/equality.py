@@ -17,7 +17,7 @@ class Described:
         return hash(self._identity)
 
 
-def set_state(self: Any, state: dict[str, Any]) -> None:  # noqa: ANN401 - any class with arrays
+def set_state(self: Any, state: dict[str, Any]) -> None:
     """Take over the fields, arrays read-only, which pickle forgets; meant as the `__setstate__` of a class."""
     for value in state.values():
         if isinstance(value, np.ndarray):

@@ -316,7 +316,7 @@ class _Posed:
     follows: bool = False  # the others follow the reference exactly
 
 
-def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:  # noqa: ANN401 - of any form
+def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
     """Read secret and adversary, and write the problem down in words."""
     statistic = channel.statistic
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
@@ -381,7 +381,7 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
 
-def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:  # noqa: ANN401 - of any form
+def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
     """What is asked, by the secret."""
     if posed.independent:
         return lambda about: independent.Independent(channel, posed.reference, posed.follows, posed.knowledge, about)

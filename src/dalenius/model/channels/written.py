@@ -85,7 +85,7 @@ class Written(Mechanism):
         row = self.rows[int(self.statistic.class_of(x))]
         return source.choice(row.size, size=size, p=row)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - columns
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         kinds, picks = {type(label) for label in self.labels}, np.asarray(outputs, dtype=np.int64)
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -203,13 +203,13 @@ def of_matrix(
         raise InputError(message) from error
 
 
-def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:  # noqa: ANN401 - pandas, polars, scipy
+def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
     """The numbers of a matrix, a frame or a sparse matrix, and the names of a frame's columns."""
     if hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
         message = "a lazy frame holds no numbers yet; collect it first: matrix.collect()"
         raise InputError(message)
     if hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
-        from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
+        from dalenius.model.sheets import of_frame
 
         return of_frame(matrix)
     if hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):

@@ -134,7 +134,7 @@ def _in_steps(
     return _leaked(audit, asked, asked.reference.nearest(m), inner, above=above)
 
 
-def _leaked(  # noqa: PLR0913 - a certificate, what is asked, and the law
+def _leaked(
     audit: dict[str, Any], asked: Believed, law: list[Fraction], inner: Inner, *, above: bool, more: Ball = ZERO
 ) -> tuple[Ball, Ball]:
     """The bounds of an inner certificate, about records of this law in place of the one that it states (step 8)."""
