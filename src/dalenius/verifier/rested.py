@@ -7,6 +7,7 @@ from .kernel.reading import DESIGN, JOINT
 
 # Kinds of proof and of witness that are checked in `special`.
 SPECIAL = ("own-count", "moved", "tied", "product", "looks", "bellman", "beside", "power")
+STEPS = ("grid", "window", "order", "points")
 
 
 def rested_on(content: dict[str, Any]) -> str:
@@ -30,9 +31,11 @@ def _named(content: dict[str, Any]) -> Iterator[str]:
         yield "names"
     if "independent" in content["adversary"]:
         yield "independent"
+    # Only what was checked is named: steps stand in proofs, audits in parts of real-valued records.
     for part in (content["witness"], *content["proofs"]):
-        yield from (step["step"] for step in part.get("steps", ()))
+        if part is not content["witness"]:
+            yield from (step["step"] for step in part.get("steps", ()) if step["step"] in STEPS)
         if part["kind"] in SPECIAL:
             yield part["kind"]
-        if "audit" in part:
+        if content["form"] == "real-records":
             yield from _named(part["audit"])
