@@ -20,22 +20,25 @@ def _named(content: dict[str, Any]) -> Iterator[str]:
         yield "joint"
         for release in content["releases"]:
             yield from _named(release["audit"])
-        return
-    if content["format"] == DESIGN:
+    elif content["format"] == DESIGN:
         yield "design"
         yield from _named(content["audit"])
-        return
+    else:
+        yield from _of_audit(content)
+
+
+def _of_audit(content: dict[str, Any]) -> Iterator[str]:
+    """Only what was checked is named: steps stand in proofs, audits in the parts of real-valued records."""
     if content["form"] != "rows":
         yield content["form"]
     if "mechanism" in content["problem"]:
         yield "names"
     if "independent" in content["adversary"]:
         yield "independent"
-    # Only what was checked is named: steps stand in proofs, audits in parts of real-valued records.
     for part in (content["witness"], *content["proofs"]):
-        if part is not content["witness"]:
-            yield from (step["step"] for step in part.get("steps", ()) if step["step"] in STEPS)
+        steps = () if part is content["witness"] else part.get("steps", ())
+        yield from (step["step"] for step in steps if step["step"] in STEPS)
         if part["kind"] in SPECIAL:
             yield part["kind"]
-        if content["form"] == "real-records":
+        if content["form"] == "real-records" and "audit" in part:
             yield from _named(part["audit"])

@@ -294,7 +294,7 @@ def wide(text: object, asked: Query) -> Query:
 
 
 def lost(problem: dict[str, Any], asked: Query) -> Ball:
-    """Return the chance at least that an output of a named mechanism is among those that were put together.
+    """Return no less than the chance that an output of a named mechanism is among those that were put together.
 
     With Y' for Y after outputs beyond both ends were put together, I(A;Y) - I(A;Y') = I(A;Y|Y'), which is P(Y' is an
     end) I(A; Y | Y' is an end) at most: the chance times log|A|. An answer f is at least m away from either end, so

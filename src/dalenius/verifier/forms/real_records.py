@@ -16,6 +16,7 @@ from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, s
 
 from . import named, secret
 from .counting import Sum
+from .reference import digest
 
 QUERIES: dict[str, dict[str, Any]] = {
     "real_sum": {"n": ..., "low": ..., "high": ...},
@@ -187,15 +188,20 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     if alone and adversary["independent"] is not True:
         refuse("'independent' of the adversary must be true")
     words = "an adversary under whose prior the records are independent" if alone else "an adversary"
-    counted = ", counted from the density given" if "reference" in adversary else ""
+    shown = f"the density given (sha256 {digest(adversary.get('reference'))})"
+    counted = f", counted from {shown}" if "reference" in adversary else ""
     if "knowledge" in adversary:
         k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
-        words = f"{words} that knows at most {k!r} nats{counted}" if not alone else f"{words}, and knows {k!r} nats"
+        words = (
+            f"{words} that knows at most {k!r} nats{counted}"
+            if not alone
+            else f"{words}, and knows {k!r} nats{counted}"
+        )
         return Believed(alone, arb(k), rho, problem.n, exactly=False), words
     if not alone:
         refuse("the adversary needs 'knowledge'")
     if "reference" in adversary:
-        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as the density given"
+        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as {shown}"
     return Believed(alone, None, rho, 1, exactly=False), words
 
 
