@@ -207,7 +207,7 @@ def test_forgeries_are_refused(what: str) -> None:
 
 def test_a_shift_is_for_noise_on_sums_only() -> None:
     data = json.loads(dl.audit(M.geometric(Q.count(4), epsilon=1.0), adversary="independent").certificate.text())
-    assert data["proofs"][0]["kind"] == "shift"
+    assert (data["form"], data["proofs"][0]["kind"]) == ("sum", "lines")
     for problem in (
         {"query": "pairs(n=4)", "mechanism": "geometric(epsilon=1.0)"},
         {"query": "modular_sum(n=4, modulus=5)", "mechanism": "geometric(epsilon=1.0)"},

@@ -68,7 +68,7 @@ def test_one_index_asks_for_that_record_alone() -> None:
     assert one.secret == 2
     assert one.record == 2
     assert [r.record for r in one.records] == [2]
-    assert one.certificate.data["secret"] == {"records": [2]}
+    assert one.certificate.data["secret"] == {"kind": "records", "records": [2]}
     assert "record" not in one.certificate.data["witness"]
     assert every_record.secret is None
     assert "secret" not in every_record.certificate.data
@@ -288,10 +288,10 @@ def test_an_attribute_of_a_large_table_leaks_less_than_the_record(tmp_path: Path
 def test_forged_attributes_are_refused() -> None:
     mechanism = dl.mechanisms.exponential(dl.queries.table(2, (2, 2)), epsilon=2)
     data = json.loads(audited(mechanism, secret=["0.1"], tolerance=1e-2, time_limit=1.0).certificate.text())
-    assert data["secret"] == {"records": [0], "values": [0, 1, 0, 1]}
+    assert data["secret"] == {"kind": "attributes", "records": [0], "values": [0, 1, 0, 1]}
     assert verify_here(data)
     for values in ([0, 1, 1, 1], [0, 1, 2, 3], [0, 2, 0, 2], [0, 1, 0]):
-        assert not verify_here({**data, "secret": {"records": [0], "values": values}})
+        assert not verify_here({**data, "secret": {"kind": "attributes", "records": [0], "values": values}})
 
 
 def test_values_are_called_by_their_names_where_a_prior_is_printed() -> None:

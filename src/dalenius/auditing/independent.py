@@ -121,8 +121,8 @@ def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     low, high = max(noisy.low, int(centres.min()) - reach), min(noisy.high, int(centres.max()) + reach)
     seen = _clamped(noisy, centres, low, high)
     lower = float(law @ _divergences(seen, law))
-    proof = {"kind": "shift", "weights": law.tolist(), "reach": reach}
-    return IndependentRecord(members, lower, upper, law, others, proof, reach)
+    proof = {"kind": "lines", "weights": [law.tolist()], "reach": reach}
+    return IndependentRecord(members, lower, upper, law, others, proof, reach, unwritten="sum")
 
 
 def _least_and_most(statistic: Sum, record: int, reference: Reference) -> tuple[tuple[int, ...], int]:
@@ -200,7 +200,7 @@ def by_own_channel(
     """Bracket a record that has its own channel: what the others' outputs are is independent of it."""
     law = _capacity_law(mechanism.rows, np.arange(mechanism.k), mechanism.k, tolerance / 4, deadline)
     d = _divergences(mechanism.rows, law)
-    proof = {"kind": "own", "weights": law.tolist()}
+    proof = {"kind": "lines", "weights": [law.tolist()]}
     return IndependentRecord(members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
 
 

@@ -206,7 +206,7 @@ def _seen_at_a_count(
 
 def _form(named: list[str | None]) -> str:
     """How the release is held, by what the witness is about and the kinds of the proofs."""
-    forms = {"sum": "sum", "counts": "histogram", "own": "per-record", "shift": "sum", "indicators": "histogram"}
+    forms = {"sum": "sum", "counts": "histogram", "own": "per-record", "indicators": "histogram"}
     return next((forms[name] for name in named if name in forms), "rows")
 
 
@@ -217,7 +217,7 @@ def _found(problem: AuditProblem, records: list[IndependentRecord], tie: float =
     lower = max(0.0, worst.lower - MARGIN_DOWN)
     named = {"reach": worst.reach, "beside": worst.beside, "cell": worst.cell}
     kind = "known" if worst.others is not None else "following" if worst.beside is None else "leaning"
-    form = _form([worst.unwritten, *(item.proof["kind"] for item in records)])
+    form = _form([worst.unwritten, *(item.unwritten for item in records), *(item.proof["kind"] for item in records)])
     stated = {"form": form, "kind": kind, "law": worst.law.tolist(), "others": worst.others, **named}
     witness = {key: list(x) if isinstance(x, tuple) else x for key, x in stated.items() if x is not None}
     in_order = sorted(records, key=lambda item: item.record)

@@ -24,7 +24,7 @@ from dalenius.bounds.proof import Rounding
 from dalenius.numerics.information import lse
 from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 
 # Multipliers s, counted from eta on, outside of which no bound by formula was ever best.
 S_RANGE = (1e-6, 100.0)

@@ -22,8 +22,8 @@ from dalenius.bounds.closing import MANY_TERMS, Formula, close
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.reductions.order import Order
-from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 

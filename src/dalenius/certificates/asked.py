@@ -73,7 +73,8 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
     if described is None:
         return None
     if (real := mechanism.as_real_records) is not None:
-        return real.secret(described if "edges" in described else described["records"])
+        bins = {key: described[key] for key in ("record", "edges") if key in described}
+        return real.secret(bins if described["kind"] == "bin" else described["records"])
     group, values = described.get("records"), described.get("values")
     whole = None if group is None else from_user(group, records)
     if whole is not None and describe(whole)["records"] != group:

@@ -31,7 +31,7 @@ from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.tables import integer_row
 from dalenius.model.query import Query
 from dalenius.numerics.types import Ints
-from dalenius.verifier.forms import named, per_record, symmetric
+from dalenius.verifier.forms import named, per_record
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
 from dalenius.verifier.kernel.reading import Refused, number
 
@@ -80,12 +80,12 @@ def _noisy_counts(mechanism: NoisyCounts, dataset: Ints) -> Callable[[], list[in
 
 def _local_outputs(mechanism: PerRecord, dataset: Ints) -> Callable[[], list[int]]:
     """A list of the output of every record."""
-    family, given = named.call(mechanism.name, named.MECHANISMS, "the mechanism")
-    per_record.local_rows(family, given, mechanism.k)
+    exact = per_record.rebuild(mechanism.describe()).exact
+    per_record.local_rows(*exact, mechanism.k)
 
     @cache
     def cumulative(_: int) -> list[list[Ball]]:
-        return [list(accumulate(row)) for row in per_record.local_rows(family, given, mechanism.k)]
+        return [list(accumulate(row)) for row in per_record.local_rows(*exact, mechanism.k)]
 
     def answer(value: int) -> int:
         return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
@@ -95,14 +95,13 @@ def _local_outputs(mechanism: PerRecord, dataset: Ints) -> Callable[[], list[int
 
 def _symmetric_outputs(mechanism: Symmetric, value: int) -> Draw:
     """An output of a symmetric channel on one record."""
-    described = mechanism.describe()
-    symmetric.rebuild(described)
-    at = cache(lambda _: symmetric.rebuild(described))
+    exact = per_record.rebuild(mechanism.describe()).exact
+    at = cache(lambda _: per_record.response(*exact, mechanism.k))
 
     def chance(y: int, bits: int) -> Ball:
         """P(Y <= y): that many others, and the value itself from there on."""
-        channel = at(bits)
-        return channel.other * (y + 1) + (channel.kept - channel.other if y >= value else ZERO)
+        kept, other = at(bits)
+        return other * (y + 1) + (kept - other if y >= value else ZERO)
 
     return lambda: least(mechanism.k, chance)
 

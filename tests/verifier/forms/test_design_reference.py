@@ -199,7 +199,7 @@ def test_the_lower_bound_is_below_what_mechanisms_leak() -> None:
 
 def test_the_audit_of_a_design_is_about_every_record() -> None:
     data, _ = random_design(FORMS[0], 0)
-    data["audit"]["secret"] = {"records": [0]}
+    data["audit"]["secret"] = {"kind": "records", "records": [0]}
     del data["audit"]["witness"]["record"], data["audit"]["proofs"][1], data["audit"]["proofs"][0]["record"]
     refused(data, "it is about one secret; a design bounds the leakage of every record")
 

@@ -191,10 +191,10 @@ def _set(*path: Any) -> Tamper:
         (_set("witness", "cell", "0"), "whole number from 0 to 2"),
         (_set("witness", "cell", 1), "has divergence"),
         (lambda data: data["witness"].pop("cell"), "the witness lacks 'cell'"),
-        (_set("form", "sum"), "for sums of at most"),
+        (_set("form", "sum"), "for noise on sums"),
         (_set("witness", "masses", 0, 50, lambda x: x + 0.1), "the witness"),
         (_set("witness", "masses", lambda m: m[::-1]), "the witness"),
-        (_set("secret", {"records": [0, 1]}), "names a record"),
+        (_set("secret", {"kind": "records", "records": [0, 1]}), "names a record"),
     ],
 )
 def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) -> None:
@@ -301,7 +301,7 @@ def test_another_mechanism_is_told_apart(sound: Json) -> None:
 def test_groups_and_laws_of_single_records_are_refused(sound: Json) -> None:
     data = copy.deepcopy(sound)
     del data["witness"]["record"], data["proofs"][0]["record"]
-    data["secret"] = {"records": [0, 1]}
+    data["secret"] = {"kind": "records", "records": [0, 1]}
     assert "single records" in verify_here(data).reason
     data = copy.deepcopy(sound)
     data["adversary"]["reference"] = {"marginals": [[0.2, 0.3, 0.5], *[[0.4, 0.3, 0.3]] * 299]}

@@ -130,7 +130,7 @@ def _shift(masses: list[list[float]]) -> list[list[float]]:
         (_set("problem", "query", "count(n=301)"), "the witness"),
         (_set("problem", "mechanism", "geometric(epsilon=0.9)"), "the witness leaks"),
         (_set("problem", "mechanism", "symmetric(flip=0.1)"), "adds no integer noise"),
-        (_set("problem", "query", "modular_sum(n=300, modulus=7)"), "for sums of at most"),
+        (_set("problem", "query", "modular_sum(n=300, modulus=7)"), "for noise on sums"),
         (_set("problem", {"query": "count(n=2)", "rows": [[1.0]] * 3}), "given by its name"),
         (_set("witness", "masses", _shift), "the witness"),
         (_set("witness", "masses", 0, 5, -0.1), "is -0.1"),

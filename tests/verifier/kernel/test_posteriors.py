@@ -123,7 +123,7 @@ def certificate(rows: Floats, values: int, proof: Json, knowledge: float = KNOWL
         "form": "rows",
         "problem": {"records": [values, many], "classes": None, "rows": np.asarray(rows).tolist()},
         "adversary": {"knowledge": knowledge},
-        "secret": {"records": [0]},
+        "secret": {"kind": "records", "records": [0]},
         "lower": 0.0,
         "upper": proof["upper"],
         # The reference: class a many + t has the value a.

@@ -13,8 +13,7 @@ from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.bounds.trees.posteriors import PosteriorSearch, descend, problems
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lumped
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import Lumped, OriginalOutputs
 from dalenius.search.ascent import polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part

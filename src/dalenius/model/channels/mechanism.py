@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets, storage
 from dalenius.model.channels import tables
-from dalenius.model.equality import Described
-from dalenius.model.pickling import set_state
+from dalenius.model.equality import Described, set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
@@ -225,9 +224,19 @@ class Mechanism(Described, ABC):
         return self.statistic.log_universe
 
     @property
+    def k(self) -> int:
+        """How many values a record has, where all records are alike."""
+        return self.records[0]
+
+    @property
     def by_formula(self) -> bool:
         """Whether certificates are about the formula of a named mechanism, not about rows."""
         return self.name is not None and self.query is not None and self.query.named
+
+    @property
+    def rises(self) -> bool:
+        """Whether its formula says that likelihood ratios of outputs never fall along the answers."""
+        return False
 
     @property
     def part(self) -> int | None:

@@ -68,6 +68,11 @@ class NoisySum(Noisy):
         return self if self.query.named and self.fits(self.query) else None
 
     @property
+    def rises(self) -> bool:
+        """On a sum, not a remainder, with answers that never fall along it: the laws of all noise are log-concave."""
+        return self.by_formula and self.query.rises
+
+    @property
     def part(self) -> int | None:
         """The value whose count it is, if it is one."""
         return self.value

@@ -58,11 +58,6 @@ class PerRecord(Mechanism):
         return self
 
     @property
-    def k(self) -> int:
-        """How many values a record has."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> float:
         """The number of outputs of the whole release; infinite where it is beyond floats."""
         power = self.n * math.log(len(self.parts))

@@ -301,31 +301,44 @@ def _up(left: Fraction) -> float:
 
 def restored(content: dict[str, Any], query: Query | None, statistic: Statistic) -> Sampled:
     """Return the mechanism of a file; refused where its rows do not follow from its counts."""
-    parts = tuple(
-        Counted(
-            checks.real("share", part["share"], 0.0, 1.0),
-            tuple(checks.whole("draws", n) for n in part["draws"]),
-            tuple(map(_label, part["outputs"])),
-            np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
-        )
-        for part in content["counted"]
-    )
+    parts = tuple(map(_counted_in, content["counted"]))
     rows, many = np.array(content["rows"], dtype=float), len(content["rows"])
     sets = np.arange(many) if content["sets"] is None else np.array(content["sets"], dtype=np.int64)
     confidence = checks.real("confidence", content["confidence"], 0.0, 1.0, open_low=True)
-    width = sum(part.counts.shape[1] for part in parts)
-    shapes = [(part.counts.shape, (many, len(part.outputs))) for part in parts]
-    whole = all(of == expected for of, expected in shapes) and all(len(part.draws) == many for part in parts)
-    fits = whole and rows.shape == (many, width + many) and sets.shape == (statistic.size,)
-    if not fits or set(sets.tolist()) != set(range(many)) or sum(Fraction(part.share) for part in parts) > 1:
-        refuse("its counts, rows and outputs do not belong together; the file was altered")
     found = Sampled(query, statistic, confidence, parts, sets, rows)
-    if len(set(found.labels)) < width:
-        refuse("it counts an output twice; the file was altered")
-    limits = np.hstack([part.limits(confidence) for part in parts])
-    if (rows[:, :width] > limits * (1 + 1e-6)).any() or (rows[:, width:] * (1 - np.eye(many))).any():
-        refuse("its rows do not follow from its counts; the file was altered")
+    problem = _wrong(found) if _fits(found) else "its counts, rows and outputs do not belong together"
+    if problem:
+        refuse(f"{problem}; the file was altered")
     return found
+
+
+def _counted_in(part: dict[str, Any]) -> Counted:
+    return Counted(
+        checks.real("share", part["share"], 0.0, 1.0),
+        tuple(checks.whole("draws", n) for n in part["draws"]),
+        tuple(map(_label, part["outputs"])),
+        np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
+    )
+
+
+def _fits(found: Sampled) -> bool:
+    """Whether counts, rows and outputs have the shapes that they need, and the shares are parts of one."""
+    parts, many = found.counted, len(found.rows)
+    shapes = [(part.counts.shape, len(part.draws)) == ((many, len(part.outputs)), many) for part in parts]
+    if not all(shapes) or found.rows.shape != (many, len(found.labels) + many):
+        return False
+    known = found.sets.shape == (found.statistic.size,) and set(found.sets.tolist()) == set(range(many))
+    return known and sum(Fraction(part.share) for part in parts) <= 1
+
+
+def _wrong(found: Sampled) -> str:
+    """Why the rows do not follow from the counts, or nothing."""
+    width = len(found.labels)
+    if len(set(found.labels)) < width:
+        return "it counts an output twice"
+    limits = np.hstack([part.limits(found.confidence) for part in found.counted])
+    above, told = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(len(found.rows)))
+    return "its rows do not follow from its counts" if above.any() or told.any() else ""
 
 
 def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:

@@ -52,11 +52,6 @@ class Symmetric(Mechanism):
         return self
 
     @property
-    def k(self) -> int:
-        """How many values the record has, and how many outputs there are."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> float:
         """k."""
         return self.k

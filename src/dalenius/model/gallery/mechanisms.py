@@ -287,8 +287,9 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     rate = _rate(query, epsilon, sensitivity)
     # The nearest value, f(x), has weight 1.
     weights = np.exp(-times(rate / 2, query.integers.distance()))
+    name = _call("exponential", {"epsilon": epsilon, "sensitivity": sensitivity})
     rows = weights / weights.sum(axis=1, keepdims=True)
-    return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
+    return Written(query.statistic, rows, query.labels, query, name, falls_off=True)
 
 
 def randomized_response(query: Query, *, epsilon: float) -> Mechanism:

@@ -4,6 +4,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
@@ -81,12 +82,12 @@ def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
     if name in MECHANISMS:
         return MECHANISMS
     others = plugins.names()
-    return {**MECHANISMS, **dict.fromkeys(others, _unloaded), **({name: plugins.load(name)} if name in others else {})}
+    return MECHANISMS | {other: plugins.load(other) if other == name else partial(_later, other) for other in others}
 
 
-def _unloaded(query: Query) -> Mechanism:
-    """Stand for a mechanism of another distribution that was not named; it is listed in messages, and never called."""
-    raise NotImplementedError(query)
+def _later(name: str, query: Query, **arguments: object) -> Mechanism:
+    """Build a mechanism of another distribution, which is loaded only then."""
+    return plugins.load(name)(query, **arguments)
 
 
 def _call(
