@@ -626,8 +626,9 @@ class Portfolio(_Checked):
     most_posteriors: int = 1024
     # Boxes up to which they are few, so that rows are brought to a grid.
     grid_posteriors: int = 256
-    # Numbers of a tree of posteriors, leaves x numbers of a leaf, above which it does not grow: 1.6 GB.
-    most_tree_numbers: int = 200_000_000
+    # Numbers of all trees of posteriors of an audit, leaves x numbers of a leaf, above which none grows: 1 GB. With 1.6
+    # for each tree those of six records came to 6 GB in a minute.
+    most_tree_numbers: int = 125_000_000
 
     # Trees of posteriors: outputs up to which they are not put in groups; the share of s that contraction within groups
     # may take; and the tangents, as shares of the tilt from the reference to the best prior. With the last one alone a

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.numerics.newton import RIDGE
 from dalenius.numerics.types import Floats, Ints
@@ -83,7 +84,9 @@ def tree_pass(
     return out[:written].copy(), int(counts[0]), int(counts[1])
 
 
-def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]) -> tuple[Ints, Floats]:
+def tree_round(
+    tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]
+) -> tuple[NDArray[np.int32], Floats]:
     """Round leaves as a certificate has them, in place where they are searched again: codes, and what they prove."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - the same
@@ -92,7 +95,7 @@ def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, fl
     given = leaves, len(leaves), upper, codes, proved
     if kernels.dalenius_round(ctypes.byref(tree.limited(limits)), *map(_argument, given)):
         raise MemoryError
-    return codes.astype(np.int64), proved
+    return codes, proved
 
 
 def maximise(

@@ -12,12 +12,14 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.numerics import compiled
 from dalenius.numerics.information import TINY, phi
 from dalenius.numerics.types import Floats, Ints
 
+Codes = NDArray[np.int32]
 # Scales of a certificate: m in multiples of 16^-(scale+1), sigma with 3 (scale+1) bits.
 SCALES = 4
 # By how much ends that ratios give are moved outward, as a verifier moves them.
@@ -88,7 +90,7 @@ def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, li
 
 def rounded(  # noqa: C901 - the loop of tree.c
     problem: PosteriorProblem, leaves: Floats, upper: float, limits: Limits
-) -> tuple[Ints, Floats, Floats]:
+) -> tuple[Codes, Floats, Floats]:
     """Scale, sigma and multipliers of every leaf as whole numbers (n, V + 2), what they prove, and the leaves.
 
     Each at the coarsest scale that proves `upper`. Leaves that none brings there are searched again and, at last, prove
@@ -98,7 +100,7 @@ def rounded(  # noqa: C901 - the loop of tree.c
     if compiled.library() is not None:
         return (*compiled.tree_round(problem.compiled, leaves, upper, limits), leaves)
     search, size = Search(problem, limits), problem.size
-    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int64), np.full(len(leaves), -np.inf)
+    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int32), np.full(len(leaves), -np.inf)
     for k, leaf in enumerate(leaves):
         if leaf[Column.BOUND] == -np.inf:
             continue
@@ -124,15 +126,15 @@ def rounded(  # noqa: C901 - the loop of tree.c
     return codes, proved, leaves
 
 
-def _code(m: Floats, sigma: float, scale: int) -> Ints:
+def _code(m: Floats, sigma: float, scale: int) -> Codes:
     bits = 3 * (scale + 1)
     fraction, exponent = np.frexp(sigma)
     code = (int(exponent) - 1) * 2**bits + round(float(np.ldexp(2 * fraction, bits))) - 2**bits
     whole = np.clip(np.rint(m * 16.0 ** (scale + 1)), -2e9, 2e9)
-    return np.concatenate([[scale, code], whole]).astype(np.int64)
+    return np.concatenate([[scale, code], whole]).astype(np.int32)
 
 
-def decoded(code: Ints) -> tuple[Floats, float]:
+def decoded(code: Codes) -> tuple[Floats, float]:
     """The multipliers and sigma of a code."""
     scale, number = int(code[0]), int(code[1])
     exponent, fraction = divmod(number, 2 ** (3 * (scale + 1)))

@@ -40,7 +40,7 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
     settings = bracket.cells.settings.portfolio
     while not tree.stuck and not deadline.expired():
         goal = bracket.floor + bracket.tolerance
-        if tree.upper <= goal or tree.size * tree.leaves.shape[1] > settings.most_tree_numbers:
+        if tree.upper <= goal:
             return
         yield from tree.run_pass(fallen(tree.upper, goal), bracket.floor, deadline)
         if tree.upper > goal and not bracket.cells.many:
