@@ -1,7 +1,7 @@
 """What every kind of upper bound is worth: releases audited with all bounds, and again without one of them.
 
-python bench/ablation.py                      runs both lists and writes bench/ABLATION.md
-python bench/ablation.py --only votes         the lines whose id has these letters; what is kept of the others stays
+python bench/ablation.py                      runs what is not kept yet of both lists, and writes bench/ABLATION.md
+python bench/ablation.py --only votes         runs the lines whose id has these letters again
 python bench/ablation.py --page               writes the page of what is kept, and runs nothing
 
 Every line is run once with all bounds. Its certificate says which of them it rests on, and without each of those it is
@@ -137,7 +137,8 @@ def main() -> None:
     asked = parser.parse_args()
     found = json.loads(FOUND.read_text()) if FOUND.exists() else {}
     releases = [release for path in LISTS.values() for release in json.loads(path.read_text())["releases"]]
-    for release in [] if asked.page else [one for one in releases if asked.only in one["id"]]:
+    wanted = [one for one in releases if (asked.only in one["id"] if asked.only else one["id"] not in found)]
+    for release in [] if asked.page else wanted:
         runs = found[release["id"]] = {"": alone(run, release=release, left_out="")}
         for left_out in rests_on(runs[""]):
             less = alone(run, release=release, left_out=left_out)

@@ -661,9 +661,11 @@ class Portfolio(_Checked):
     slow_batches: int = 100
     # An audit this close, in nats, may stop once progress is slow.
     nearly: float = 1e-5
-    # Ascents from relaxed priors: how many priors, how many rounds, and after which batches.
+    # Ascents from relaxed priors: how many priors, how many rounds, and after which growth of a tree of posteriors; for
+    # other trees, after which batches. After every pass they took twice as long as the trees of small problems.
     relaxed_priors: int = 16
     relaxed_rounds: int = 60
+    relaxed_growth: int = 8
     ascents_every: int = 32
     few_cell_ascents: tuple[int, ...] = (4, 16, 64, 256)
 

@@ -94,7 +94,7 @@ class PosteriorTree:
         spare = max(target - lower, 1e-12)
         scale = sum(spare < coarse for coarse in (3e-4, 1e-6, 1e-9))
         least = min(max(spare / 4 / max(self.problem.cells.knowledge, 1e-12), 1e-7), self.sigma)
-        limits = Limits(self.sigma if self.problem.row else least, scale=scale)
+        limits = Limits(self.sigma if self.problem.row else least, scale=scale, fresh=self.sigma)
         self._claimed = None
         # Piece by piece: a copy of all leaves would take as much memory again.
         self.segments = [piece for segment in self.segments for piece in _segments(segment.leaves, target)]
@@ -137,10 +137,7 @@ class PosteriorTree:
         segments = sorted(self.segments, key=lambda segment: -segment.bound)[:many]
         leaves = np.concatenate([segment.leaves for segment in segments])
         worst = leaves[np.argsort(-leaves[:, Column.BOUND])[:many]]
-        search, size = Search(self.problem, Limits(1e-7)), self.problem.size
-        seen = [search.at(x, x[2 * size : 3 * size], x[Column.SIGMA], int(x[Column.TANGENT])) for x in worst]
-        secret = self.problem.cells.secret
-        return np.stack([x.p[secret] * x.w for x in seen])
+        return Search(self.problem, Limits(1e-7)).priors(worst)
 
     def claim(self, rounding: Rounding) -> float:
         """The worst rounded leaf; log masses enter it multiplied by 1 + sigma."""
