@@ -49,7 +49,7 @@ def test_an_open_design_tries_them_and_keeps_its_budget() -> None:
     """Without trees, so that the audit of all outputs stays open."""
     coarse = replace(DEFAULT.designing, fewer_outputs=(3,))
     closed_forms = dl.Settings(
-        designing=coarse, portfolio=replace(DEFAULT.portfolio, opening=("choices",), general=(), few=(), designed=())
+        designing=coarse, portfolio=replace(DEFAULT.portfolio, opening=("choices",), general=(), few=())
     )
     asked = {"distortion": 0.5, "entropy": 2.0, "tolerance": 1e-2, "time_limit": 30, "settings": closed_forms}
     design = dl.design(dl.queries.count(n=4), **asked)

@@ -97,7 +97,7 @@ def mechanism_of(name: str) -> Mechanism:
 @cache
 def certificate_of(name: str) -> Json:
     subject = SUBJECTS[name]
-    routes = {"rows", "simplices", "posteriors", "monotone"}  # the others would close the gap first
+    routes = {"rows", "simplices", "posteriors", "monotone", "convex"}  # the others would close the gap first
     portfolio = replace(without(*(routes - {subject.proof})), row_values=2)
     if name == "posteriors in groups":
         portfolio = replace(portfolio, ungrouped_outputs=1, grouped_share=0.95)
