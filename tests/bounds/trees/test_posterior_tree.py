@@ -102,7 +102,7 @@ def test_it_closes_and_agrees_with_brute_force(records: list[int], outputs: int,
         (random_channel([2] * 6, 8, 1), 0.01, 5e-4, 6000),
         (random_channel([2] * 6, 8, 1), 6 * LN2, 0.02, 2500),
     ],
-    ids=["count of 50", "count of 20", "modulus 3", "three values", "much known", "parity", "less parity", "64x8", "all"],
+    ids=["count of 50", "count of 20", "modulus 3", "three values", "much known", "parity", "less", "64x8", "all"],
 )
 def test_no_node_hangs(mechanism: Mechanism, knowledge: float, gap: float, leaves: int) -> None:
     bracket = bracket_of(mechanism, knowledge, gap)
