@@ -79,13 +79,14 @@ def rests_on(line: dict[str, Any]) -> list[str]:
 def settings_without(name: str) -> "Settings":
     """Leave a bound out, by settings where it has a name there, and where it is called."""
     from dalenius.bounds.closing import Formula  # noqa: PLC0415 - the clock is chosen first
+    from dalenius.bounds.trees.posteriors import PosteriorSearch  # noqa: PLC0415 - the same
     from dalenius.settings import DEFAULT, without  # noqa: PLC0415 - the same
 
     instead = {"none": None, "empty": [], "infinite": Formula(name, float("inf"))}
     for module, function, answer in FORMULAS.get(name, ()):
         setattr(import_module(module), function, lambda *_, answer=instead[answer], **__: answer)
     if name == "groups":
-        return replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, ungrouped_outputs=10**9))
+        return DEFAULT.having(PosteriorSearch(ungrouped_outputs=10**9))
     if name == "ratios":
         return replace(DEFAULT, limits=replace(DEFAULT.limits, ratio_entries=0))
     return replace(DEFAULT, portfolio=without(name)) if name in NAMED else DEFAULT

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.verifier.verify import Verification, verify
 from fuzz import judge, pool
 
@@ -172,7 +172,7 @@ def a_step(rng: random.Random) -> Json:
 
 def reform(rng: random.Random, data: Json) -> None:
     """Another form of the release, or another kind of witness."""
-    forms = ["rows", "samples", "sum", "histogram", "per-record", "one-record", "real-outputs", "real-records"]
+    forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records"]
     kinds = ["masses", "blocks", "tied", "part", "uniform", "cells", "known", "following", "leaning"]
     for name, value in list(fields(data)):
         if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:
@@ -389,7 +389,7 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
         if "edges" in secret:  # of a real-valued record, as `dl.audit` takes them: without the ends
-            options["secret"] = {**secret, "edges": secret["edges"][1:-1]}
+            options["secret"] = {"record": secret["record"], "edges": secret["edges"][1:-1]}
         elif "values" in secret:
             options["secret"] = judge.secret_values(mechanism.records, secret)
         else:

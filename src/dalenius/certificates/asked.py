@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
@@ -75,7 +75,8 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
     if described is None:
         return None
     if (real := mechanism.as_real_records) is not None:
-        return real.secret(described if "edges" in described else described["records"])
+        bins = {key: described[key] for key in ("record", "edges") if key in described}
+        return real.secret(bins if described["kind"] == "bin" else described["records"])
     group, values = described.get("records"), described.get("values")
     whole = None if group is None else from_user(group, records)
     if whole is not None and describe(whole)["records"] != group:

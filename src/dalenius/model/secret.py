@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
-from dalenius.model.pickling import set_state
+from dalenius.model.equality import set_state
 from dalenius.model.query import Query
 
 Ints = NDArray[np.int64]
@@ -209,12 +209,12 @@ def name(secret: Secret, shown: int = 6) -> str:
 def describe(secret: Secret) -> dict[str, Any]:
     """Return the secret in plain data, as certificates carry it."""
     if isinstance(secret, Bins):
-        return {"record": secret.bin_of, "edges": list(secret.edges)}
+        return {"kind": "bin", "record": secret.bin_of, "edges": list(secret.edges)}
     if isinstance(secret, Attributes):
-        return {"records": list(secret.records), "values": secret.labels.tolist()}
+        return {"kind": "attributes", "records": list(secret.records), "values": secret.labels.tolist()}
     if isinstance(secret, Function):
-        return {"values": secret.values.tolist()}
-    return {"records": list(members(secret) or ())}
+        return {"kind": "function", "values": secret.values.tolist()}
+    return {"kind": "records", "records": list(members(secret) or ())}
 
 
 def _attributes(listed: list[object], records: tuple[int, ...], query: Query | None) -> Attributes:

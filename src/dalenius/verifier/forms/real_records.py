@@ -12,9 +12,10 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.limits import largest, tick
-from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, whole
 
-from . import named
+from . import named, secret
+from .counting import Sum
 
 QUERIES: dict[str, dict[str, Any]] = {
     "real_sum": {"n": ..., "low": ..., "high": ...},
@@ -111,16 +112,10 @@ def rebuild(problem: dict[str, Any]) -> Problem:
     family, noise = named.call(problem["mechanism"], MECHANISMS, "the mechanism")
     if family not in FAMILIES:
         refuse(f"real-valued records have noise of {' or '.join(FAMILIES)}, not {family}")
+    # The most that a record adds to the answer is the unit of the noise.
     spread = (high - low) / (n if name == "real_mean" else 1)
-    if family == "gaussian":
-        size = positive(noise["sigma"], "sigma") / spread
-    elif noise["scale"] is not None:
-        if noise["epsilon"] is not None or noise["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
-        size = spread / positive(noise["scale"], "scale")
-    else:
-        sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")
-        size = positive(noise["epsilon"], "epsilon") / sensitive * spread
+    _, size = named.exact_parameter(family, noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
+    assert size is not None  # noqa: S101 - for the type checker: records have more than one value
     text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
     return Problem(n, low, high, family, size, text, _steps(noise, high - low) if family == "geometric" else None)
 
@@ -136,14 +131,6 @@ def _steps(noise: dict[str, Any], wide: Fraction) -> int:
     if many.denominator != 1 or not 1 <= many <= largest().real_cells:
         refuse("the step must divide the range from low to high")
     return int(many)
-
-
-def positive(value: object, where: str) -> Fraction:
-    """Return a number above 0, exactly."""
-    found = Fraction(number(value, where))
-    if found <= 0:
-        refuse(f"{where} is {show(value)}; it must be above 0")
-    return found
 
 
 def density(described: object, problem: Problem) -> Density:
@@ -210,19 +197,24 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     return Believed(alone, None, rho, 1, exactly=False), words
 
 
-def with_bins(asked: Believed, secret: object, problem: Problem) -> Believed:
-    """Return what is asked with the bins of the secret, if it is one."""
-    if not isinstance(secret, dict) or "edges" not in secret:
-        return asked
+def about(asked: Believed, value: object, problem: Problem) -> tuple[Believed, int | None]:
+    """Return what is asked with the bins of the secret, if it is one, and its record; None for all records."""
+    if value is None:
+        return asked, None
+    given = secret.stated(value, "records", "bin")
+    if given["kind"] == "records":
+        (only,) = sequence(given["records"], "records of the secret", 1)
+        return asked, whole(only, "the record of the secret", 0, problem.n - 1)
+    record = whole(given["record"], "the record of the secret", 0, problem.n - 1)
     if asked.independent:
         refuse("independent records are audited one by one; the secret must be a record")
-    listed = sequence(secret["edges"], "edges of the secret")
+    listed = sequence(given["edges"], "edges of the secret")
     edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
     if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # noqa: PLR2004 - two bins
         refuse("edges of the secret must go from low to high, with one more or more between")
     if any(low >= high for low, high in pairwise(edges)):
         refuse("edges of the secret must ascend")
-    return replace(asked, bins=edges)
+    return replace(asked, bins=edges), record
 
 
 def labels(asked: Believed, m: int, *, half: bool = False) -> list[int] | None:

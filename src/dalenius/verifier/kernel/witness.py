@@ -68,8 +68,12 @@ def information(channel: Channel, prior: list[Shares]) -> Ball:
     """Return I(A;Y) of a prior over (secret value, row) that sums to one."""
     none = [ZERO] * channel.outputs
     joint = [products(channel, law).combined(list(law.values())) if law else none for law in prior]
-    total = sum((xlogx(x) for z in joint for x in z), ZERO)
-    total -= sum((xlogx(sum(law.values(), ZERO)) for law in prior), ZERO)
+    return mutual(joint, [sum(law.values(), ZERO) for law in prior])
+
+
+def mutual(joint: Sequence[Sequence[Ball]], secret: Sequence[Ball]) -> Ball:
+    """Return I(A;Y) of masses z(a,y), from which the law of Y is added up, and the law of A."""
+    total = sum((xlogx(x) for z in joint for x in z), ZERO) - sum(map(xlogx, secret), ZERO)
     return total - sum((xlogx(sum(z, ZERO)) for z in zip(*joint, strict=True)), ZERO)
 
 
