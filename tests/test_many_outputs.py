@@ -6,9 +6,10 @@ import math
 import pytest
 
 import dalenius as dl
+from dalenius.bounds.monotone import MonotoneRows
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.settings import MonotoneRows, Settings, only, without
+from dalenius.settings import Settings, only, without
 from dalenius.tools import calibration
 
 COUNT = dl.queries.count
@@ -35,7 +36,7 @@ def test_the_lower_bound_is_found_before_the_time_is_over_where_rows_are_many() 
 
 def test_a_window_is_taken_of_fewer_outputs_than_a_tree_takes() -> None:
     mechanism = dl.mechanisms.geometric(COUNT(399), epsilon=0.5)
-    settings = Settings(portfolio=only("monotone", "window"), monotone=MonotoneRows(factors=(1.2,), shares=(0.0,)))
+    settings = Settings(portfolio=only("monotone", "window"), parts=(MonotoneRows(factors=(1.2,), shares=(0.0,)),))
     audit = dl.audit(mechanism, knowledge=1, relative=0.04, time_limit=20, settings=settings, verify=False)
     assert audit.upper_by == "window"
 
@@ -76,7 +77,7 @@ def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
     [
         dl.mechanisms.geometric(COUNT(450), epsilon=0.001),
         dl.mechanisms.exponential(COUNT(450), epsilon=0.001),
-        dl.mechanisms.symmetric(COUNT(450), flip=0.99),
+        pytest.param(dl.mechanisms.symmetric(COUNT(450), flip=0.99), marks=pytest.mark.nightly),
     ],
     ids=str,
 )
@@ -94,7 +95,7 @@ def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
         pytest.param(dl.mechanisms.geometric(COUNT(2896), epsilon=0.001), marks=pytest.mark.nightly),
         pytest.param(dl.mechanisms.laplace(COUNT(20_000), epsilon=0.0001), marks=pytest.mark.nightly),
         dl.mechanisms.gaussian(COUNT(5000), sigma=2000),
-        dl.mechanisms.geometric(dl.queries.total(3000, [0, 1, 5]), epsilon=0.0005),
+        dl.mechanisms.geometric(dl.queries.total(700, [0, 1, 5]), epsilon=0.002),
     ],
     ids=str,
 )

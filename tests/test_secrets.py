@@ -27,7 +27,7 @@ SMALL = [
 every = pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: str(m.query))
 
 
-def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:  # noqa: ANN401 - as audit
+def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.4, "tolerance": 5e-3, "time_limit": 10.0, **options})
 
 
@@ -181,7 +181,7 @@ def test_large_and_small_audits_of_a_group_agree(mechanism: str, query: str, law
         assert dl.verify(mine).verified
 
 
-def attributes(shape: tuple[int, ...], *pairs: tuple[int, int]) -> Any:  # noqa: ANN401 - a function of the dataset
+def attributes(shape: tuple[int, ...], *pairs: tuple[int, int]) -> Any:
     return lambda x: tuple(int(np.unravel_index(x[i], shape)[j]) for i, j in pairs)
 
 
@@ -205,13 +205,13 @@ def test_attributes_of_a_table_are_functions_of_its_records(
         again.to_dict()["secret"]
         == audit.to_dict()["secret"]
         == sorted([secret] if isinstance(secret, str) else secret)
-    )  # type: ignore[type-var]
+    )
     assert "attribute 1 of record" in again.summary()
     told = dl.leakage(mechanism, law, secret=secret)
     assert told.lower <= told.upper <= audit.upper
 
 
-def _plogp(p: Any) -> Any:  # noqa: ANN401 - arrays
+def _plogp(p: Any) -> Any:
     return np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0.0)
 
 
@@ -248,7 +248,7 @@ UNWRITTEN = [
 
 @pytest.mark.parametrize(("both_kinds", "mechanism", "query", "secret", "law"), UNWRITTEN)
 def test_attributes_of_releases_that_are_never_written_out(
-    both_kinds: Any,  # noqa: ANN401 - a function
+    both_kinds: Any,
     mechanism: str,
     query: str,
     secret: object,
@@ -295,7 +295,7 @@ def test_forged_attributes_are_refused() -> None:
 
 
 def test_values_are_called_by_their_names_where_a_prior_is_printed() -> None:
-    def words(mechanism: dl.Mechanism, **options: Any) -> str:  # noqa: ANN401 - as audit
+    def words(mechanism: dl.Mechanism, **options: Any) -> str:
         return audited(mechanism, tolerance=5e-2, time_limit=1.0, **options).summary()
 
     count = dl.mechanisms.geometric(dl.queries.count(3, names=["no", "yes"]), epsilon=1)

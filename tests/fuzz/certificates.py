@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.verifier.verify import Verification, verify
 from fuzz import judge, pool
 

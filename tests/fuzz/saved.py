@@ -229,7 +229,7 @@ def judge_audit(audit: Audit, certificate: Json) -> None:
     if "secret" in certificate:
         shown = audit.to_dict()["secret"]
         of_records = stated["kind"] == "records"
-        assert shown == stated["records"] if of_records else audit.secret.values.tolist() == stated["values"]  # type: ignore[union-attr]
+        assert shown == stated["records"] if of_records else audit.secret.values.tolist() == stated["values"]
     else:
         assert audit.secret is None
         assert audit.record == certificate["witness"]["record"]

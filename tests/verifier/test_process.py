@@ -198,7 +198,7 @@ def test_a_child_does_not_outlive_an_interrupted_caller(monkeypatch: pytest.Monk
     ended: list[int | None] = []
     end = process._Child.end
 
-    def interrupted(_: process._Child, end: float) -> bytes:  # noqa: ARG001 - when it would be too late
+    def interrupted(_: process._Child, end: float) -> bytes:
         raise KeyboardInterrupt
 
     def noted(self: process._Child) -> None:
@@ -226,7 +226,7 @@ def test_many_checks_share_a_child(monkeypatch: pytest.MonkeyPatch, endless: Pat
     started: list[list[str]] = []
     popen = subprocess.Popen
 
-    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         started.append(command)
         return popen(command, **options)
 
@@ -250,7 +250,7 @@ def test_a_child_whose_parent_was_killed_ends_by_itself(endless: Path) -> None:
     ours, theirs = socket.socketpair()
     with theirs, ours, endless.open("rb") as file:
         code = "from dalenius.verifier.child import main; main()"
-        running = subprocess.Popen([sys.executable, "-c", code], stdin=theirs)  # noqa: S603 - our own script
+        running = subprocess.Popen([sys.executable, "-c", code], stdin=theirs)
         socket.send_fds(ours, [json.dumps({"memory": 448, "seconds": 0.01}).encode()], [file.fileno()])
         ended = running.wait(30)
     assert ended == -signal.SIGALRM

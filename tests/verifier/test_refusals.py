@@ -161,7 +161,7 @@ def test_attributes_may_count_from_weights_of_datasets() -> None:
     assert "16 datasets are too many to go through" in reason("attributes", even, sizes={"enumerated": 2})
 
 
-def designed(problem: dict[str, Any], described: dict[str, Any], **more: Any) -> Any:  # noqa: ANN401 - JSON, and a task
+def designed(problem: dict[str, Any], described: dict[str, Any], **more: Any) -> Any:
     """What is read of a design whose audit is taken on trust."""
     with balls.precision():
         channel = rebuild(described)
@@ -254,7 +254,7 @@ class Raises:
         self.error = error
 
     @property
-    def data(self) -> Any:  # noqa: ANN401 - nothing
+    def data(self) -> Any:
         raise self.error
 
 
@@ -275,7 +275,7 @@ def test_files_too_large_for_the_memory_are_not_read() -> None:
 
 
 def test_a_verdict_is_shown_as_a_table() -> None:
-    answer = Verification(True, 0.0, 1.0, "x < y", "", 0.1, confidence=0.9)  # noqa: FBT003
+    answer = Verification(True, 0.0, 1.0, "x < y", "", 0.1, confidence=0.9)
     page = answer._repr_html_()
     assert "x &lt; y" in page
     assert "with confidence 0.9" in page

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats
@@ -70,18 +70,16 @@ def _points(epsilons: Iterable[float], deltas: Iterable[float]) -> list[Point]:
         for name, given in (("epsilons", epsilons), ("deltas", deltas))
     )
     if len(first) != len(second) or not first:
-        message = f"there are {len(first)} epsilons and {len(second)} deltas; give one delta for each epsilon"
-        raise InputError(message)
+        refuse(f"there are {len(first)} epsilons and {len(second)} deltas; give one delta for each epsilon")
     eps = [checks.real(f"epsilon {k}", e, 0.0, MOST_EPSILON) for k, e in enumerate(first)]
     dlt = [checks.real(f"delta {k}", d, 0.0, 1.0) for k, d in enumerate(second)]
     order = sorted(range(len(eps)), key=eps.__getitem__)
     for i, j in pairwise(order):
         if eps[i] == eps[j] or dlt[j] > dlt[i]:
-            message = (
+            refuse(
                 f"delta = {dlt[j]} at epsilon = {eps[j]} is not below delta = {dlt[i]} at epsilon = {eps[i]}; a "
                 "privacy curve falls, and has one delta for each epsilon"
             )
-            raise InputError(message)
     # The float above e^epsilon or below it would move a point along the curve: above, delta is claimed farther out.
     above = [(Fraction(math.nextafter(math.exp(eps[k]), math.inf)), Fraction(dlt[k])) for k in order]
     below = [(1 / x, 1 - (1 - delta) / x) for x, delta in reversed(above) if x > 1]

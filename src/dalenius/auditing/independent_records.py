@@ -62,7 +62,7 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
     return _found(problem, found)
 
 
-def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
+def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     mechanism, adversary, tolerance = problem.mechanism, problem.adversary, problem.tolerance
     if not (adversary.unlimited or adversary.free):
         return _in_the_ball(problem, members, deadline)
@@ -85,7 +85,7 @@ def _values(problem: AuditProblem, record: int) -> Ints:
     return _support(problem).values(record, problem.mechanism.records[record])
 
 
-def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
+def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     """Independence alone: by one law for all sums of the others, or where that stays open by one for each."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
     support = _support(problem)
@@ -119,7 +119,7 @@ def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
         raise InputError(message)
 
 
-def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
+def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     """Independent records and a limit of knowledge: at most the lesser of both, which need not be attained."""
     part, refused = deadline.part(deadline.left / 2), None
     try:
@@ -138,7 +138,7 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
     return replace(below, lower=min(below.lower, alone.upper), upper=alone.upper, proof=alone.proof)
 
 
-def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:  # noqa: ANN401
+def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:
     """A proof about all priors within the knowledge; None where it is about blocks of classes, not about rows."""
     bounded = replace(problem, adversary=replace(problem.adversary, kind="bounded"), secret=members[0])
     found = by_records(bounded, deadline, 0)
@@ -146,7 +146,7 @@ def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> di
     return None if coarse else found.proofs[0][1]
 
 
-def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
+def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     """By lines, with the law of noise on a sum among those that are tried."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
     noisy, support = as_sum(mechanism), _support(problem)
@@ -157,7 +157,7 @@ def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
 def _from_below(
     problem: AuditProblem,
     alone: IndependentRecord,
-    members: Any,  # noqa: ANN401 - indices
+    members: Any,
     deadline: Deadline,
 ) -> IndependentRecord:
     """A prior with independent records within the knowledge: the record leaves the reference, or all others do too."""
@@ -186,7 +186,7 @@ def _from_below(
 def _seen_at_a_count(
     problem: AuditProblem,
     alone: IndependentRecord,
-    members: Any,  # noqa: ANN401 - indices
+    members: Any,
     deadline: Deadline,
 ) -> IndependentRecord:
     """The same upper bound, and from below what one noisy count tells where the others follow the reference."""

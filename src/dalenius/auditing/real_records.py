@@ -9,6 +9,7 @@ from typing import Any, cast
 from dalenius.auditing.evidence import by_records
 from dalenius.auditing.found import Found
 from dalenius.auditing.independent_records import independent_records
+from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
@@ -20,7 +21,35 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
 from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
 from dalenius.search.deadline import Deadline
-from dalenius.settings import only
+from dalenius.settings import Part, only
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealRecordSearch(Part):
+    """Real-valued records through whole numbers on grids, coarse before fine."""
+
+    # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
+    # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
+    cells: tuple[int, ...] = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    # Cells that the edges of a density may need; where they need more, cells are cut by edges.
+    most_steps: int = 200
+    # Grids from this many cells on are halved for the bound from below of a bin, which loses a quarter as much.
+    halved: int = 128
+    # Cells of the problem on a grid x its outputs: some seconds of an audit, and as much memory as a check may take.
+    most_entries: int = 2**22
+    # Sums that are never written out: cells of a record, so many over the number of records but within these two. With
+    # 50 records 64 and 96 cells are alike; 200 lose more between points with 48 cells than 32 hide.
+    unwritten_sum: int = 3200
+    unwritten_cells: int = 80
+    least_unwritten: int = 32
+    # Records up to which Gaussian noise is written out as well: it has no monotone rows on points.
+    most_written: int = 50
+    # Answers of a sum at most, from below: 1,000 records in 96 cells take some seconds.
+    most_answers: int = 10**5
+    # Bits of the powers of generating functions by which sums of records that are rounded as one are compared with sums
+    # of rounded ones: a second at 200 records and 64 cells, 10 s at the limit.
+    most_bits: int = 2**28
+
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
 ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
@@ -72,7 +101,7 @@ class _Asked:
         if self.mechanism.steps is not None:
             self._check_bins(self.mechanism.steps)
             return self.mechanism.steps
-        most = self.problem.settings.continuous.most_steps
+        most = self.problem.settings.of(RealRecordSearch).most_steps
         return math.lcm(self.density.steps(most), self._bin_steps(most))
 
     def _bin_steps(self, most: int) -> int:
@@ -136,7 +165,7 @@ class _Asked:
             return each()
         if self.mechanism.steps is not None:
             return each()
-        together = rounded_together(self.density, m, self.n, self.problem.settings.continuous.most_bits)
+        together = rounded_together(self.density, m, self.n, self.problem.settings.of(RealRecordSearch).most_bits)
         if together is None:
             return each()
         one = each(together)
@@ -155,8 +184,8 @@ class _Asked:
         if not from_above:
             settings = replace(settings, portfolio=only())
         elif not (self.markov or about is not None):
-            rows = replace(settings.monotone, counts_values=False)
-            settings = replace(settings, portfolio=only(*ONE_POINT), monotone=rows)
+            rows = replace(settings.of(PointRows), counts_values=False)
+            settings = replace(settings.having(rows), portfolio=only(*ONE_POINT))
         adversary = self.adversary(whole, from_above=from_above)
         problem = AuditProblem(whole.mechanism, adversary, about, tolerance, settings)
         if adversary.kind == "independent":
@@ -221,7 +250,7 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
 
 def _grids(asked: _Asked) -> list[int]:
     """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
-    settings, n = asked.problem.settings.continuous, asked.n
+    settings, n = asked.problem.settings.of(RealRecordSearch), asked.n
     step = asked.step
     if asked.mechanism.steps is not None:
         return [step]
@@ -249,7 +278,7 @@ def _grids(asked: _Asked) -> list[int]:
 
 def _cells_below(asked: _Asked, m: int) -> int:
     """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
-    settings, step, n = asked.problem.settings.continuous, asked.step, asked.n
+    settings, step, n = asked.problem.settings.of(RealRecordSearch), asked.step, asked.n
     if asked.mechanism.steps is not None:
         return m
     if asked.bins is not None or asked.density.uneven(step):

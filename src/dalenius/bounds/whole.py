@@ -53,7 +53,7 @@ class Alternated:
     bound: float
 
 
-def alternate(  # noqa: PLR0913 - a problem, and how long
+def alternate(
     channel: Floats,
     log_rho: Floats,
     knowledge: float,

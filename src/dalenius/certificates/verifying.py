@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    source: Any,  # noqa: ANN401 - path, Certificate or result
+    source: Any,
     mechanism: "Mechanism | Sequence[Mechanism] | None" = None,
     *,
     memory: int = MEMORY,
@@ -59,7 +59,7 @@ def verify(
 
 def _check_mechanisms(given: object) -> None:
     # Whoever has a mechanism has loaded the model already.
-    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
+    from dalenius.model.channels.mechanism import Mechanism
 
     for k, mechanism in enumerate(given if isinstance(given, (list, tuple)) else [given]):
         if not isinstance(mechanism, Mechanism):

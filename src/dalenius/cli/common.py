@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from dalenius.errors import InputError, printable
+from dalenius.errors import InputError, printable, refuse
 from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
@@ -208,13 +208,11 @@ class Source:
             if len(named & {first, second}) == 1:
                 here = (named & {first, second}).pop()
                 missing = ({first, second} - {here}).pop()
-                message = f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}"
-                raise InputError(message)
+                refuse(f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}")
         if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
-            message = (
+            refuse(
                 f"name what to audit in exactly one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
             )
-            raise InputError(message)
 
     def described(self) -> "Mechanism":
         """Return the mechanism that exactly one source describes."""
@@ -222,11 +220,10 @@ class Source:
         reading = {name: getattr(self, name) for name in READING}
         if self.channel is None and any(reading.values()):
             name = next(name for name, value in reading.items() if value)
-            message = f"--{name} is about how --channel is read; leave it out"
-            raise InputError(message)
+            refuse(f"--{name} is about how --channel is read; leave it out")
 
-        from dalenius.gallery.parse import parse_mechanism, parse_query
         from dalenius.model.channels.mechanism import Mechanism
+        from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
         if self.query is not None and self.mechanism is not None:
             return parse_mechanism(self.mechanism, parse_query(self.query))
@@ -305,6 +302,12 @@ def exactly_one(**given: object) -> None:
     checks.exactly_one(**{f"--{name}": value for name, value in given.items()})
 
 
+def check_limit(asked: Mapping[str, Any]) -> None:
+    """Refuse unless exactly one of --entropy and --knowledge was given; independent records need neither."""
+    if asked.get("adversary", "bounded") == "bounded":
+        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+
+
 def alphabet_sizes(text: str) -> list[int]:
     """Return [2, 2, 2] for 2,2,2."""
     try:
@@ -343,8 +346,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path | No
         if (place := os.path.realpath(path)) in taken:
             problem = f"it is also {taken[place]}; choose another name"
         if problem:
-            message = f"{option} {path}: {problem}"
-            raise InputError(message)
+            refuse(f"{option} {path}: {problem}")
         taken[place] = f"the file of {option}"
 
 
@@ -391,6 +393,18 @@ def finish(
         for line in written:
             click.echo(printable(line))
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
+
+
+def answered(
+    ask: Callable[..., Any], about: "Mechanism | Query", reference: Path | None, asked: Mapping[str, Any], *shown: str
+) -> Asked:
+    """Ask about a mechanism or a query, with the reference of a file, and show progress.
+
+    shown: unit and symbol of the bracket on the way, as for progress_line; default: a leakage.
+    """
+    law = reference_from(reference, about)
+    with progress_line(*(shown or (asked["unit"],))) as listener:
+        return ask(about, reference=law, progress=listener, **asked)
 
 
 def write_picture(figure: "Figure", path: Path) -> None:

@@ -9,9 +9,10 @@ import numpy as np
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import epsilon_up, outward, short
-from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, staircase, text
+from dalenius.report.audit_page import channel_chart
+from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, line_chart, staircase, text
 from dalenius.report.series_page import least_possible, named_series
-from dalenius.report.text import adversary_words, alive, checked_words, class_words, heaviest, why
+from dalenius.report.text import adversary_words, alive, checked_words, heaviest, why
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.units import in_unit
@@ -68,13 +69,9 @@ def most_known(records: Sequence[int], reference: Reference, unit: str) -> float
 
 def channel(mechanism: Mechanism, *, narrow: bool) -> str:
     """Return the mechanism as shades, where its rows are there and few enough to look at."""
-    if not mechanism.has_rows or (written := mechanism.written()).rows.size > MOST_CELLS:
-        return '<p class="soft">This release has too many outputs to draw one by one.</p>'
-    statistic = mechanism.statistic
-    names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
-    labels = [str(label) for label in written.labels]
     about = "Probability of each output for each true answer"
-    return heat_map(written.rows.tolist(), names, labels, about, width_of(narrow=narrow))
+    drawn = channel_chart(mechanism, MOST_CELLS, about, width_of(narrow=narrow))
+    return drawn or '<p class="soft">This release has too many outputs to draw one by one.</p>'
 
 
 def epsilon_words(mechanism: Mechanism) -> tuple[str, str]:

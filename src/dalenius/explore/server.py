@@ -260,7 +260,7 @@ async def _left(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-async def _unknown(request: Request, error: Any) -> App:  # noqa: ANN401 - a starlette.exceptions.HTTPException
+async def _unknown(request: Request, error: Any) -> App:
     words = f"There is nothing at {request.url.path}. Open the address that dalenius explore printed."
 
     async def answer(_: Scope, __: Receive, send: Send) -> None:

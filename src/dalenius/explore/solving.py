@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dalenius import api
+from dalenius.api import designs
+from dalenius.api.audits import audit, solve
 from dalenius.auditing.one_secret import WarmStart
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.explore import pieces
 from dalenius.explore.question import Question
 from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
@@ -103,7 +104,7 @@ def _audit(job: Job, release: Release) -> None:
         job.tell("bracket", lower=min(lower, upper), upper=upper, stage=state.stage, seconds=state.seconds)
 
     job.tell("bracket", lower=0.0, upper=held, stage="before any search", seconds=0.0)
-    found = api.audit(
+    found = audit(
         mechanism, **asked.against, unit=asked.unit, tolerance=asked.tolerance, time_limit=AUDIT, progress=listen
     )
     job.stop()
@@ -157,7 +158,7 @@ def _independent(job: Job, release: Release) -> Audit | None:
     asked = release.asked
     options: dict[str, Any] = {"reference": asked.reference, "unit": asked.unit, "tolerance": asked.tolerance}
     try:
-        found = api.audit(release.mechanism, adversary="independent", **options, time_limit=BESIDE)
+        found = audit(release.mechanism, adversary="independent", **options, time_limit=BESIDE)
     except InputError:
         job.tell("beside", words="not known for this release")
         return None
@@ -185,7 +186,7 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
             break
         options = _options(asked, tolerance, max(0.05, (CURVE - spent) / (len(points) - k)), lambda _: job.stop())
         adversary = adversary_of(mechanism, options, knowledge=knowledge, reference=asked.reference)
-        one = api.solve(audit_problem(mechanism, options, adversary, None), options, known)
+        one = solve(audit_problem(mechanism, options, adversary, None), options, known)
         spent += one.seconds
         audits.append(one)
         chart = pieces.curve_chart(audits, found, beside, top, narrow=job.narrow)
@@ -196,11 +197,9 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
 def _frontier(job: Job, release: Release) -> None:
     asked, query, mechanism = release.asked, release.query, release.mechanism
     if query is None:
-        message = "a frontier is about a query with a name; choose one under Release, or look at the release alone"
-        raise InputError(message)
+        refuse("a frontier is about a query with a name; choose one under Release, or look at the release alone")
     if asked.adversary == "independent":
-        message = "mechanisms are designed against limited knowledge; choose that adversary to see the frontier"
-        raise InputError(message)
+        refuse("mechanisms are designed against limited knowledge; choose that adversary to see the frontier")
     error = mechanism.expected_distortion()
     # As people write it: 0.3, and not the float next to it.
     error = None if error is None else float(f"{error:.9g}")
@@ -214,7 +213,7 @@ def _frontier(job: Job, release: Release) -> None:
         "tolerance": tolerance,
         "progress": lambda _: job.stop(),
     }
-    own = api.audit(mechanism, **limits, time_limit=BESIDE)
+    own = audit(mechanism, **limits, time_limit=BESIDE)
     job.stop()
     _answered(job, own, [own])
     _independent(job, release)
@@ -231,7 +230,7 @@ def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[st
     job, own = drawn.job, drawn.own
     if own is not None and error is not None:
         drawn.draw("the best mechanism of the same expected error")
-        drawn.best = api.design(query, distortion=error, **limits, time_limit=DESIGN)
+        drawn.best = designs.design(query, distortion=error, **limits, time_limit=DESIGN)
         words, channel = _saved(own, drawn.best), pieces.channel(drawn.best.mechanism, narrow=job.narrow)
         job.tell("designed", words=words, channel=channel, result=_keep(job, [drawn.best], drawn.best))
         drawn.draw("the frontier")
@@ -240,7 +239,7 @@ def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[st
     )
     task = distortion_of(query, "absolute", None, None)
     adversary = adversary_of(query, search, knowledge=limits["knowledge"], reference=limits["reference"])
-    found = api.frontier_of(task, adversary, search, FRONTIER_POINTS, named=True, each=drawn.each)
+    found = designs.frontier_of(task, adversary, search, FRONTIER_POINTS, named=True, each=drawn.each)
     designed = [] if drawn.best is None else [drawn.best]
     name = _keep(job, [found, *designed], drawn.best or found.designs[0])
     drawn.draw("", result=name)

@@ -83,7 +83,7 @@ def array(values: object, message: str) -> "NDArray[Any]":
 
     Masked entries are refused too: their numbers are what the mask was to hide.
     """
-    import numpy as np  # noqa: PLC0415 - commands that only check a file start without it
+    import numpy as np
 
     rows = values if isinstance(values, (list, tuple)) else [values]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
@@ -151,7 +151,7 @@ def listed(values: object, message: str) -> tuple[object, ...]:
         raise InputError(message) from None
 
 
-def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:  # noqa: ANN401 - what it returns
+def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:
     """Return f(argument), a function of the user; what it raises becomes an InputError that says where."""
     try:
         return f(argument)

@@ -153,7 +153,7 @@ def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bi
             f"{most} for exact counting; use fewer records, rounder values or a modulus"
         )
         raise InputError(message)
-    from flint import fmpz_poly  # noqa: PLC0415 - 50 ms that most sessions never need
+    from flint import fmpz_poly
 
     coefficients = [0] * (span + 1)
     for value in shape:
@@ -192,7 +192,7 @@ def _product(
             "one law for all, or no reference"
         )
         raise InputError(message)
-    from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need
+    from flint import arb, arb_poly, ctx
 
     with ctx.workprec(precision):
         factors = [arb_poly([arb(1)])]

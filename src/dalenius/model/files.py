@@ -9,6 +9,9 @@ from typing import Any, NoReturn
 
 from dalenius.errors import InputError, show
 
+# The version of the package, which files and pages name.
+__version__ = "0.2.0"
+
 # Opening a FIFO that nobody writes to would wait for somebody; Windows has no FIFOs.
 NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 # Endings of pages.
@@ -111,12 +114,12 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     raise InputError(message)
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
+def read_json(path: Path) -> Any:
     """Read a JSON file; an InputError when it is not JSON, holds NaN, or names a key twice."""
     return json_of(read_bytes(path), str(path))
 
 
-def json_of(content: bytes | str, place: str) -> Any:  # noqa: ANN401 - JSON is anything
+def json_of(content: bytes | str, place: str) -> Any:
     """Return what this JSON holds; an InputError names the place where it stands."""
     try:
         return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_no_repetition)

@@ -65,7 +65,7 @@ def is_frame(value: object) -> bool:
     return type(value).__module__.startswith(("pandas", "polars"))
 
 
-def of_frame(data: Any, records: tuple[int, ...], names: Sequence[str] = ()) -> list[Law]:  # noqa: ANN401 - optional
+def of_frame(data: Any, records: tuple[int, ...], names: Sequence[str] = ()) -> list[Law]:
     """The empirical law of a column for all records, or of one column of a frame for each.
 
     A column of data, or what its value_counts() gives: counts or proportions beside the values. names: what the values
@@ -88,7 +88,7 @@ def of_frame(data: Any, records: tuple[int, ...], names: Sequence[str] = ()) -> 
     return [_empirical(column, f"column {data.columns[i]!r}", records[i], names) for i, column in enumerate(columns)]
 
 
-def _value_counts(data: Any) -> tuple[list[Any], Any] | None:  # noqa: ANN401 - the same
+def _value_counts(data: Any) -> tuple[list[Any], Any] | None:
     """Values and how often they occur, where this is what value_counts() of pandas or polars gave; else None."""
     if hasattr(data, "columns"):
         if len(data.columns) == 2 and data.columns[1] in COUNTED:  # noqa: PLR2004 - values, and their counts
@@ -110,7 +110,7 @@ def _of_counts(values: list[Any], counts: list[Any], k: int, names: Sequence[str
     return tuple((found / found.sum()).tolist())
 
 
-def _empirical(column: Any, place: str, k: int, names: Sequence[str]) -> Law:  # noqa: ANN401 - the same
+def _empirical(column: Any, place: str, k: int, names: Sequence[str]) -> Law:
     """How often each of the values occurs; of categorical data without names the codes are the values."""
     held = column.cat if hasattr(column, "cat") else column
     listed = column.to_list() if hasattr(column, "to_list") else None
@@ -124,7 +124,7 @@ def _empirical(column: Any, place: str, k: int, names: Sequence[str]) -> Law:  #
     return tuple((np.bincount(codes.astype(np.int64), minlength=k) / codes.size).tolist())
 
 
-def _plain(column: Any, place: str, k: int) -> list[Any]:  # noqa: ANN401 - the same
+def _plain(column: Any, place: str, k: int) -> list[Any]:
     try:
         found: list[Any] = column.to_numpy(dtype=float, na_value=np.nan).tolist()
     except (TypeError, ValueError):
@@ -165,7 +165,7 @@ def _codes(values: list[Any], place: str, k: int, names: Sequence[str]) -> Float
     return codes
 
 
-def _number(value: Any, place: str, k: int) -> float:  # noqa: ANN401 - a cell
+def _number(value: Any, place: str, k: int) -> float:
     """A number; nan where the cell is empty, which each library writes in its own way."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return math.nan

@@ -39,7 +39,7 @@ def binary_sum(
     return x
 
 
-def general_sum(  # noqa: PLR0913 - a law, a sum, and a limit
+def general_sum(
     log_laws: Floats,
     contributions: tuple[int, ...],
     modulus: int | None,

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError, show
 from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
-from dalenius.model.pickling import set_state
+from dalenius.model.equality import set_state
 from dalenius.model.query import Query
 
 Ints = NDArray[np.int64]

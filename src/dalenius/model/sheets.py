@@ -310,7 +310,7 @@ def _is_number(cell: str, reading: Reading) -> bool:
 def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     """Return the numbers of the first sheet of a workbook, and its header."""
     try:
-        import openpyxl  # noqa: PLC0415 - optional
+        import openpyxl
     except ImportError:
         message = f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv"
         raise InputError(message) from None
@@ -327,7 +327,7 @@ def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
 
 def _check_archive(raw: bytes) -> None:
     """Refuse a workbook that is small in its file and huge outside: a reader of a part stops at the size stated."""
-    import zipfile  # noqa: PLC0415 - only here
+    import zipfile
 
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         if sum(part.file_size for part in archive.infolist()) > MOST_UNPACKED:
@@ -335,7 +335,7 @@ def _check_archive(raw: bytes) -> None:
             raise InputError(message)
 
 
-def _filled_rows(sheet: Any) -> Iterator[list[Any]]:  # noqa: ANN401 - of openpyxl
+def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
     """Yield the rows of a sheet that hold anything.
 
     Everything between the first cell and one far away is there as empty cells: they count, and end a reading that would
@@ -373,7 +373,7 @@ def _typed(cell: object) -> object:
     return "" if cell is None else repr(cell) if isinstance(cell, float) else cell
 
 
-def of_frame(frame: Any) -> Sheet:  # noqa: ANN401 - pandas and polars are optional
+def of_frame(frame: Any) -> Sheet:
     """Return the numbers of a pandas or polars frame, and the names of its columns."""
     try:
         columns = list(frame.columns)

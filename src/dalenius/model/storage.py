@@ -36,7 +36,7 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
     rows: how many there must be; None for any number. reading: delimiter, decimal, header, index of a text file or of a
     workbook, where the file itself does not say.
     """
-    from dalenius.model.sheets import Reading, read_excel, read_sheet  # noqa: PLC0415 - pydantic's parser
+    from dalenius.model.sheets import Reading, read_excel, read_sheet
 
     asked = Reading.from_user(**reading)
     if path.suffix == ".npy":
@@ -129,8 +129,8 @@ def load_mechanism(path: Path) -> "Mechanism":
 def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.channels.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
+    from dalenius.model.channels.written import Written, of_matrix, of_rows
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
@@ -180,8 +180,8 @@ def _json(answer: object) -> object:
 
 def query_from(content: str | dict[str, Any]) -> "Query":
     """Rebuild a query: by its call, or a function by its answers."""
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - as for mechanisms
-    from dalenius.model.query import Query  # noqa: PLC0415 - it knows files
+    from dalenius.model.gallery.parse import parse_query
+    from dalenius.model.query import Query
 
     if isinstance(content, str):
         return parse_query(content)
@@ -223,7 +223,7 @@ def _table(content: dict[str, Any]) -> Table:
 
 
 def _sampled(content: dict[str, Any], query: "Query | None") -> "Mechanism":
-    from dalenius.model.channels.sampled import restored  # noqa: PLC0415 - it knows mechanisms
+    from dalenius.model.channels.sampled import restored
 
     statistic = _table(content) if query is None else query.statistic
     try:
@@ -245,7 +245,7 @@ def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histog
     return Histogram(len(sizes), sizes[0])
 
 
-def _field(content: dict[str, Any], key: str, kind: type) -> Any:  # noqa: ANN401 - checked against kind
+def _field(content: dict[str, Any], key: str, kind: type) -> Any:
     value = content.get(key)
     if not isinstance(value, kind):
         message = f'"{key}" is missing' if value is None else f'"{key}" must be a {kind.__name__}'

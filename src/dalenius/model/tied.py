@@ -140,7 +140,7 @@ class TiedPrior(Prior):
     tilt: tuple[float, ...] = field(kw_only=True, default=())
 
     @classmethod
-    def of_counts(  # noqa: PLR0913 - a prior, and how it is used
+    def of_counts(
         cls,
         mechanism: NoisyCounts,
         secret: int,

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.numerics.newton import RIDGE
 from dalenius.numerics.types import Floats, Ints
-from dalenius.settings import Ascent, Newton
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name(f"_kernels{SUFFIX}")
@@ -100,34 +98,15 @@ def maximise(
     simplices: tuple[Floats, Floats, Floats],
     m: Floats,
     target: float,
-    settings: Newton,
+    method: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Solve relaxations on simplices (bounds/trees/simplex_bound.py): bounds, s, log r, log pi and m of every node.
 
     problem: the first cell of every row and the number of cells, eta, log rho and K. simplices: vertices, laws and F.
+    method: the numbers of SimplexSearch, in the kernel's order.
     """
     first, eta, log_rho, knowledge = problem
     nodes, cells, outputs = simplices[1].shape
-    method = np.array(
-        [
-            settings.simplex_rounds,
-            settings.simplex_share,
-            settings.simplex_start_mu,
-            settings.simplex_start,
-            settings.simplex_first_centre,
-            settings.simplex_centre,
-            settings.simplex_short_centre,
-            settings.simplex_short,
-            settings.simplex_long,
-            settings.simplex_long_factor,
-            *settings.simplex_centre_range,
-            settings.simplex_close,
-            settings.simplex_least_gap,
-            settings.simplex_largest_s,
-            settings.inside,
-            RIDGE,
-        ]
-    )
     m = np.array(m, order="C")
     bound, s, log_r, log_pi = (np.empty(shape) for shape in (nodes, nodes, (nodes, outputs), (nodes, cells)))
     shape = nodes, cells, eta.size, outputs, first
@@ -136,22 +115,22 @@ def maximise(
 
 
 def two_steps(
-    problem: tuple[Ints, Floats, Floats, float], log_v: Floats, s: Floats, root: float, settings: Ascent
+    problem: tuple[Ints, Floats, Floats, float], log_v: Floats, s: Floats, method: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps of an ascent and the leap through them (search/ascent.py): posteriors, s, priors and their leakage.
 
-    problem: the first cell of every row and the number of cells, q, log rho and K.
+    problem: the first cell of every row and the number of cells, q, log rho and K. method: what s is found by, and the
+    longest leap.
     """
     first, q, log_rho, knowledge = problem
     (starts, secrets, outputs), cells = log_v.shape, len(q)
-    method = np.array([root, *settings.s_range, settings.root_rounds, settings.root_stride, settings.leap])
     log_v, s, pi, value = np.array(log_v, order="C"), np.array(s), np.empty((starts, cells)), np.empty(starts)
     shape = starts, cells, secrets, outputs, first
     _call("dalenius_two_steps", *shape, q, log_rho, knowledge, method, log_v, s, pi, value)
     return log_v, s, pi, value
 
 
-def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floats and arrays
+def _call(name: str, *given: Any) -> None:
     """Call a kernel. Arrays that are not in C order are copied first: none of those that it writes to."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
@@ -161,7 +140,7 @@ def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floa
         raise MemoryError
 
 
-def _argument(x: Any) -> Any:  # noqa: ANN401 - as ctypes takes it
+def _argument(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return ctypes.c_void_p(x.ctypes.data)
     return ctypes.c_int64(x) if isinstance(x, int) else ctypes.c_double(x)

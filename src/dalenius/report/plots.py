@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
@@ -36,25 +36,28 @@ HUGE = 50.0
 
 def plot_audit(audit: Audit, ax: Axes = None) -> "Figure":
     """Draw the witness (left) and the bracket against the extremes (right); one axes takes the bracket alone."""
-    if ax is None:
-        figure = figure_of(9.0, 3.6)
-        witness, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    else:
-        given = axes_of(ax)
-        witness, bracket = (given[0] if given.size > 1 else None), given[-1]
-        figure = bracket.figure
+    witness, bracket = two_axes(ax, 9.0, 3.6)
     if witness is not None:
         _draw_witness(audit, witness)
     _draw_bracket(audit, bracket)
+    figure: Figure = bracket.figure
     return figure
+
+
+def two_axes(ax: Axes, width: float, height: float) -> tuple[Axes, Axes]:
+    """Return axes for a picture and for a bracket: of a new figure, or those given; one alone is for the bracket."""
+    if ax is None:
+        left, right = figure_of(width, height).subplots(1, 2, width_ratios=(1.1, 1))
+        return left, right
+    given = axes_of(ax)
+    return (given[0] if given.size > 1 else None), given[-1]
 
 
 def axes_of(ax: Axes) -> Drawing:
     """Return matplotlib axes as a flat array; anything else is refused, a file's name too."""
     given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if not given.size or not all(hasattr(one, "set_xlabel") and hasattr(one, "figure") for one in given):
-        message = f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure"
-        raise InputError(message)
+        refuse(f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure")
     return given
 
 

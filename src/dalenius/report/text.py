@@ -26,8 +26,15 @@ from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
 from dalenius.results.units import in_unit
-from dalenius.settings import tried_bounds
+from dalenius.settings import DEFAULT
 from dalenius.verifier.rested import rested_on
+
+# The bounds of mechanisms whose rows are not written out, by what the noise is added to.
+FORMULAS = {
+    "sum": ("sibson", "centre", "blend", "law", "power", "monotone"),
+    "counts": ("blend", "centres", "moved", "own-count"),
+    "records": ("product", "looks", "bellman"),
+}
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -507,7 +514,11 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    tried = f" ({', '.join(tried_bounds(_noise_on(audit.mechanism)))})" if audit.stopped == "method" else ""
+    tried = (
+        f" ({', '.join(FORMULAS.get(_noise_on(audit.mechanism), DEFAULT.portfolio.bounds))})"
+        if audit.stopped == "method"
+        else ""
+    )
     lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(

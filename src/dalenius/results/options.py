@@ -26,7 +26,7 @@ from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
-from dalenius.settings import Settings, checked
+from dalenius.settings import DEFAULT, Settings
 
 # Seconds.
 MINUTE, DAY = 60.0, 86_400.0
@@ -39,7 +39,7 @@ Report = Callable[[Progress], None]
 class Method(Protocol):
     """Another way to answer than by certified bounds."""
 
-    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - the options that only this method has
+    def chosen(self, **own: Any) -> "Method":
         """Return the method with the options of a call, or refuse them."""
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
@@ -94,7 +94,7 @@ class Options:
     jobs: int = 1
 
     @classmethod
-    def from_user(  # noqa: PLR0913 - one for each option of the public functions
+    def from_user(
         cls,
         method: Method | None = None,
         *,
@@ -122,7 +122,7 @@ class Options:
             time_limit=checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
             seed=checks.whole("seed", seed, 0),
             report=_report(progress),
-            settings=checked(settings),
+            settings=_settings(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
             jobs=checks.jobs(jobs),
@@ -177,7 +177,7 @@ def checked_mechanism(mechanism: object) -> Mechanism:
     return mechanism
 
 
-def adversary_of(  # noqa: PLR0913 - the public surface
+def adversary_of(
     asked: Mechanism | Query,
     options: Options,
     *,
@@ -267,3 +267,13 @@ def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as give
     if callable(progress):
         return progress
     return ProgressLine() if checks.flag("progress", progress) else None
+
+
+def _settings(settings: object) -> Settings:
+    """Return what `settings=` means: None is the default."""
+    if settings is None:
+        return DEFAULT
+    if not isinstance(settings, Settings):
+        message = f"settings = {show(settings)} is not a dl.Settings; write dl.Settings(...), or leave it out"
+        raise InputError(message)
+    return settings

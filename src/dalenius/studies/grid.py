@@ -26,7 +26,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.studies.task import Number, Task, Text, Whole, Work, check_question, wrong_calls
 from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of, nearest
 
@@ -118,8 +118,7 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
     # Counted before they are listed: a range may be longer than the memory.
     many = math.prod(one.steps if isinstance(one, Range) else len(one) for one in ranges.values())
     if many > MOST_POINTS:
-        message = f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken"
-        raise InputError(message)
+        refuse(f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken")
     grid = {name: one.values() if isinstance(one, Range) else one for name, one in ranges.items()}
     mistakes += _unknown(tables["fix"], tables["vary"])
     if head is None or mistakes:
@@ -140,8 +139,7 @@ def _range(given: object) -> Range | list[Any]:
             message = f"{', '.join(found_wrong)}; write {example}"
             raise InputError(message) from None
         if found.log and not (found.start > 0 and found.to > 0):
-            message = f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}"
-            raise InputError(message)
+            refuse(f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}")
         return found
     if not isinstance(given, list) or not given:
         message = f"{given!r} is not a list of values, nor a range such as {{ from = 0.1, to = 2.0, steps = 5 }}"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-from dalenius import api
-from dalenius.errors import InputError
-from dalenius.gallery.families import Family, family_of
-from dalenius.gallery.parameters import Parameter
+from dalenius.api.audits import solve
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery.families import Family, family_of
+from dalenius.model.gallery.parameters import Parameter
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
@@ -53,7 +53,7 @@ class Pace:
 PACE = Pace()
 
 
-def calibrate(  # noqa: PLR0913 - the public surface
+def calibrate(
     family: str,
     query: Query,
     *,
@@ -109,7 +109,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
 
     def judge(mechanism: Mechanism, options: Options) -> Audit:
         adversary.reference.check(mechanism.statistic)
-        return api.solve(options.audit(mechanism, adversary), options)
+        return solve(options.audit(mechanism, adversary), options)
 
     answer, best = search_noise(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
     return answer(best.found, None)
@@ -118,7 +118,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
 Judged = TypeVar("Judged", "Audit", "Account")
 
 
-def search_noise(  # noqa: PLR0913 - the question, and within which limits
+def search_noise(
     family: str,
     query: Query,
     judge: "Callable[[Mechanism, Options], Judged]",
@@ -164,8 +164,7 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
 
 def _checked_query(query: object) -> Query:
     if not isinstance(query, Query):
-        message = f"calibrate needs a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"calibrate needs a Query, not {type(query).__name__}; see dl.queries")
     return query
 
 
@@ -328,12 +327,11 @@ class _Search(Generic[Judged]):
         if best is None and stopped == "interrupted":
             raise KeyboardInterrupt
         if best is None:
-            message = (
+            refuse(
                 f"no {self.family} noise{self.beside} was certified to leak at most {self.budget:g} "
                 f"{self.options.unit} within {self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger "
                 "leakage"
             )
-            raise InputError(message)
         return best
 
     def answer(

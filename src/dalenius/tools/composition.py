@@ -326,7 +326,7 @@ def _around_the_mean(mechanism: NoisyCounts, known: float, reference: Reference)
     return centres.upper + MARGIN * (1 + centres.upper)
 
 
-def _dual_bound(  # noqa: PLR0913 - limits of the search
+def _dual_bound(
     mechanism: Mechanism,
     known: float,
     deadline: Deadline,
@@ -350,7 +350,7 @@ def _dual_bound(  # noqa: PLR0913 - limits of the search
         gradient = np.append(np.exp(u - log_all) - p @ rows, s * (top + known) - p @ divergence)
         return s * (top + known), gradient
 
-    def stop(*_: Any) -> None:  # noqa: ANN401 - what scipy hands over
+    def stop(*_: Any) -> None:
         if deadline.expired():
             raise StopIteration
 

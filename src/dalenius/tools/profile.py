@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dalenius import api
+from dalenius.api.audits import solve
 from dalenius.bounds.capacity import Capacity, capacity
 from dalenius.bounds.convolution import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
@@ -27,7 +27,7 @@ from dalenius.search.deadline import Deadline, Progress
 Measure = TypeVar("Measure", float, Capacity, Audit)
 
 
-def profile(  # noqa: PLR0913 - the public surface
+def profile(
     mechanism: Mechanism,
     entropies: Iterable[float] | None = None,
     *,
@@ -82,12 +82,12 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def audited(  # noqa: PLR0913 - what is asked, and within which limits
+def audited(
     mechanism: Mechanism,
     points: list[Adversary],
     options: Options,
     deadline: Deadline,
-    solve: Callable[[AuditProblem, Options], Audit] = api.solve,
+    solve: Callable[[AuditProblem, Options], Audit] = solve,
     *,
     later: int = 0,
 ) -> list[Audit]:
@@ -108,10 +108,10 @@ def _independent(mechanism: Mechanism, reference: Reference, options: Options, d
     """The audit against independent records; the others follow the reference where one is given."""
     adversary = Adversary.independent(mechanism.records, None, options.unit, reference)
     last = replace(options, time_limit=max(deadline.left, 0.05))
-    return api.solve(last.audit(mechanism, adversary), last)
+    return solve(last.audit(mechanism, adversary), last)
 
 
-def _adversaries(  # noqa: PLR0913 - what is asked, and what is asked by default
+def _adversaries(
     mechanism: Mechanism,
     entropies: Iterable[float] | None,
     unit: str,

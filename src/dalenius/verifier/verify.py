@@ -153,7 +153,7 @@ class _Report:
 
 
 def verify(
-    source: Any,  # noqa: ANN401 - path, dict or .data
+    source: Any,
     mechanism: "Describes | Sequence[Describes] | None" = None,
     *,
     memory: int = MEMORY,
@@ -166,7 +166,7 @@ def verify(
     reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
     checked:". It is there within a second of the time limit. Where no child can be started, the reason says so.
     """
-    from . import process  # noqa: PLC0415 - the child needs this module, and not that one
+    from . import process
 
     begin = time.perf_counter()
     described = _described(mechanism)
@@ -185,7 +185,7 @@ def verify(
 
 
 def verify_here(
-    source: Any,  # noqa: ANN401 - dict or .data
+    source: Any,
     mechanism: Describes | Sequence[Describes] | None = None,
     *,
     time_limit: float = TIME_LIMIT,
@@ -316,7 +316,7 @@ class _Posed:
     follows: bool = False  # the others follow the reference exactly
 
 
-def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:  # noqa: ANN401 - of any form
+def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
     """Read secret and adversary, and write the problem down in words."""
     statistic = channel.statistic
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
@@ -381,7 +381,7 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
 
-def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:  # noqa: ANN401 - of any form
+def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
     """What is asked, by the secret."""
     if posed.independent:
         return lambda about: independent.Independent(channel, posed.reference, posed.follows, posed.knowledge, about)

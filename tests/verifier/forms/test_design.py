@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery.parse import parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier.kernel.limits import sized
@@ -254,7 +254,7 @@ def hamming(k: int, distortion: float, *, finest: bool = False, outputs: Sequenc
 
 @pytest.mark.parametrize("k", [2, 3, 8])
 @pytest.mark.parametrize("finest", [False, True])
-def test_rate_distortion_of_the_uniform_source(k: int, finest: bool) -> None:  # noqa: FBT001 - a parameter
+def test_rate_distortion_of_the_uniform_source(k: int, finest: bool) -> None:
     data = hamming(k, 0.15, finest=finest)
     answer = accepted(data)
     assert answer.upper - answer.lower < 2e-6
@@ -376,7 +376,7 @@ def group(maps: Maps, size: int) -> Maps:
     return sorted(found)
 
 
-def formula(  # noqa: PLR0913, PLR0917 - everything that a lower bound needs
+def formula(  # noqa: PLR0917 - everything that a lower bound needs
     pool: Json, p0: Floats, d: Floats, kind: str, budget: float, nu: float, maps: Maps
 ) -> float:
     gains, total = np.zeros(d.shape), 0.0
@@ -436,7 +436,7 @@ def test_the_lower_bound_is_the_formula(query: str, statistic: Statistic, kind: 
     check_formula(statistic, asked, {"query": query, "distortion": "absolute"}, p0, d, kind, seed)
 
 
-def check_formula(  # noqa: PLR0913, PLR0917 - everything that a lower bound needs
+def check_formula(  # noqa: PLR0917 - everything that a lower bound needs
     statistic: Statistic,
     query: Query | None,
     problem: Json,
@@ -810,7 +810,7 @@ def judge(data: Json) -> None:
 
 def mutants(data: Json, many: int, seed: int) -> Iterator[Json]:
     """One to three numbers changed, each in one of several ways."""
-    rng = random.Random(seed)  # noqa: S311 - a sample, no secret
+    rng = random.Random(seed)
     numbers = [p for p in places(data) if type(at(data, p)) in (int, float) and "proofs" not in p]
     for _ in range(many):
         changed = data
@@ -853,7 +853,7 @@ def test_whatever_is_accepted_is_true_of_many_more(name: str) -> None:
 
 def test_the_true_bound_is_all_that_any_pool_can_prove() -> None:
     # Random weights, ratios, multipliers and symmetries, with `lower` just above the optimum.
-    rng = random.Random(3)  # noqa: S311 - a sample, no secret
+    rng = random.Random(3)
     for build, above in ((parity, LN2 - binary_entropy(0.1) + 1e-12), (dual_parity, 0.1 + 1e-6)):
         for _ in range(150):
             data = build(lower=above, upper=1.0)

@@ -294,7 +294,7 @@ MAPS: list[tuple[Json, Callable[[], Json], bool]] = [
 
 
 @pytest.mark.parametrize(("rho", "symmetry", "fine"), MAPS)
-def test_a_symmetry_leaves_the_reference_alone(rho: Json, symmetry: Callable[[], Json], fine: bool) -> None:  # noqa: FBT001
+def test_a_symmetry_leaves_the_reference_alone(rho: Json, symmetry: Callable[[], Json], fine: bool) -> None:
     data = {**flat_design(rho), "symmetries": [symmetry()]}
     if fine:
         accepted(data)
@@ -303,7 +303,7 @@ def test_a_symmetry_leaves_the_reference_alone(rho: Json, symmetry: Callable[[],
 
 
 @pytest.mark.parametrize(("rho", "fine"), [({"marginal": [0.5, 0.5]}, True), ({"marginal": [0.9, 0.1]}, False)])
-def test_renaming_values_of_count_vectors_needs_an_even_law(rho: Json, fine: bool) -> None:  # noqa: FBT001
+def test_renaming_values_of_count_vectors_needs_an_even_law(rho: Json, fine: bool) -> None:
     data = {**counted({"statistic": "histogram"}, rho, 3), "symmetries": [{"values": [1, 0], "outputs": [0, 1]}]}
     if fine:
         accepted(data)

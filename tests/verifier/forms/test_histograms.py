@@ -13,7 +13,8 @@ from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend_of_counts, blended, centre_of_counts, one_count
-from dalenius.settings import ClosedForms
+from dalenius.bounds.moved_counts import MovedSearch
+from dalenius.search.tied import TiedSearch
 from dalenius.verifier.forms import histograms
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.reference import UNIFORM, Product
@@ -36,7 +37,7 @@ def _precision() -> Iterator[None]:
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 @pytest.mark.parametrize("knowledge", [0.0, 0.3, 50.0])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     large, dense = both_histograms(mechanism, query)
     audit = dl.audit(large, knowledge=knowledge, reference=LAWS[large.k] if skewed else None)
     assert dl.verify(audit, mechanism=dense)
@@ -83,7 +84,7 @@ def test_moments_of_a_million_records() -> None:
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 2.0])
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 @pytest.mark.parametrize("skewed", [False, True])
-def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     mine = both_histograms(mechanism, query)[0]
     law = np.array(LAWS[mine.k]) if skewed else np.full(mine.k, 1 / mine.k)
     channel = histograms.rebuild(dict(mine.describe()))
@@ -135,7 +136,7 @@ def test_values_without_mass_are_left_out() -> None:
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
-    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
+    one_count = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0)))
     return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
 
 
@@ -148,7 +149,7 @@ def tied() -> Json:
 Tamper = Callable[[Json], object]
 
 
-def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
+def _set(*path: Any) -> Tamper:
     *way, key, value = path
 
     def tamper(data: Json) -> None:

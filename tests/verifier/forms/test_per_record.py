@@ -15,8 +15,8 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.bounds import products as solver
+from dalenius.bounds.bellman import BellmanSearch
 from dalenius.numerics.types import Floats
-from dalenius.settings import Locals
 from dalenius.verifier.forms import per_record
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
@@ -50,7 +50,7 @@ def test_what_is_found_is_verified_and_holds_the_truth(
     mechanism: str,
     query: str,
     knowledge: float,
-    skewed: bool,  # noqa: FBT001 - a case
+    skewed: bool,
 ) -> None:
     local, dense = both_local(mechanism, query)
     reference = LAWS[local.k] if skewed else None
@@ -131,7 +131,7 @@ def test_looks_are_the_capacity_of_all_equal_data() -> None:
 
 @cache
 def text_of(mechanism: str, query: str, secret: tuple[int, ...] | None) -> str:
-    by_formula = dl.Settings(locals=Locals(bellman_records=0))
+    by_formula = dl.Settings(parts=(BellmanSearch(records=0),))
     audit = dl.audit(both_local(mechanism, query)[0], knowledge=0.3, settings=by_formula, secret=secret)
     return audit.certificate.text()
 

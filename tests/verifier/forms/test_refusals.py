@@ -266,7 +266,7 @@ def test_a_single_answer_tells_nothing() -> None:
     assert list(sums._own(single)) == [0]
 
 
-def asked_about(proof: dict[str, Any], law: list[float] | None = None) -> Any:  # noqa: ANN401 - a ball
+def asked_about(proof: dict[str, Any], law: list[float] | None = None) -> Any:
     channel = histograms.rebuild(golden("own-count")["problem"])
     reference = UNIFORM if law is None else Product((tuple(law),))
     return own_count.bound(histograms.ask(channel, Group((0,)), reference), arb("0.05"), proof, "it")

@@ -185,7 +185,7 @@ def test_functions_have_different_names() -> None:
     assert Group(tuple(range(30))).text != Group(tuple(range(1, 31))).text
 
 
-def _put(*path: Any) -> Callable[[Json], None]:  # noqa: ANN401 - keys, then a value
+def _put(*path: Any) -> Callable[[Json], None]:
     *keys, last, value = path
 
     def change(data: Json) -> None:
@@ -289,7 +289,7 @@ ASKED = [((0,), UNIFORM, 0.5), ((0,), BIASED, 0.2), ((2, 5), UNIFORM, 0.5), ((0,
 
 
 @pytest.mark.parametrize(("records", "rho", "p"), ASKED)
-def test_a_witness_on_blocks_leaks_what_the_dense_channel_does(records: tuple[int, ...], rho: Any, p: float) -> None:  # noqa: ANN401
+def test_a_witness_on_blocks_leaks_what_the_dense_channel_does(records: tuple[int, ...], rho: Any, p: float) -> None:
     channel = sums.ask(noisy_count(40), Group(records), rho)
     cells = dense_cells(40, len(records), p)
     rng = np.random.default_rng(0)
@@ -323,7 +323,7 @@ def _rows(n: int) -> Floats:
 @pytest.mark.parametrize("knowledge", [0.0, 0.4])
 def test_proofs_without_rows_are_those_of_the_dense_cells(
     records: tuple[int, ...],
-    rho: Any,  # noqa: ANN401 - a reference
+    rho: Any,
     p: float,
     knowledge: float,
 ) -> None:

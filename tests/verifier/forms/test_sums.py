@@ -94,7 +94,7 @@ def test_far_tails_are_enclosed_not_forgotten() -> None:
 Tamper = Callable[[Json], object]
 
 
-def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
+def _set(*path: Any) -> Tamper:
     *way, key, value = path
 
     def tamper(data: Json) -> None:
@@ -229,7 +229,7 @@ def test_orders_are_proofs_of_dense_audits_too() -> None:
     assert "above 1" in verify_here(data).reason
 
 
-def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:  # noqa: ANN401
+def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:
     settings = dl.Settings(portfolio=without("monotone"))
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1), knowledge=0.4, settings=settings)
     path = tmp_path / "audit.json"

@@ -9,8 +9,8 @@ from flint import arb
 from real_leakage import drawn, leakage
 
 import dalenius as dl
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.real import Real
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import quantise
 from dalenius.verifier.kernel.balls import precision

@@ -149,7 +149,7 @@ STEEP = Problem(1, Fraction(0), Fraction(1), "laplace", Fraction(10**300), "lapl
 
 
 def believed(knowledge: float = 0.0, many: int = 1, reference: Density = EVEN, **more: object) -> Believed:
-    return Believed(False, arb(knowledge), reference, many, exactly=False, **more)  # type: ignore[arg-type]  # noqa: FBT003
+    return Believed(False, arb(knowledge), reference, many, exactly=False, **more)
 
 
 def on_four_cells(noise: str, *, points: bool, many: int = 1, **more: object) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 
 Against = dict[str, object]  # the arguments of a Ledger
@@ -20,13 +20,11 @@ def against(adversary: object, knowledge: object, leakage: float) -> tuple[Again
     if adversary == "independent" or (adversary is None and known is None):
         return {"adversary": "independent"}, leakage
     if known is None:
-        message = 'adversary="bounded" needs knowledge=, what the adversary knows at most, in nats'
-        raise InputError(message)
+        refuse('adversary="bounded" needs knowledge=, what the adversary knows at most, in nats')
     if leakage <= known:
-        message = (
+        refuse(
             f"leakage = {leakage:g} cannot be certified against an adversary that knows {known:g} nats: it may know "
             "how a person depends on all others, and what is released of the others then reveals that much about the "
             'person, unless noise hides it; give a leakage above the knowledge, or adversary="independent"'
         )
-        raise InputError(message)
     return {"knowledge": known}, leakage - known

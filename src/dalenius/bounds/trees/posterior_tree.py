@@ -12,7 +12,7 @@ from dalenius.bounds.proof import Rounding
 from dalenius.bounds.trees.posterior_pass import SCALES, Column, Limits, Search, root, rounded, run
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # How far a verifier's evaluation may be above ours, for each of 1 + sigma and of the largest multiplier.

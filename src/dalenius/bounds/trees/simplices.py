@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof
-from dalenius.bounds.trees.simplex_bound import SimplexProblem
+from dalenius.bounds.trees.simplex_bound import SimplexProblem, SimplexSearch
 from dalenius.bounds.trees.simplex_tree import SimplexTree
 from dalenius.search.deadline import Deadline
 
@@ -14,11 +14,11 @@ class SimplexBound(Bound):
 
     def possible(self, bracket: Bracket) -> bool:
         """Where that matrix is small, and a verifier finds the same cells."""
-        return bracket.exact_cells and bracket.cells.size <= bracket.cells.settings.portfolio.most_vertices
+        return bracket.exact_cells and bracket.cells.size <= bracket.cells.settings.of(SimplexSearch).most_vertices
 
     def cheap(self, bracket: Bracket) -> bool:
         """Where there are few cells."""
-        return bracket.cells.size <= bracket.cells.settings.portfolio.few_vertices
+        return bracket.cells.size <= bracket.cells.settings.of(SimplexSearch).few_vertices
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Branch from the simplex of all conditionals."""

@@ -71,7 +71,7 @@ class Density(Reference):
         """Return the density in plain data, as certificates carry it; nothing for the uniform one."""
         return {"edges": list(self.edges), "masses": list(self.masses)} if self.edges else {}
 
-    def log_least(self, records: tuple[int, ...]) -> float:  # noqa: ARG002 - of any records
+    def log_least(self, records: tuple[int, ...]) -> float:
         """Return -inf: no dataset has a probability of its own, and no knowledge is all of it."""
         return -math.inf
 
@@ -188,7 +188,7 @@ def _check_masses(masses: tuple[float, ...], edges: tuple[float, ...]) -> None:
         raise InputError(message)
 
 
-def histogram(data: Any, low: float, high: float, most: int = 32) -> tuple[tuple[float, ...], tuple[float, ...]]:  # noqa: ANN401 - pandas is optional
+def histogram(data: Any, low: float, high: float, most: int = 32) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the histogram of a pandas column: the root of its length in equal parts, empty ones put together."""
     if hasattr(data, "columns"):
         message = "the reference is a frame; real-valued records have one density: give one column of it"

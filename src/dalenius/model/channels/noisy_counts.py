@@ -55,11 +55,6 @@ class NoisyCounts(Noisy):
         return self if self.query.named and self.fits(self.query) else None
 
     @property
-    def k(self) -> int:
-        """How many values a record has, and counts are released."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> int:
         """The number of vectors of noisy counts."""
         return int((self.n + 1) ** self.k)
@@ -129,6 +124,6 @@ class NoisyCounts(Noisy):
         ).tolist()
         return drawn
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of counts
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Each output is the noisy counts as text, such as `3,0,5`."""
         return np.array([commas(y) for y in outputs])

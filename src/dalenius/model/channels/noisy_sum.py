@@ -69,6 +69,11 @@ class NoisySum(Noisy):
         return self if self.query.named and self.fits(self.query) else None
 
     @property
+    def rises(self) -> bool:
+        """On a sum, not a remainder, with answers that never fall along it: the laws of all noise are log-concave."""
+        return self.by_formula and self.query.rises
+
+    @property
     def part(self) -> int | None:
         """The value whose count it is, if it is one."""
         return self.value
@@ -174,7 +179,7 @@ class NoisySum(Noisy):
         at = np.zeros((masses.shape[0], width))
         for row, law_of_a in zip(at, masses, strict=True):
             np.add.at(row, self.answers - self.low, law_of_a)
-        from scipy.signal import fftconvolve  # noqa: PLC0415 - it loads scipy.stats
+        from scipy.signal import fftconvolve
 
         wide: Floats = np.maximum(fftconvolve(at, law[None], axes=1), 0.0)
         inside = wide[:, reach : reach + width].copy()
@@ -336,7 +341,7 @@ class NoisySum(Noisy):
         answer, u = int(self.answers[int(self.statistic.class_of(x))]), source.random(size)
         return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - integers
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return self._in_units(np.asarray(outputs, dtype=np.int64))
 
     def _in_units(self, outputs: Ints) -> NDArray[np.generic]:

@@ -47,7 +47,7 @@ class Everything:
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:
         return (range(self.n),)
 
-    def class_of(self, datasets: ArrayLike) -> NoReturn:  # noqa: ARG002 - of any
+    def class_of(self, datasets: ArrayLike) -> NoReturn:
         self._refuse()
 
     def class_table(self) -> NoReturn:
@@ -56,7 +56,7 @@ class Everything:
     def log_class_sizes(self) -> NoReturn:
         self._refuse()
 
-    def log_reference(self, record: int) -> NoReturn:  # noqa: ARG002 - of any
+    def log_reference(self, record: int) -> NoReturn:
         self._refuse()
 
     def neighbours(self) -> Iterator[Ints]:

@@ -59,11 +59,6 @@ class PerRecord(Mechanism):
         return self
 
     @property
-    def k(self) -> int:
-        """How many values a record has."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> float:
         """The number of outputs of the whole release; infinite where it is beyond floats."""
         power = self.n * math.log(len(self.parts))
@@ -140,7 +135,7 @@ class PerRecord(Mechanism):
         draws = (source.random(self.n) for _ in range(size))
         return [(u[:, None] >= below[x]).sum(axis=1).tolist() for u in draws]
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of the records' outputs
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return np.array([self._label(y) for y in outputs])
 
     def _label(self, outputs: "list[int] | tuple[int, ...]") -> str:

@@ -112,7 +112,7 @@ def laplace_error(half: Floats, rate: float, points: int, answers: int) -> Float
 
 def gaussian(f: Floats, sigma: float, error: float) -> Quadrature:
     """Return the rule for Gaussian noise of deviation sigma around the answers f."""
-    from scipy.special import log_ndtr, ndtri_exp  # noqa: PLC0415 - only here
+    from scipy.special import log_ndtr, ndtri_exp
 
     distinct = np.unique(f)
     low, high = float(distinct[0]), float(distinct[-1])

@@ -48,7 +48,7 @@ class RealOutputs(Mechanism):
         """
         return self.noise.dp_delta(self.apart, checks.real("epsilon", epsilon, 0.0, math.inf))
 
-    def _exact(self, x: NDArray[Any], size: int, rng: object) -> NoReturn:  # noqa: ARG002 - of any
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> NoReturn:
         """Raise InputError.
 
         A float is not a real number: which floats answer + noise can be depends on the answer, so that the last bits of

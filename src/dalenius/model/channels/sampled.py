@@ -156,7 +156,7 @@ class Sampled(Mechanism):
             "processed further",
         )
 
-    def _drawn(self, x: object, size: int, source: object) -> NoReturn:  # noqa: ARG002 - of any
+    def _drawn(self, x: object, size: int, source: object) -> NoReturn:
         self._refuse("the law of outputs", "run the sampler itself")
 
     def _exact(self, x: object, size: int, rng: object) -> NoReturn:
@@ -166,7 +166,7 @@ class Sampled(Mechanism):
         """Raise InputError: an output that was never seen may tell everything."""
         self._refuse("epsilon", "no number of samples bounds it: an output that was never drawn may reveal everything")
 
-    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:  # noqa: ARG002
+    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:
         """Raise InputError: the law is not known."""
         self._refuse("delta", "audit it for what it leaks")
 
@@ -182,7 +182,7 @@ class Sampled(Mechanism):
         )
 
 
-def of_samples(  # noqa: PLR0913 - the public surface
+def of_samples(
     samples: Mapping[Any, Any] | Callable[..., Any],
     query: Query,
     *,
@@ -235,7 +235,7 @@ def _check_spelling(drawn: list[Column]) -> None:
                 raise InputError(message)
 
 
-def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
+def _counted(
     query: Query,
     drawn: list[Column],
     sets: Ints,
@@ -308,34 +308,45 @@ def _up(left: Fraction) -> float:
 
 def restored(content: dict[str, Any], query: Query | None, statistic: Statistic) -> Sampled:
     """Return the mechanism of a file; refused where its rows do not follow from its counts."""
-    parts = tuple(
-        Counted(
-            checks.real("share", part["share"], 0.0, 1.0),
-            tuple(checks.whole("draws", n) for n in part["draws"]),
-            tuple(map(_label, part["outputs"])),
-            np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
-        )
-        for part in content["counted"]
-    )
+    parts = tuple(map(_counted_in, content["counted"]))
     rows, many = np.array(content["rows"], dtype=float), len(content["rows"])
     sets = np.arange(many) if content["sets"] is None else np.array(content["sets"], dtype=np.int64)
     confidence = checks.real("confidence", content["confidence"], 0.0, 1.0, open_low=True)
-    width = sum(part.counts.shape[1] for part in parts)
-    shapes = [(part.counts.shape, (many, len(part.outputs))) for part in parts]
-    whole = all(of == expected for of, expected in shapes) and all(len(part.draws) == many for part in parts)
-    fits = whole and rows.shape == (many, width + many) and sets.shape == (statistic.size,)
-    if not fits or set(sets.tolist()) != set(range(many)) or sum(Fraction(part.share) for part in parts) > 1:
-        message = "its counts, rows and outputs do not belong together; the file was altered"
-        raise InputError(message)
     found = Sampled(query, statistic, confidence, parts, sets, rows)
-    if len(set(found.labels)) < width:
-        message = "it counts an output twice; the file was altered"
-        raise InputError(message)
-    limits = np.hstack([part.limits(confidence) for part in parts])
-    if (rows[:, :width] > limits * (1 + 1e-6)).any() or (rows[:, width:] * (1 - np.eye(many))).any():
-        message = "its rows do not follow from its counts; the file was altered"
+    problem = _wrong(found) if _fits(found) else "its counts, rows and outputs do not belong together"
+    if problem:
+        message = f"{problem}; the file was altered"
         raise InputError(message)
     return found
+
+
+def _counted_in(part: dict[str, Any]) -> Counted:
+    return Counted(
+        checks.real("share", part["share"], 0.0, 1.0),
+        tuple(checks.whole("draws", n) for n in part["draws"]),
+        tuple(map(_label, part["outputs"])),
+        np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
+    )
+
+
+def _fits(found: Sampled) -> bool:
+    """Whether counts, rows and outputs have the shapes that they need, and the shares are parts of one."""
+    parts, many = found.counted, len(found.rows)
+    shapes = [(part.counts.shape, len(part.draws)) == ((many, len(part.outputs)), many) for part in parts]
+    if not all(shapes) or found.rows.shape != (many, len(found.labels) + many):
+        return False
+    known = found.sets.shape == (found.statistic.size,) and set(found.sets.tolist()) == set(range(many))
+    return known and sum(Fraction(part.share) for part in parts) <= 1
+
+
+def _wrong(found: Sampled) -> str:
+    """Why the rows do not follow from the counts, or nothing."""
+    width = len(found.labels)
+    if len(set(found.labels)) < width:
+        return "it counts an output twice"
+    limits = np.hstack([part.limits(found.confidence) for part in found.counted])
+    above, told = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(len(found.rows)))
+    return "its rows do not follow from its counts" if above.any() or told.any() else ""
 
 
 def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:
@@ -361,7 +372,7 @@ def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints
     return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
 
 
-def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:  # noqa: ANN401 - what it returns
+def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:
     return sampler(dataset, draws)
 
 
@@ -400,7 +411,7 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
             yield np.asarray(statistic.draw(np.full(n, -1), cls, laws, rng))
 
 
-def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users have
+def _outputs(column: Any, where: str) -> Column:
     """Outputs as plain labels; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     distinct: list[Any] = []
@@ -428,16 +439,16 @@ def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users ha
         raise InputError(message) from error
 
 
-def _two_zeros(values: Any) -> bool:  # noqa: ANN401 - an array
+def _two_zeros(values: Any) -> bool:
     """Whether an array holds both 0.0 and -0.0."""
     return values.dtype.kind == "f" and len(np.unique(np.signbit(values[values == 0]))) > 1
 
 
-def _hashable(y: Any) -> Any:  # noqa: ANN401 - what users have
+def _hashable(y: Any) -> Any:
     return tuple(map(_hashable, y)) if isinstance(y, (list, tuple, np.ndarray)) else y
 
 
-def _label(y: Any) -> Label:  # noqa: ANN401 - what users have
+def _label(y: Any) -> Label:
     plain = y.item() if isinstance(y, np.generic) else y
     if isinstance(plain, (str, int)):
         return plain

@@ -52,11 +52,6 @@ class Symmetric(Mechanism):
         return self
 
     @property
-    def k(self) -> int:
-        """How many values the record has, and how many outputs there are."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> float:
         """k."""
         return self.k
@@ -100,7 +95,7 @@ class Symmetric(Mechanism):
         moved = source.random(size) >= self.kept
         return ((int(x[0]) + moved * source.integers(1, self.k, size=size)) % self.k).tolist()  # type: ignore[no-any-return]
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - values
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return np.array([self.labels[y] for y in outputs])
 
     def __repr__(self) -> str:

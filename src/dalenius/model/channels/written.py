@@ -30,6 +30,7 @@ class Written(Mechanism):
 
     Rows within 1e-9 of sum one are accepted and divided by their sum; `given` keeps them as they came. whole: the
     mechanism whose structure these rows follow, or of which they show a part; None where rows are all that is known.
+    falls_off: whether q(y|x) is by its formula a law of the exponential mechanism, whose score falls with distance.
     """
 
     statistic: Statistic
@@ -38,6 +39,7 @@ class Written(Mechanism):
     query: Query | None = None
     name: str | None = None
     whole: Mechanism | None = None
+    falls_off: bool = False
     given: Floats = field(init=False)
     has_rows = True
 
@@ -65,6 +67,12 @@ class Written(Mechanism):
         object.__setattr__(self, "labels", tuple(map(_label, self.labels)))
 
     @property
+    def rises(self) -> bool:
+        """Of the exponential mechanism, and of rows that follow a structure with it."""
+        own = self.falls_off and self.query is not None and self.query.rises
+        return own or (self.whole is not None and self.whole.rises)
+
+    @property
     def n_outputs(self) -> int:
         """The number of columns."""
         return len(self.labels)
@@ -77,7 +85,7 @@ class Written(Mechanism):
         row = self.rows[int(self.statistic.class_of(x))]
         return source.choice(row.size, size=size, p=row)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - columns
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         kinds, picks = {type(label) for label in self.labels}, np.asarray(outputs, dtype=np.int64)
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -174,26 +182,15 @@ def of_matrix(
 ) -> Written:
     """Return the mechanism of a full matrix, of a frame or sparse matrix, or of a file that holds one."""
     statistic = Table.everything(records)
-    header: Sequence[str | int] | None = None
-    content: Any = matrix
     named = isinstance(matrix, (str, os.PathLike))
-    if not named and any(option is not None for option in reading.values()):
-        given = next(name for name, option in reading.items() if option is not None)
-        message = f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is"
-        raise InputError(message)
     if named:
         content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
-    elif hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
-        message = "a lazy frame holds no numbers yet; collect it first: matrix.collect()"
-        raise InputError(message)
-    elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
-        from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
-
-        content, header = of_frame(matrix)
-    elif hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
-        sparse: Any = matrix
-        checks.entries(sparse.shape[0], sparse.shape[1], "the matrix")
-        content = sparse.toarray()
+    else:
+        given = next((name for name, option in reading.items() if option is not None), None)
+        if given is not None:
+            message = f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is"
+            raise InputError(message)
+        content, header = _held(matrix)
     try:
         rows = _scaled(_numbers(content), statistic, normalize=normalize, counts=counts)
         if labels is None:
@@ -204,6 +201,21 @@ def of_matrix(
             raise
         message = f"{os.fspath(matrix)}: {error}{_likely(content)}"  # type: ignore[arg-type]
         raise InputError(message) from error
+
+
+def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
+    """The numbers of a matrix, a frame or a sparse matrix, and the names of a frame's columns."""
+    if hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
+        message = "a lazy frame holds no numbers yet; collect it first: matrix.collect()"
+        raise InputError(message)
+    if hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
+        from dalenius.model.sheets import of_frame
+
+        return of_frame(matrix)
+    if hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
+        checks.entries(matrix.shape[0], matrix.shape[1], "the matrix")
+        return matrix.toarray(), None
+    return matrix, None
 
 
 def _likely(content: object) -> str:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_query
+from dalenius.errors import refuse
+from dalenius.model.gallery.parse import parse_query
 from dalenius.paper.reproduce.points import Point
 from dalenius.paper.reproduce.printed import CAPTION, LN2, TABLE, VALUES
 from dalenius.paper.reproduce.recipe import Grid, Precision
@@ -313,6 +313,5 @@ def chosen(only: Iterable[str] | None, known: Mapping[str, Experiment] = EXPERIM
     for name in names - known.keys():
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        message = f"there is no experiment {name!r}; {hint}the experiments are {', '.join(known)}"
-        raise InputError(message)
+        refuse(f"there is no experiment {name!r}; {hint}the experiments are {', '.join(known)}")
     return [one for name, one in known.items() if name in names]

@@ -55,7 +55,7 @@ class Sum:
         """Return log|X|, at the precision in force."""
         return arb(len(self.contributions)).log() * self.n
 
-    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+    def alphabet(self, record: int) -> int:
         return len(self.contributions)
 
     @cached_property
@@ -189,7 +189,7 @@ class Records:
         """Return log|X|, at the precision in force."""
         return arb(self.k).log() * self.n
 
-    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+    def alphabet(self, record: int) -> int:
         return self.k
 
     @property

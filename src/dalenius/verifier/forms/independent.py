@@ -73,7 +73,7 @@ class Independent:
             refuse(f"independent records are for noise on sums of records, not for {self.channel.query.text}")
 
     @property
-    def statistic(self) -> Any:  # noqa: ANN401 - of any form
+    def statistic(self) -> Any:
         return self.channel.statistic
 
     @property

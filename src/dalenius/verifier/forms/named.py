@@ -74,7 +74,7 @@ def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[st
     return node.func.id, arguments
 
 
-def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a text or a list
+def _literal(node: ast.expr, where: str) -> Any:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -354,7 +354,7 @@ def _fits(asked: Query, columns: int, most: int) -> None:
         refuse(f"the rows of {asked.name} with {columns} outputs are too many to rebuild; at most {most} entries")
 
 
-def distance(f: Any, y: Any) -> Any:  # noqa: ANN401 - numbers or vectors of them
+def distance(f: Any, y: Any) -> Any:
     """Return |y - f|, summed over the entries of vectors."""
     return abs(f - y) if isinstance(f, int) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
 

@@ -38,7 +38,7 @@ class Choices:
         self.size = sum(map(len, self.rows))
         self._matrices = [Rows(rows) for rows in self.rows]
 
-    def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:  # noqa: ANN401 - JSON
+    def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:
         """Return the choices with q(y) <= c and those with q(y) >= c for one value; what is undecided goes to both."""
         a, y, c = sequence(cut, "a split", 3)
         whole(a, "the secret value of a split", 0, len(self.rows) - 1)

@@ -43,7 +43,7 @@ def twice(check: Callable[[], T]) -> T:
         return check()
 
 
-def claimed(kinds: dict[str, Any], channel: Any, knowledge: Any, proof: dict[str, Any], where: str) -> float:  # noqa: ANN401
+def claimed(kinds: dict[str, Any], channel: Any, knowledge: Any, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof about a channel that is never written out claims, or refuse it.
 
     kinds: by name, what computes the bound, of the channel, the knowledge, the proof and words for its place.

@@ -16,17 +16,17 @@ class Domain(Protocol):
     """What a tree divides: a root, its parts, and a bound for each part."""
 
     @property
-    def root(self) -> Any:  # noqa: ANN401 - each domain has its own kind of node
+    def root(self) -> Any:
         """Everything: every prior belongs to it."""
 
     @property
     def size(self) -> int:
         """How many numbers a node holds."""
 
-    def split(self, state: Any, cut: Any, /) -> tuple[Any, Any]:  # noqa: ANN401 - a node, and JSON
+    def split(self, state: Any, cut: Any, /) -> tuple[Any, Any]:
         """Return two nodes that together cover this one."""
 
-    def bound(self, state: Any, leaf: dict[str, Any], /) -> Ball | None:  # noqa: ANN401 - a node
+    def bound(self, state: Any, leaf: dict[str, Any], /) -> Ball | None:
         """Guarantee: result bounds what the tree is about, on this node; None where the node is empty."""
 
 

@@ -33,7 +33,7 @@ Row = Sequence[Ball]
 Line = tuple[Ball, Ball]
 
 
-def bellman(  # noqa: PLR0913, PLR0917 - the letters of the formula
+def bellman(  # noqa: PLR0917 - the letters of the formula
     rows: Sequence[Row], rho: Row, others: Sequence[Row], knowledge: Ball, proof: dict[str, Any], where: str
 ) -> Ball:
     """The bound, once every stage is shown to lie below its lines; others: the laws of the other records, in order."""
@@ -82,7 +82,7 @@ def _begins(rows: Sequence[Row], nodes: list[Ball], lines: list[Line], where: st
                 refuse(f"{where}: line {i} of stage 0 is below -H(A|Y) at node {k}")
 
 
-def _follows(  # noqa: PLR0913, PLR0917 - the letters of the formula
+def _follows(  # noqa: PLR0917 - the letters of the formula
     rows: Sequence[Row], law: Row, s: Ball, before: list[Line], lines: list[Line], where: str
 ) -> None:
     """Refuse unless the lines g of all pairs of lines before are below the largest of these."""

@@ -86,7 +86,7 @@ def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[st
     yield where, upper + parts.lost * arb(2).log()
 
 
-def _gain(  # noqa: PLR0913, PLR0917 - what a row problem consists of
+def _gain(  # noqa: PLR0917 - what a row problem consists of
     parts: Parts, a: int, rho: Law, logs: list[list[Ball]], mu: Ball, rounds: int
 ) -> Ball:
     """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""

@@ -27,7 +27,7 @@ from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
 
 
-def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     if len(set(channel.masses)) != 1:
         refuse(f"{where}: it is for a record whose values are all equally likely")
@@ -65,7 +65,7 @@ def _weights(proof: dict[str, Any], key: str, where: str) -> list[Ball]:
 class _Sums:
     """Sums over count vectors, as coefficients of powers."""
 
-    def __init__(self, n: int, k: int, g: list[Ball], window: range, noise: Any, reach: int) -> None:  # noqa: ANN401, PLR0913, PLR0917
+    def __init__(self, n: int, k: int, g: list[Ball], window: range, noise: Any, reach: int) -> None:  # noqa: PLR0917
         self.n, self.k, self.g, self.window, self.noise, self.reach = n, k, g, window, noise, reach
         self.mean = arb(n) / k
         log = self.mean.log()
@@ -124,7 +124,7 @@ def _dot(weights: list[Ball], ratios: list[Ball]) -> Ball:
     return sum((w * x for w, x in zip(weights, ratios, strict=False)), ZERO)
 
 
-def _power(poly: Any, power: int, size: int) -> Any:  # noqa: ANN401 - of flint
+def _power(poly: Any, power: int, size: int) -> Any:
     """The first coefficients of a power."""
     result = None
     square = arb_poly(poly.coeffs()[:size])

@@ -31,7 +31,7 @@ from dalenius.verifier.kernel.reading import field, number, numbers, refuse, seq
 Counts = tuple[int, ...]
 
 
-def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     if len(set(channel.masses)) != 1:
         refuse(f"{where}: it is for a record whose values are all equally likely")
@@ -196,7 +196,7 @@ class _Table:
             told[j] = [value.log() - logs[place] for place, value in zip(places, told[j], strict=True)]
         return told
 
-    def _contracted(self, others: Counts, own: int, values: list[Ball]) -> Any:  # noqa: ANN401 - an iterator
+    def _contracted(self, others: Counts, own: int, values: list[Ball]) -> Any:
         """The sum over the others' outputs, for all their counts in rising order: one output after the other."""
         size, left = self.k - 1 - len(others), self.n - own - sum(others)
         if size == 0:

@@ -25,7 +25,7 @@ BESIDE = 4
 TERMS = 40
 
 
-def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0913, PLR0917 - the letters of the formula
+def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the letters of the formula
     """The bound for a count of n bits that are 0 and 1 with this law."""
     others, s1 = n - 1, given.s1
     if others < 1 or not (s1 > 0 and sigma**2 >= s1 and law[0] > 0 and law[1] > 0):
@@ -50,7 +50,7 @@ def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "
     return value + slope * (high - low)
 
 
-def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0913, PLR0917 - the same
+def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the same
     """The bound for discrete Gaussian noise."""
     if not 3 * sigma**2 > 1:
         refuse(f"{where}: it needs sigma^2 above 1/3")

@@ -28,9 +28,7 @@ DEEPEST = 60
 MOST_INTERVALS = 20_000
 
 
-def product_bound(  # noqa: PLR0913 - the letters of the formula
-    rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, sigma: Ball, lam: Ball
-) -> Ball:
+def product_bound(rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, sigma: Ball, lam: Ball) -> Ball:
     """lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau), tau = sigma + lam above 0."""
     out = [sum((u * row[y] for u, row in zip(law, rows, strict=True)), ZERO) for y in range(len(rows[0]))]
     exponents = []

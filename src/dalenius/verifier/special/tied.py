@@ -29,7 +29,7 @@ from dalenius.verifier.kernel.reading import field, number, numbers, refuse, seq
 from dalenius.verifier.kernel.witness import attains, held
 
 
-def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:  # noqa: ANN401
+def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     n, k = channel.statistic.n, channel.statistic.k
     if len(set(channel.masses)) != 1:
@@ -63,7 +63,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     attains(leaked, lower)
 
 
-def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:  # noqa: ANN401
+def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:
     """The law of the own count, one that the adversary may hold."""
     n = channel.statistic.n
     first = whole(field(witness, "first", "the witness"), "the first count of the witness", 1, n)
@@ -106,7 +106,7 @@ def _chances(noise: Added, counts: list[int], cuts: list[int]) -> dict[int, list
     return result
 
 
-def _met(chances: list[Ball], weights: list[int]) -> Any:  # noqa: ANN401 - pairs
+def _met(chances: list[Ball], weights: list[int]) -> Any:
     return zip(chances, weights, strict=True)
 
 
@@ -155,7 +155,7 @@ class _Others:
         rest = self.n - own
         return (rest * self.mean.log() - self.mean - arb(rest + 1).lgamma()).exp()
 
-    def _totals(self, owns: Any) -> dict[int, Ball]:  # noqa: ANN401 - an iterable of counts
+    def _totals(self, owns: Any) -> dict[int, Ball]:
         """What the law of the others is divided by, for own counts that leave them a sum that they can have."""
         reached = [t for t in owns if 0 <= self._place(t) <= (self.k - 1) * (len(self.counts) - 1)]
         if self.tilt is None:

@@ -65,7 +65,7 @@ class Real(Channel):
     margins: Margins
     problem: dict[str, Any]
 
-    def difference(self, other: Any) -> str | None:  # noqa: ANN401 - a description
+    def difference(self, other: Any) -> str | None:
         """Return what tells the mechanism of a description from this one; None when they are the same channel.
 
         Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate

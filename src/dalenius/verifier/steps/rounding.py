@@ -62,7 +62,7 @@ def _less(leaked: Ball, way: tuple[Ball, Ball] | None) -> list[Ball]:
     return [] if way is None else [(leaked - _hidden(*way)) / way[0]]
 
 
-def _averaged(  # noqa: PLR0913, PLR0917 - a problem, its grid and the witness's noise
+def _averaged(  # noqa: PLR0917 - a problem, its grid and the witness's noise
     problem: Problem, n: int, m: int, noise: Fraction, far: Fraction, averaged: int
 ) -> tuple[Ball, Ball] | None:
     """Return 1 - b and M of noise that was averaged over the places of so many records in cells, and rounded."""
@@ -116,7 +116,7 @@ def maximal(problem: Problem, n: int) -> Ball:
     return 1 + n / (_ball(problem.size) * (2 * arb.pi()).sqrt())
 
 
-def _in_steps(  # noqa: PLR0913 - a part of a certificate, and what is asked
+def _in_steps(
     part: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, *, above: bool, where: str
 ) -> tuple[Ball, Ball]:
     """What records leak that a mechanism rounds to steps itself (step 11): between these two, of whole numbers."""
@@ -134,7 +134,7 @@ def _in_steps(  # noqa: PLR0913 - a part of a certificate, and what is asked
     return _leaked(audit, asked, asked.reference.nearest(m), inner, above=above)
 
 
-def _leaked(  # noqa: PLR0913 - a certificate, what is asked, and the law
+def _leaked(
     audit: dict[str, Any], asked: Believed, law: list[Fraction], inner: Inner, *, above: bool, more: Ball = ZERO
 ) -> tuple[Ball, Ball]:
     """The bounds of an inner certificate, about records of this law in place of the one that it states (step 8)."""

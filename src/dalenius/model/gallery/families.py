@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dalenius.errors import InputError, show
-from dalenius.gallery import mechanisms
-from dalenius.gallery.parameters import Epsilon, Flip, Parameter, Sigma
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms
+from dalenius.model.gallery.parameters import Epsilon, Flip, Parameter, Sigma
 from dalenius.model.query import Query
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.verifier.forms.written import rebuild
 
 

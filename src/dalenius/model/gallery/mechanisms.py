@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError, show
-from dalenius.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model import checks
 from dalenius.model.channels.density import decimal
 from dalenius.model.channels.mechanism import Mechanism
@@ -26,6 +25,7 @@ from dalenius.model.channels.real_records import RealQuery, RealRecords
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
+from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma
 from dalenius.model.query import Query, call_string
 from dalenius.model.statistic import Table
 
@@ -79,7 +79,7 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
     return _named(query, "symmetric", {"flip": flip}, rows)
 
 
-def geometric(  # noqa: PLR0913 - the public surface
+def geometric(
     query: Query,
     *,
     epsilon: float | None = None,
@@ -126,7 +126,7 @@ def geometric(  # noqa: PLR0913 - the public surface
     return _noisy(query, "geometric", arguments, noise, clamp=clamp)
 
 
-def laplace(  # noqa: PLR0913 - the public surface
+def laplace(
     query: Query,
     *,
     epsilon: float | None = None,
@@ -291,8 +291,9 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     rate = _rate(query, epsilon, sensitivity)
     # The nearest value, f(x), has weight 1.
     weights = np.exp(-times(rate / 2, query.integers.distance()))
+    name = _call("exponential", {"epsilon": epsilon, "sensitivity": sensitivity})
     rows = weights / weights.sum(axis=1, keepdims=True)
-    return _named(query, "exponential", {"epsilon": epsilon, "sensitivity": sensitivity}, rows)
+    return Written(query.statistic, rows, query.labels, query, name, falls_off=True)
 
 
 def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
@@ -416,7 +417,7 @@ def _call(family: str, arguments: Mapping[str, object]) -> str:
     return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
 
 
-def _noisy(  # noqa: PLR0913 - a family, its arguments and how its outputs are kept
+def _noisy(
     query: Query,
     family: str,
     arguments: Mapping[str, object],
@@ -547,7 +548,7 @@ def _asked(query: object, *, real: bool = False) -> None:
 def __getattr__(name: str) -> Callable[..., Mechanism]:
     """Return a mechanism that another distribution offers under this name."""
     if not name.startswith("_"):
-        from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+        from dalenius.model.gallery import plugins
 
         if name in plugins.names():
             return plugins.load(name)
@@ -557,6 +558,6 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
 
 def __dir__() -> list[str]:
     """What is here, and what other distributions offer."""
-    from dalenius.gallery import plugins  # noqa: PLC0415 - it knows the names of this module
+    from dalenius.model.gallery import plugins
 
     return sorted({*globals(), *plugins.names()})

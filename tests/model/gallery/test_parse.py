@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
+from dalenius.model.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
 
 COUNT = parse_query("count(n=3)")
 

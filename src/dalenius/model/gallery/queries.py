@@ -461,7 +461,7 @@ def _plain(answer: object) -> object:
     return answer
 
 
-def _finite(answer: Any) -> float:  # noqa: ANN401 - an int or a float
+def _finite(answer: Any) -> float:
     if not math.isfinite(answer):
         message = f"function returned {answer}; answers must be finite"
         raise InputError(message)

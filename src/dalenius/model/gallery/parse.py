@@ -4,13 +4,14 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
 from dalenius.errors import InputError
-from dalenius.gallery import plugins, queries
-from dalenius.gallery.families import FAMILIES
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import plugins, queries
+from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.query import Query
 
 Built = TypeVar("Built")
@@ -82,12 +83,12 @@ def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
     if name in MECHANISMS:
         return MECHANISMS
     others = plugins.names()
-    return {**MECHANISMS, **dict.fromkeys(others, _unloaded), **({name: plugins.load(name)} if name in others else {})}
+    return MECHANISMS | {other: plugins.load(other) if other == name else partial(_later, other) for other in others}
 
 
-def _unloaded(query: Query) -> Mechanism:
-    """Stand for a mechanism of another distribution that was not named; it is listed in messages, and never called."""
-    raise NotImplementedError(query)
+def _later(name: str, query: Query, **arguments: object) -> Mechanism:
+    """Build a mechanism of another distribution, which is loaded only then."""
+    return plugins.load(name)(query, **arguments)
 
 
 def _call(
@@ -144,7 +145,7 @@ def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any],
     return call.func.id, positional, keywords
 
 
-def _literal(node: ast.expr, text: str) -> Any:  # noqa: ANN401 - a literal is anything
+def _literal(node: ast.expr, text: str) -> Any:
     """A number, a text, or a list of them."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
         return node.value

@@ -6,8 +6,8 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery.families import FAMILIES, family_of, shown_on_frontiers, with_noise
-from dalenius.gallery.parse import MECHANISMS
+from dalenius.model.gallery.families import FAMILIES, family_of, shown_on_frontiers, with_noise
+from dalenius.model.gallery.parse import MECHANISMS
 from dalenius.verifier.forms import named
 
 COUNT = dl.queries.count(n=3)
