@@ -217,8 +217,8 @@ def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pyt
 def test_a_table_is_repaired_once_for_all_records() -> None:
     data = golden("monotone_numbers")
     channel, step = rebuild(data["problem"]), data["proofs"][0]["steps"][0]
-    first = order.repaired(channel, step["order"], step["ranks"])
-    assert order.repaired(channel, step["order"], step["ranks"]) is first
+    first = order.repaired(channel, step["rows"], step["ranks"])
+    assert order.repaired(channel, step["rows"], step["ranks"]) is first
 
 
 @pytest.mark.parametrize(
