@@ -14,7 +14,7 @@ from dalenius.verifier.verify import verify_here
         ("grid", "kernel, grid"),
         ("monotone_numbers", "kernel, order"),
         ("window", "kernel, names, window"),
-        ("large", "kernel, sum, names"),
+        ("large", "kernel, sum, names, points"),
         ("monotone_points", "kernel, sum, names, points"),
         ("moved", "kernel, histogram, names, tied, moved"),
         ("beside", "kernel, beside"),

@@ -110,7 +110,7 @@ class Bracket:
 
     @cached_property
     def few_cells(self) -> bool:
-        """Whether simplices are so small that they come before all else."""
+        """Whether trees are so small that no other bound is worth its time."""
         return self.exact_cells and self.cells.size <= self.cells.settings.portfolio.few_cells
 
     def keep_upper(self, proof: Proof) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
+from dalenius.bounds.whole import alternate
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
@@ -20,7 +21,6 @@ from dalenius.model.counting import log_binomial, log_multinomial
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
-from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -287,8 +287,8 @@ def information_bound(
         I(X;Y) <= sum_x p(x) D_x <= s log( sum_x rho(x) exp(D_x / s) ) + s knowledge.
 
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
-    variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
-    is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
+    variational inequality. Every r and s give a bound; the alternating iteration chooses them. Where it is tight, it
+    is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
     a margin; log reference masses are good to `rounding` times 10 + log(1/rho_min). Where the channel is never
     written out, the same dual bound is taken by convolution at a few laws r, or of a noisy histogram at noise around
     the mean counts.
@@ -317,43 +317,9 @@ def _around_the_mean(mechanism: NoisyCounts, known: float, reference: Reference)
     return centres.upper + MARGIN * (1 + centres.upper)
 
 
-def _dual_bound(
-    mechanism: Mechanism,
-    known: float,
-    deadline: Deadline,
-    reference: Reference,
-    *,
-    iterations: int = 300,
-    largest_s: float = 1e6,
-) -> float:
+def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline, reference: Reference) -> float:
     """The smaller of the capacity and of the dual bound, of a channel that is written out."""
-    rows = mechanism.written().rows
-    whole, log_rho = capacity(mechanism, deadline), reference.log_classes(mechanism.statistic)
-    own = xlogy(rows, rows).sum(axis=1)
-
-    def dual(point: Floats) -> tuple[float, Floats]:
-        u, s = point[:-1], math.exp(point[-1])
-        log_all = float(logsumexp(u))
-        divergence = own - rows @ u + log_all
-        x = log_rho + divergence / s
-        top = float(logsumexp(x))
-        p = np.exp(x - top)
-        gradient = np.append(np.exp(u - log_all) - p @ rows, s * (top + known) - p @ divergence)
-        return s * (top + known), gradient
-
-    def stop(*_: Any) -> None:
-        if deadline.expired():
-            raise StopIteration
-
-    law = np.maximum(0.99 * whole.prior @ rows + 0.01 * np.exp(log_rho) @ rows, 1e-300)
-    found = minimize(
-        dual,
-        np.append(np.log(law), 0.0),
-        jac=True,
-        method="L-BFGS-B",
-        callback=stop,
-        bounds=[(-690, 10)] * law.size + [(-20, math.log(largest_s))],
-        options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9},
-    )
-    tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
-    return min(whole.upper, tilted)
+    rows, log_rho = mechanism.written().rows, reference.log_classes(mechanism.statistic)
+    whole, held = capacity(mechanism, deadline), np.isfinite(log_rho)
+    tilted = alternate(rows[held], log_rho[held], known, deadline, rounds=3000, still=1e-11).bound
+    return min(whole.upper, max(0.0, tilted) + MARGIN * (1 + whole.upper))

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof
+from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.simplex_bound import SimplexProblem, SimplexSearch
 from dalenius.bounds.trees.simplex_tree import SimplexTree
 from dalenius.search.deadline import Deadline
@@ -15,6 +18,11 @@ class SimplexBound(Bound):
     def possible(self, bracket: Bracket) -> bool:
         """Where that matrix is small, and a verifier finds the same cells."""
         return bracket.exact_cells and bracket.cells.size <= bracket.cells.settings.of(SimplexSearch).most_vertices
+
+    def promising(self, bracket: Bracket) -> bool:
+        """Where cells are no more than the boxes of a tree of posteriors."""
+        boxes = PosteriorProblem(bracket.cells, np.arange(bracket.cells.n_outputs)).size
+        return self.possible(bracket) and bracket.cells.size <= boxes
 
     def cheap(self, bracket: Bracket) -> bool:
         """Where there are few cells."""
