@@ -78,9 +78,9 @@ def rests_on(line: dict[str, Any]) -> list[str]:
 
 def settings_without(name: str) -> "Settings":
     """Leave a bound out, by settings where it has a name there, and where it is called."""
-    from dalenius.bounds.closing import Formula  # noqa: PLC0415 - the clock is chosen first
-    from dalenius.bounds.trees.posteriors import PosteriorSearch  # noqa: PLC0415 - the same
-    from dalenius.settings import DEFAULT, without  # noqa: PLC0415 - the same
+    from dalenius.bounds.closing import Formula
+    from dalenius.bounds.trees.posteriors import PosteriorSearch
+    from dalenius.settings import DEFAULT, without
 
     instead = {"none": None, "empty": [], "infinite": Formula(name, float("inf"))}
     for module, function, answer in FORMULAS.get(name, ()):
