@@ -53,7 +53,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("local", {"proofs.0.kind": "centre"}, "its kind is none of trivial, reference, product"),
         ("local", {"proofs.0.eta": 0.1}, "is not shown to contract divergence"),
         ("local", {"proofs.0.sigma": 0.9}, "is not shown to keep sigma"),
-        ("local", {"proofs.0.law": [1.0, 0.0]}, "every entry of its law must be above 0"),
+        ("local", {"proofs.0.law": [1.0, 0.0]}, "must be above 0"),
         (
             "local",
             {
