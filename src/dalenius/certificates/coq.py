@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.query import Query
@@ -30,7 +30,7 @@ OUTWARD = 2.0**-44
 Box = dict[tuple[int, int], float]
 
 
-def to_coq(certificate: Any) -> str:  # noqa: ANN401 - path, dict or .data
+def to_coq(certificate: Any) -> str:
     """Return a file for Coq with Coq-Interval that is accepted exactly if the certificate's bounds are proved.
 
     Compile it beside the files of `proofs/`, as `make prove` does. It needs an audit of a finite channel at bounded
@@ -129,14 +129,17 @@ def _checked(problem: _Problem) -> _Problem:
 
 
 def _of_rows(records: Sequence[int], classes: tuple[int, ...], rows: list[list[float]]) -> _Problem:
-    text = ["Definition rows : list (list number) := [", ";\n".join(f"  {_list(map(_number, row))}" for row in rows) + "]."]
+    text = [
+        "Definition rows : list (list number) := [",
+        ";\n".join(f"  {_list(map(_number, row))}" for row in rows) + "].",
+    ]
     return _Problem(tuple(records), classes, [[x / math.fsum(row) for x in row] for row in rows], text)
 
 
 def _named(text: str, query: Query, classes: tuple[int, ...]) -> _Problem:
     """A mechanism of the gallery whose probabilities are rational or powers of one exponential."""
     mechanism = parse_mechanism(text, query).written()
-    name = text.split("(")[0].strip()
+    name = text.split("(", maxsplit=1)[0].strip()
     rows = [[float(x) for x in row] for row in mechanism.rows]
     written = _FAMILIES.get(name)
     if written is None or query.vector:
@@ -147,7 +150,7 @@ def _named(text: str, query: Query, classes: tuple[int, ...]) -> _Problem:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    import ast  # noqa: PLC0415 - nothing else needs it
+    import ast
 
     call = ast.parse(text.strip(), mode="eval").body
     assert isinstance(call, ast.Call)  # noqa: S101 - it was parsed before
@@ -259,7 +262,9 @@ def _proof(problem: _Problem, proof: dict[str, Any]) -> list[str]:
         kind, check, tree = "tree", f"posteriors_right rows masses_{i} limit upper", _Tree(problem, i, proof).text()
     else:
         words = "posteriors of groups of outputs" if kind == "posteriors" else f"the kind {kind!r}"
-        _refuse(f"{words} has none yet; audit with Settings(portfolio=only('choices', 'posteriors')) of dalenius.settings")
+        _refuse(
+            f"{words} has none yet; audit with Settings(portfolio=only('choices', 'posteriors')) of dalenius.settings"
+        )
     return [
         f"Definition masses_{i} := Eval vm_compute in cell_masses sizes answer rows {i}.",
         f"Definition tree_{i} : {kind} :=\n{tree}.",
@@ -476,5 +481,5 @@ def _number(x: float | Fraction) -> str:
     return f"(Over (Whole {top}) (Whole {d}))"
 
 
-def _list(items: Any) -> str:  # noqa: ANN401 - texts or numbers
+def _list(items: Any) -> str:
     return f"[{'; '.join(map(str, items))}]"
