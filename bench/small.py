@@ -86,8 +86,8 @@ def _audits(mechanism: dl.Mechanism, **asked: float) -> Ways:
 def _qif_capacity(rows: np.ndarray) -> Ways:
     if importlib.util.find_spec("qif") is None:
         return {}
-    import qif  # noqa: PLC0415 - only where it is installed
-    from classical import LADDER, capacity_gap  # noqa: PLC0415
+    import qif
+    from classical import LADDER, capacity_gap
 
     rows = np.ascontiguousarray(rows)
 
@@ -101,8 +101,8 @@ def _qif_capacity(rows: np.ndarray) -> Ways:
 def _qif_rate(k: int, slope: float) -> Ways:
     if importlib.util.find_spec("qif") is None or slope * k < SLOW:
         return {}
-    import qif  # noqa: PLC0415 - only where it is installed
-    from classical import LADDER, distances, lagrangian  # noqa: PLC0415
+    import qif
+    from classical import LADDER, distances, lagrangian
 
     p, make = np.full(k, 1 / k), qif.mechanism.shannon.max_entropy_given_same_loss
 

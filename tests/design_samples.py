@@ -95,7 +95,7 @@ def any_design(query: Query, mechanism: Mechanism | None = None, **changes: obje
         "upper": audit.upper,
         "certificate": Certificate(data),
     }
-    return parity_design(**{**fields, **changes})  # type: ignore[arg-type]
+    return parity_design(**{**fields, **changes})
 
 
 def consistent_design(design: Design) -> Design:

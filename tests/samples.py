@@ -76,7 +76,7 @@ def built(mechanism: Mechanism, knowledge: float, record: int = 0, **changes: ob
         "certificate": _certificate(prior, leak, 1.5 * leak),
         "extremes": Extremes((2 * leak, 2.1 * leak), leak / 3),
     }
-    return parity(**{**fields, **changes})  # type: ignore[arg-type]
+    return parity(**{**fields, **changes})
 
 
 def _certificate(prior: Prior, lower: float, upper: float) -> Certificate:

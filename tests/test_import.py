@@ -16,7 +16,7 @@ def loaded(script: str) -> set[str]:
     """The modules that a new process has loaded at the end of a script."""
     command = [sys.executable, "-c", f"{script}\nimport sys; print(*sys.modules)"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
-    return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())  # noqa: S603 - our own text
+    return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())
 
 
 def test_import_pulls_in_nothing_heavy() -> None:

@@ -43,7 +43,7 @@ MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if "(Part):" in path.re
 )
 def test_what_no_search_can_work_with_is_refused(build: object, says: str) -> None:
     with pytest.raises(dl.InputError) as refusal:
-        build()  # type: ignore[operator]
+        build()
     assert says in str(refusal.value)
 
 
@@ -55,7 +55,7 @@ def test_whole_numbers_may_stand_for_numbers() -> None:
 def test_settings_are_values() -> None:
     changed = dl.Settings(parts=(Quantising(loss_share=0.5),))
     assert changed != DEFAULT == dl.Settings()
-    for again in (pickle.loads(pickle.dumps(changed)), copy.deepcopy(changed)):  # noqa: S301 - our own
+    for again in (pickle.loads(pickle.dumps(changed)), copy.deepcopy(changed)):
         assert again == changed
         assert hash(again) == hash(changed)
 
@@ -79,7 +79,7 @@ def test_every_group_can_be_built_from_its_own_values() -> None:
 )
 def test_only_settings_are_settings(ask: object) -> None:
     with pytest.raises(dl.InputError, match=r"settings = \{\} is not a dl.Settings"):
-        ask({})  # type: ignore[operator]
+        ask({})
 
 
 def test_a_smaller_share_of_the_tolerance_closes_more_of_the_gap() -> None:

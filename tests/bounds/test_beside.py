@@ -73,7 +73,7 @@ def test_the_list_has_it_within_five_percent() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_both_parts_are_found_in_either_order(swapped: bool) -> None:  # noqa: FBT001 - a parameter of a test
+def test_both_parts_are_found_in_either_order(swapped: bool) -> None:
     found = Beside.of(count_and_response(3, swapped=swapped))
     assert found.first is not swapped
     assert found.local[0, 1] == pytest.approx(1 / (1 + np.e))

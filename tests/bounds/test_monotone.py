@@ -185,7 +185,7 @@ def test_labels_that_are_not_all_counts_are_no_runs(labels: list[object]) -> Non
     ids=["two releases", "two runs", "three runs and a release", "mixed up", "exponential", "pairs", "gaussian total"],
 )
 def test_the_bound_closes_and_its_certificate_verifies(build: object) -> None:
-    mechanism = build()  # type: ignore[operator]
+    mechanism = build()
     settings = Settings(portfolio=only("monotone"))
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-3, settings=settings, verify=False)
     assert audit.upper_by == "monotone"

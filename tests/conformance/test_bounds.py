@@ -78,7 +78,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Settings:
     for names, code in zip(
         (solver, verifier), re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL), strict=True
     ):
-        exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102 - our own page
+        exec(compile(code, str(PAGE), "exec"), names)
     monkeypatch.setitem(portfolio.BOUNDS, "columns", solver["ColumnBound"]())
     monkeypatch.setitem(KINDS, "columns", verifier["columns"])
     plan = (Turn("columns", 1),)

@@ -28,7 +28,7 @@ PARITY = dl.queries.modular_sum(n=3, modulus=2)
 
 
 def problem(query: Query, b: float, goal: Goal, budget: float, **arguments: object) -> Problem:
-    domain = symmetrise(Distortion.from_user(query, **arguments))  # type: ignore[arg-type]
+    domain = symmetrise(Distortion.from_user(query, **arguments))
     return Problem(domain, query.log_universe - b, goal, budget)
 
 

@@ -50,7 +50,7 @@ def test_derivatives_are_those_of_the_leakage() -> None:
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("query", QUERIES[1:], ids=str)
-def test_it_finds_what_clarabel_finds(query: Query, symmetric: bool) -> None:  # noqa: FBT001 - a parameter
+def test_it_finds_what_clarabel_finds(query: Query, symmetric: bool) -> None:
     own, clarabel, pool = both(query, 5, symmetric=symmetric)
     domain = own.domain
     budget = 0.6 * spent(domain, np.full(domain.orbit.shape, 1 / domain.orbit.shape[1]))

@@ -57,7 +57,7 @@ def test_a_class_has_an_example(name: str) -> None:
 class Checker(doctest.OutputChecker):
     """Compares what is printed as pages do: brackets as brackets."""
 
-    def check_output(self, want: str, got: str, optionflags: int) -> bool:  # noqa: ARG002 - doctest's own
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
         return difference(want, got) == ""
 
 

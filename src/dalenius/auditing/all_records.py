@@ -128,7 +128,7 @@ def _closed(found: list[Audited], problem: AuditProblem, enough: float) -> bool:
     return _gap(found) <= max(problem.tolerance, problem.relative * upper) or upper <= enough
 
 
-def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
+def _by_rows(
     problem: AuditProblem,
     deadline: Deadline,
     orbits: Orbits,
@@ -165,7 +165,7 @@ def _normal(item: Audited) -> bool:
     return order is not None and order.rate is None and order.answers.size > 0
 
 
-def _opened(  # noqa: PLR0913 - a problem, and what is known of it
+def _opened(
     problem: AuditProblem,
     orbits: Orbits,
     other: Other | None,
@@ -356,7 +356,7 @@ def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: b
             spent -= _finish(item, found, deadline, -np.inf, batches=max(least, spent))
 
 
-def _finish(  # noqa: PLR0913 - limits
+def _finish(
     item: Audited,
     found: list[Audited],
     deadline: Deadline,

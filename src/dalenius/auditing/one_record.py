@@ -16,7 +16,7 @@ from dalenius.auditing.found import Found
 from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
 from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.prior import Prior
@@ -88,7 +88,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     return _found(problem, rows, bracket, np.full(many, 1 / many), (kind, proof), extremes)
 
 
-def _found(  # noqa: PLR0913, PLR0917 - what was found
+def _found(  # noqa: PLR0917 - what was found
     problem: AuditProblem,
     rows: Floats,
     bracket: tuple[float, float],
@@ -137,11 +137,10 @@ def _check_symmetric(problem: AuditProblem, mechanism: Symmetric) -> None:
     if uniform and problem.secret in (None, 0):
         return
     what = "a secret other than the record" if uniform else "a reference other than the uniform one"
-    message = (
+    refuse(
         f"{what} needs the table of the channel, and that of {mechanism.name} of {mechanism.query} is not written out "
         f"for {mechanism.k} values; leave it out, or use fewer values"
     )
-    raise InputError(message)
 
 
 def _rows(mechanism: Mechanism) -> Floats:

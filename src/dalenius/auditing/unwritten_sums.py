@@ -128,7 +128,7 @@ def _monotone(
     return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known).best()
 
 
-def from_below(  # noqa: PLR0913 - a problem, and what is known of it
+def from_below(
     problem: AuditProblem,
     mechanism: NoisySum,
     about: Secret,

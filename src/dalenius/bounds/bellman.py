@@ -51,7 +51,7 @@ def possible(mechanism: PerRecord, members: tuple[int, ...], knowledge: float, s
     return small and len(members) == 1 and knowledge > 0
 
 
-def best(  # noqa: PLR0913, PLR0917 - a problem, and how it is solved
+def best(  # noqa: PLR0917 - a problem, and how it is solved
     mechanism: PerRecord,
     member: int,
     knowledge: float,
@@ -116,7 +116,7 @@ def _chords(nodes: Floats, values: Floats, margin: float) -> Floats:
     return np.asarray(np.stack([low, low + slope], axis=1) + margin)
 
 
-def _looked(nodes: Floats, lines: Floats, rows: Floats, law: Floats, s: float, margin: float) -> Floats:  # noqa: PLR0913, PLR0917 - the letters of the formula
+def _looked(nodes: Floats, lines: Floats, rows: Floats, law: Floats, s: float, margin: float) -> Floats:  # noqa: PLR0917 - the letters of the formula
     """The lines after one more record."""
     many = len(lines)
     new = np.empty((2, many, many))

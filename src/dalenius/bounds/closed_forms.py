@@ -138,13 +138,13 @@ def one_count(n: int, p: float) -> Callable[[float], float]:
     return lambda power: float(lse(log_p + power * log_ratio)) / power
 
 
-def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
+def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:
     """The bound of a blend, power = 1/(order-1), log_gain = G_a."""
     s = share * (1 + 1 / power) * eta
     return float(close(log_a, share * log_gain, knowledge, s=s, theta=1 - share, eta=s))
 
 
-def _best_blend(  # noqa: PLR0913 - a majorant, and what is chosen
+def _best_blend(
     log_a: Floats,
     log_gain: Callable[[float], Floats],
     knowledge: float,
@@ -215,7 +215,7 @@ def centre_of_counts(mechanism: NoisyCounts, knowledge: float, law: Floats) -> F
     return _around(mechanism.noise, log_size, np.arange(n + 1) - middles[:, None], knowledge, places, times)
 
 
-def _around(  # noqa: PLR0913, PLR0917 - the letters of the formula
+def _around(  # noqa: PLR0917 - the letters of the formula
     noise: Noise, log_size: Floats, apart: Ints, knowledge: float, centre: int | list[int], times: Ints = ONCE
 ) -> Formula:
     """s K + sum_v (s/k) log sum_t P_v(t) exp( k D(t - c_v) / s ), D that of the noise, v one of k counts.

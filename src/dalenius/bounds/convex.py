@@ -8,7 +8,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.convex_bound import LEAST_S, SEARCH, Dual, SharedBounds
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 

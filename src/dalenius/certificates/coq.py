@@ -34,7 +34,7 @@ Box = dict[tuple[int, int], float]  # of a value and an output
 Ends = tuple[float, float]  # the least and the greatest
 
 
-def to_coq(certificate: Any) -> str:  # noqa: ANN401 - path, dict or .data
+def to_coq(certificate: Any) -> str:
     """Return a file for Coq with Coq-Interval that is accepted exactly if the certificate's bounds are proved.
 
     Compile it beside the files of `proofs/`, as `make prove` does. It needs an audit of a finite channel at bounded
@@ -497,5 +497,5 @@ def _number(x: float | Fraction) -> str:
     return f"(Over (Whole {top}) (Whole {d}))"
 
 
-def _list(items: Any) -> str:  # noqa: ANN401 - texts or numbers
+def _list(items: Any) -> str:
     return f"[{'; '.join(map(str, items))}]"

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import click
 
-from dalenius import __version__
 from dalenius.cli.audit import audit
 from dalenius.cli.calibrate import calibrate
 from dalenius.cli.check import check
@@ -27,6 +26,7 @@ from dalenius.cli.reproduce import reproduce
 from dalenius.cli.sweep import sweep
 from dalenius.cli.verify import verify
 from dalenius.errors import InputError, printable
+from dalenius.model.files import __version__
 
 BAD_INPUT = 2
 
@@ -34,7 +34,7 @@ BAD_INPUT = 2
 class Program(click.Group):
     """A group whose every failure is one sentence on standard error and an exit code."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - click's
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
         try:
             with warnings.catch_warnings():

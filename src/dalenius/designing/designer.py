@@ -292,7 +292,7 @@ class Designer:
         planes.judge(planes.rows, leakage)
         return True
 
-    def audited(  # noqa: PLR0913, PLR0917 - a mechanism, what is known, and how long it may take
+    def audited(  # noqa: PLR0917 - a mechanism, what is known, and how long it may take
         self,
         rows: Floats,
         lower: LowerBound,
@@ -326,17 +326,11 @@ class Designer:
 
     @property
     def _audit_settings(self) -> Settings:
-        """Mechanisms of designs have a line of their own in the portfolio where cells are few.
-
-        Where nothing is known of one record, I is concave and flat, and its own dual closes the audit.
-        """
+        """Where nothing is known of one record, I is concave and flat, and its own dual closes the audit."""
         settings = self.asked.settings
         if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge, settings):
             return _own_dual(settings)
-        # Boxes of posteriors of three values and more are loose: simplices stay first there.
-        if max(self.problem.domain.statistic.records) > 2:  # noqa: PLR2004 - bits
-            return settings
-        return replace(settings, portfolio=replace(settings.portfolio, few=settings.portfolio.designed))
+        return settings
 
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""

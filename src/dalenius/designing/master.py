@@ -120,7 +120,7 @@ class Master:
         program = self._program(pool, leakage, distortion)
         return self._solve(pool, program, program.only(u=-middle), program.only(u=times))
 
-    def _interior(  # noqa: PLR0913 - what a task has
+    def _interior(
         self,
         pool: list[Plane],
         *,

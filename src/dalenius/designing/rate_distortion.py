@@ -34,8 +34,7 @@ from dalenius.settings import DEFAULT, Part, Settings
 class RateSearch(Part):
     """One record about which nothing is known."""
 
-    # Pairs of a value and an output at most: no search is needed, and this
-    # many can be verified.
+    # Pairs of a value and an output at most: no search is needed, and this many can be verified.
     pairs: int = 2**20
     # Newton rounds; first slack; share of the way to the boundary; largest relative change of the slope in a step.
     rounds: int = 200
@@ -150,7 +149,7 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
             return exact
     x = _Point.at(rho, cost, np.full(cost.shape[1], 1 / cost.shape[1]), beta)
     slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.first_slack)
-    inverse, steepest = 1 / rho, chosen.steepest / float(cost.max())
+    steepest = chosen.steepest / float(cost.max())
     for _ in range(chosen.rounds):
         # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
@@ -158,14 +157,10 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
         gap = np.log(x.g.max()) / (1.0 if primal else x.beta)
         if (off < settled and gap < settled) or deadline.expired():
             break
-        # the change of distortion, or of rate, is <slope, dr> + bend dbeta
-        slope, bend = (x.h, -x.variance) if primal else (1 - x.g - x.beta * x.h, x.beta * x.variance)
         try:
-            along = _meeting(factorised(slack / x.r, x.tilt.T, inverse), x.h, slope, bend, miss)
-            dr, d_slack = predicted_step(x.r, slack, x.g - 1, along)
+            dr, d_slack, d_beta = _newton(x, slack, 1 / rho, miss, primal=primal)
         except LinAlgError:  # rounding, or a slope without bound
             break
-        d_beta = (miss - float(slope.dot(x.r * dr))) / bend
         # r and lambda stay positive, and the slope changes by a limited factor
         share = min(step_inside(chosen.inside, dr, d_slack), chosen.fastest * x.beta / max(abs(d_beta), TINY))
         r, slack = x.r * (1 + share * dr), slack * (1 + share * d_slack)
@@ -173,6 +168,15 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
             break
         x = _Point.at(rho, cost, r / r.sum(), x.beta + share * d_beta)
     return x
+
+
+def _newton(x: _Point, slack: Floats, inverse: Floats, miss: float, *, primal: bool) -> tuple[Floats, Floats, float]:
+    """The step of r and lambda, relative to them, and of beta."""
+    # the change of distortion, or of rate, is <slope, dr> + bend dbeta
+    slope, bend = (x.h, -x.variance) if primal else (1 - x.g - x.beta * x.h, x.beta * x.variance)
+    along = _meeting(factorised(slack / x.r, x.tilt.T, inverse), x.h, slope, bend, miss)
+    dr, d_slack = predicted_step(x.r, slack, x.g - 1, along)
+    return dr, d_slack, (miss - float(slope.dot(x.r * dr))) / bend
 
 
 def _meeting(

@@ -16,7 +16,7 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, Designer, DesignSearch
 from dalenius.designing.weak_duality import LowerBound
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import values_of
@@ -90,22 +90,20 @@ class Method:
         object.__setattr__(self, "repairs", repairs_from(self.repairs))
         reading_from(self.reading, self.repairs)
 
-    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - checked above
+    def chosen(self, **options: Any) -> "Method":
         """Return this method with the options of a call; refused where they are unknown."""
-        return replace(self, **own)
+        return replace(self, **options)
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
         """Refuse what the paper has no words for: samples, and everything but single records and the uniform prior."""
         if mechanism is not None and mechanism.as_samples is not None:
-            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
-            raise InputError(message)
+            refuse("the paper's method searches from below, and samples show nothing from below; leave method= out")
         for name, value in given.items():
             if value is not None:
-                message = (
+                refuse(
                     f"the paper's method takes single records and the uniform prior only, not {name}=; "
                     'use method="certified"'
                 )
-                raise InputError(message)
 
     def check_design(self, task: Distortion) -> None:
         """Refuse a design whose mechanism, one row per dataset, is too large."""
@@ -208,11 +206,10 @@ def search_mechanism(
 
 def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:
     if sum(map(math.log, records)) + math.log(outputs) > math.log(most) + 1e-9:
-        message = (
+        refuse(
             f"the paper's method works on all {checks.size_text(records)} datasets x {outputs} outputs, above its "
             f'limit of {most} entries for {what}; use method="certified", which works on classes of datasets'
         )
-        raise InputError(message)
 
 
 def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> tuple[list[Audited], Audited]:

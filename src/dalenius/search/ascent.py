@@ -129,7 +129,7 @@ def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
     return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
 
 
-def climb(  # noqa: PLR0913 - limits
+def climb(
     cells: Cells,
     pi: Floats,
     deadline: Deadline,

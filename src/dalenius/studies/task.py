@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
@@ -157,14 +157,13 @@ class Work:
     digests: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def read(cls, task: Task, folder: Path, known: dict[Path, str] | None = None) -> "Work":
-        """Read the files that a task names. known: digests of files that were read for the same study."""
-        digests = {} if known is None else known
+    def read(cls, task: Task, folder: Path, earlier: dict[Path, str] | None = None) -> "Work":
+        """Read the files that a task names. earlier: digests of files that were read for the same study."""
+        digests = {} if earlier is None else earlier
         named = {name: folder / value for name in FILES if isinstance(value := getattr(task, name), str)}
         for name, path in named.items():
             if not path.is_file():
-                message = f"{name} = {getattr(task, name)!r}: there is no such file in {folder}"
-                raise InputError(message)
+                refuse(f"{name} = {getattr(task, name)!r}: there is no such file in {folder}")
             if path not in digests:
                 digests[path] = digest(read_bytes(path))
         return cls(task, folder, tuple((name, digests[path]) for name, path in named.items()))
@@ -181,8 +180,7 @@ class Work:
         found = {name: read_bytes(self.folder / getattr(self.task, name)) for name, _ in self.digests}
         for name, before in self.digests:
             if digest(found[name]) != before:
-                message = f"{getattr(self.task, name)} has changed since the question was read; ask again"
-                raise InputError(message)
+                refuse(f"{getattr(self.task, name)} has changed since the question was read; ask again")
         return found
 
     def answer(self) -> "Answered":
@@ -240,7 +238,7 @@ def _answered(
 
 
 def _audit(work: Work) -> Answered:
-    from dalenius.api import audit
+    from dalenius.api.audits import audit
 
     mechanism = _mechanism(work)
     secret = {} if work.task.secret is None else {"secret": work.task.secret}
@@ -250,7 +248,7 @@ def _audit(work: Work) -> Answered:
 
 
 def _design(work: Work) -> Answered:
-    from dalenius.api import design
+    from dalenius.api.designs import design
     from dalenius.model.gallery.parse import parse_query
 
     query = parse_query(work.task.query or "")
@@ -299,7 +297,7 @@ def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
 
 def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     """Return what a design is asked, and how solvers hold it."""
-    from dalenius.api import reduced
+    from dalenius.api.designs import reduced
     from dalenius.model.gallery.parse import parse_query
     from dalenius.results.options import design_problem, distortion_of
 
@@ -317,9 +315,9 @@ def _against(work: Work, asked: "Mechanism | Query") -> "tuple[Options, Adversar
     task = work.task
     method = method_of(task.method or "certified")
     options = Options.from_user(method, unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
-    kind, known = task.adversary or "bounded", _reference(work, asked.records)
+    kind, reference = task.adversary or "bounded", _reference(work, asked.records)
     limits = {"entropy": task.entropy, "knowledge": task.knowledge}
-    return options, adversary_of(asked, options, adversary=kind, **limits, **known)
+    return options, adversary_of(asked, options, adversary=kind, **limits, **reference)
 
 
 def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:

@@ -112,7 +112,7 @@ def test_the_certificate_verifies_and_claims_no_less(certificate: dict[str, Any]
         (lambda p: p.update(rho=[0.0, 0.0, 0.0, 0.0, 0.0, -9.0]), "exceeds claimed"),
     ],
 )
-def test_a_tampered_certificate_is_refused(certificate: dict[str, Any], change: Any, words: str) -> None:  # noqa: ANN401
+def test_a_tampered_certificate_is_refused(certificate: dict[str, Any], change: Any, words: str) -> None:
     forged = copy.deepcopy(certificate)
     change(forged["proofs"][0])
     verdict = verify_here(forged)

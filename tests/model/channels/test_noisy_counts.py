@@ -28,7 +28,7 @@ def test_a_sample_of_a_million_records() -> None:
 
 def _refused(ask: object) -> str:
     with pytest.raises(InputError) as error:
-        ask()  # type: ignore[operator]
+        ask()
     return str(error.value)
 
 

@@ -29,10 +29,7 @@ def _noisy(query: Query, cdf: Callable[[float], float]) -> list[list[float]]:
     """Rounded and clamped real noise, from its distribution function in high precision."""
     low, high = query.outputs[0], query.outputs[-1]
     return [
-        [
-            float((1 if y == high else cdf(y - f + 0.5)) - (0 if y == low else cdf(y - f - 0.5)))  # type: ignore[operator]
-            for y in query.outputs
-        ]
+        [float((1 if y == high else cdf(y - f + 0.5)) - (0 if y == low else cdf(y - f - 0.5))) for y in query.outputs]
         for f in np.asarray(query.answers).tolist()
     ]
 
@@ -56,7 +53,7 @@ def test_geometric(query: Query, sensitivity: float | None) -> None:
     for row, f in zip(rows, np.asarray(query.answers).tolist(), strict=True):
         expected = dict.fromkeys(query.outputs, 0.0)
         for d, p in noise.items():
-            expected[min(max(f + d, low), high)] += p  # type: ignore[type-var]
+            expected[min(max(f + d, low), high)] += p
         np.testing.assert_allclose(row, list(expected.values()), atol=1e-13)
 
 
@@ -80,7 +77,7 @@ def test_gaussian(query: Query, sigma: float) -> None:
 def test_exponential(query: Query) -> None:
     rows = mechanisms.exponential(query, epsilon=1.3).rows
     for row, f in zip(rows, np.asarray(query.answers).tolist(), strict=True):
-        weights = [math.exp(-1.3 * abs(y - f) / (2 * query.sensitivity)) for y in query.outputs]  # type: ignore[operator]
+        weights = [math.exp(-1.3 * abs(y - f) / (2 * query.sensitivity)) for y in query.outputs]
         np.testing.assert_allclose(row, np.array(weights) / sum(weights), rtol=1e-13)
 
 
@@ -176,7 +173,7 @@ COUNT = queries.count(n=3)
         (lambda: mechanisms.laplace(COUNT, epsilon=1, output="foo"), "output = 'foo' is unknown; use 'integer'"),
         (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
         (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
-        (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),  # type: ignore[arg-type]
+        (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),
         (lambda: mechanisms.randomized_response(queries.function([2] * 13, sum), epsilon=1), "8192 datasets, too many"),
         (lambda: mechanisms.unary_encoding(queries.histogram(n=3, k=11), epsilon=1), "at most 10 values"),
         (lambda: mechanisms.geometric(queries.identity(k=5000), epsilon=1), "5000 x 5000 entries"),

@@ -121,7 +121,7 @@ def test_a_query_is_needed_and_other_names_are_not_there(theirs: Path) -> None:
     with pytest.raises(AttributeError, match="there is no mechanism 'nothing'"):
         _ = dl.mechanisms.nothing
     command = ["audit", "--query", "count(n=2)", "--mechanism", "lazy(share=0.5)", "--knowledge", "0.1", "--json"]
-    done = subprocess.run(  # noqa: S603 - our own interpreter
+    done = subprocess.run(
         [sys.executable, "-m", "dalenius", *command], env={"PYTHONPATH": str(theirs)}, capture_output=True, check=True
     )
     assert json.loads(done.stdout)["proved"] == "both"

@@ -89,11 +89,11 @@ def test_a_million_records_are_cheap() -> None:
     ("build", "says"),
     [
         (lambda: queries.count(n=0), "n = 0"),
-        (lambda: queries.count(n=2.0), "not a whole number"),  # type: ignore[arg-type]
+        (lambda: queries.count(n=2.0), "not a whole number"),
         (lambda: queries.modular_sum(n=2, modulus=-1), "modulus = -1"),
         (lambda: queries.total(n=2, values=[]), "one integer or more"),
-        (lambda: queries.total(n=2, values=3), "must be a list"),  # type: ignore[arg-type]
-        (lambda: queries.total(n=2, values=[0.5]), "entry 0 of values = 0.5"),  # type: ignore[list-item]
+        (lambda: queries.total(n=2, values=3), "must be a list"),
+        (lambda: queries.total(n=2, values=[0.5]), "entry 0 of values = 0.5"),
         (lambda: queries.total(n=2, values=[0, 10**9]), "integers, above the limit"),
         (lambda: queries.pairs(n=10**5), "integers, above the limit"),
         (lambda: queries.identity(k=0), "k = 0"),

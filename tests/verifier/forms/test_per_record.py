@@ -4,6 +4,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_what_is_found_is_verified_and_holds_the_truth(
     mechanism: str,
     query: str,
     knowledge: float,
-    skewed: bool,  # noqa: FBT001 - a case
+    skewed: bool,
 ) -> None:
     local, dense = both_local(mechanism, query)
     reference = LAWS[local.k] if skewed else None
@@ -159,7 +160,7 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
     (lambda c: c["problem"].update(query="count(n=4)"), "masses of the witness|others of the witness"),
     (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
     (lambda c: c["adversary"].update(reference={"weights": [1 / 32] * 32}), "not for weights of datasets"),
-    (lambda c: c.update(secret={"values": [0] * 16 + [1] * 16}), "names a record|at most"),
+    (lambda c: c.update(secret={"kind": "function", "values": [0] * 16 + [1] * 16}), "names a record|at most"),
     (lambda c: c["adversary"].update(knowledge=0.29), "has divergence"),
 ]
 
@@ -224,6 +225,6 @@ def test_a_thousand_people_in_seconds() -> None:
 
 
 def test_sizes_are_limited_before_anything_is_built() -> None:
-    assert per_record.local_rows("unary_encoding", {"epsilon": 1.0}, 2)
+    assert per_record.local_rows("unary_encoding", Fraction(1), 2)
     with pytest.raises(Refused, match="too many"):
-        per_record.local_rows("unary_encoding", {"epsilon": 1.0}, 40)
+        per_record.local_rows("unary_encoding", Fraction(1), 40)

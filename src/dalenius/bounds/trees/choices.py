@@ -22,7 +22,7 @@ from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import overshoot, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part

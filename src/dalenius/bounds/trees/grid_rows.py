@@ -16,7 +16,7 @@ from dalenius.bounds.trees.rows import Rows, RowSearch, promising
 from dalenius.numerics.information import TINY
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import DOUBT, GridRows, most_rows
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.ascent import Ascent, best_of, polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part

@@ -21,8 +21,7 @@ from dalenius.bounds.trees.posterior_tree import PosteriorTree, fallen
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lumped
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import Lumped, OriginalOutputs
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 

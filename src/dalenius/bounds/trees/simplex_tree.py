@@ -20,7 +20,7 @@ from dalenius.numerics.batch import shortened, singles, stack
 from dalenius.numerics.information import TINY
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 

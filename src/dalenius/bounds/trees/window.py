@@ -13,8 +13,7 @@ from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.bounds.trees.posteriors import PosteriorSearch, descend, problems
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lumped
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import Lumped, OriginalOutputs
 from dalenius.search.ascent import polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
@@ -71,7 +70,7 @@ class InWindow:
         """Masses of far rows are sums of masses."""
         return self.inside.claim(rounding)
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - those of the window
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return the first and the last row and output that are kept, and the proof about them."""
         step = {"step": "window", "rows": list(self.rows), "outputs": list(self.outputs)}
         return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}

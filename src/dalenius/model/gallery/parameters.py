@@ -47,7 +47,7 @@ class Epsilon:
         """Return the noise level at which epsilon is `faintest` times the sensitivity."""
         return -math.log(self.faintest * (1.0 if self.of_record else spread(query)))
 
-    def at(self, query: Query, level: float) -> tuple[float, float]:  # noqa: ARG002 - as for any parameter
+    def at(self, query: Query, level: float) -> tuple[float, float]:
         """Return exp(-level), twice."""
         return math.exp(-level), math.exp(-level)
 
@@ -90,7 +90,7 @@ class Flip:
         """Return the value as a probability."""
         return checks.real(self.name, value, 0.0, 1.0)
 
-    def quietest(self, query: Query) -> float:  # noqa: ARG002 - as for any parameter
+    def quietest(self, query: Query) -> float:
         """Return the noise level from which on flip is 0."""
         return -self.faintest
 

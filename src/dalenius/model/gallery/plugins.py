@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from dalenius.errors import InputError, printable
+from dalenius.errors import InputError, printable, refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery.families import FAMILIES
@@ -38,10 +38,9 @@ def load(name: str) -> Callable[..., Mechanism]:
         raise InputError(_broken(entry, f"{entry.value} is not a function, but {type(build).__name__}"))
 
     @functools.wraps(build)
-    def checked(query: Query, *given: Any, **arguments: Any) -> Mechanism:  # noqa: ANN401 - the plug-in's own
+    def checked(query: Query, *given: Any, **arguments: Any) -> Mechanism:
         if not isinstance(query, Query):
-            message = f"{name} needs a Query, not {type(query).__name__}; see dl.queries"
-            raise InputError(message)
+            refuse(f"{name} needs a Query, not {type(query).__name__}; see dl.queries")
         try:
             found = build(query, *given, **arguments)
         except InputError:

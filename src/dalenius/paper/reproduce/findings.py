@@ -357,7 +357,7 @@ def _ends(rows: list[Row]) -> str:
     return f"Leakage in nats at b = {short(min(row['b'] for row in first))}, certified: {words}."
 
 
-def _bends(line: list[Row], along: str) -> Any:  # noqa: ANN401
+def _bends(line: list[Row], along: str) -> Any:
     """Return by how much each point of a line stands below the chord between its neighbours."""
     x, y = (np.array([row[name] for row in rising(line, along)]) for name in (along, "information"))
     if x.size < 3:  # noqa: PLR2004 - a chord and a point

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.api import audit, design
+from dalenius.api.audits import audit
+from dalenius.api.designs import design
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.evidence import found_of
 from dalenius.certificates.verifying import verify
@@ -215,7 +216,7 @@ def _alternated(
     seed: int,
     *,
     primal: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> tuple[list[Tradeoff], list[tuple[Audit, bool]]]:
     """Algorithm 6 or 9 from random starts, each mechanism audited."""
     method: Callable[..., Tradeoff] = leakage_distortion_tradeoff if primal else minimal_distortion
