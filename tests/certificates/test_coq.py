@@ -42,6 +42,17 @@ def test_a_file_states_the_question_and_both_bounds_exactly(name: str) -> None:
     assert text.count("(") == text.count(")")
 
 
+def test_nothing_in_a_certificate_becomes_a_command() -> None:
+    data = example()
+    data["problem"]["mechanism"] += " # *) Axiom easy : False. (*"
+    data["adversary"]["*) Axiom easy : False. (*"] = 1
+    text = to_coq(data)
+    assert text.split("From Coq")[0].count("*)") == 1
+    data["witness"]["record"] = "0 p). Axiom easy : False. Print (0"
+    with pytest.raises(InputError, match="the record of the witness"):
+        to_coq(data)
+
+
 def test_ratios_and_complements_become_sums_of_bounds() -> None:
     text = to_coq(example())
     # From the posterior at output 2 to that at output 0; and of the first value what the second leaves.

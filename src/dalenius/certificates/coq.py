@@ -29,6 +29,8 @@ DATASETS = 2**12
 ENTRIES = 2**9
 # By how much, relatively, an end that is carried is moved outward, so that intervals show it.
 OUTWARD = 2.0**-44
+# Probabilities that differ by no more are the same but for rounding.
+SAME = 1e-12
 
 Box = dict[tuple[int, int], float]  # of a value and an output
 Ends = tuple[float, float]  # the least and the greatest
@@ -135,7 +137,7 @@ def _problem(given: dict[str, Any]) -> _Problem:
 
 
 def _checked(problem: _Problem) -> _Problem:
-    """Refuse what is too large, and find the records that have the same cells."""
+    """Refuse what is too large."""
     if len(problem.classes) > DATASETS:
         _refuse(f"it has {len(problem.classes)} datasets, more than {DATASETS}")
     entries = len(problem.rows) * len(problem.rows[0]) * max(problem.records)
@@ -155,14 +157,22 @@ def _of_rows(records: Sequence[int], classes: tuple[int, ...], rows: list[list[f
 def _named(text: str, query: Query, classes: tuple[int, ...]) -> _Problem:
     """A mechanism of the gallery whose probabilities are rational or powers of one exponential."""
     mechanism = parse_mechanism(text, query).written()
-    name = text.partition("(")[0].strip()
-    rows = [[float(x) for x in row] for row in mechanism.rows]
-    written = _FAMILIES.get(name)
-    if written is None or query.vector:
+    family, labels = _FAMILIES.get(text.partition("(")[0].strip()), list(mechanism.labels)
+    answers = [] if query.vector else np.asarray(query.answers, dtype=np.int64).tolist()
+    if family is None or query.vector or not set(answers) <= set(labels):
         _refuse(f"{text} of {query} has none yet, only {', '.join(_FAMILIES)} on whole numbers")
-    labels = list(mechanism.labels)
-    places = [labels.index(int(f)) for f in np.asarray(query.answers, dtype=np.int64)]
-    return _Problem(tuple(query.records), classes, rows, written(text, query, places, len(labels)))
+    places, width = [labels.index(f) for f in answers], len(labels)
+    lines, weight = family(_arguments(text), query, width)
+    rows = [[float(x) for x in row] for row in mechanism.rows]
+    # The formula is written anew here: it must be the mechanism's.
+    for f, row in zip(places, rows, strict=True):
+        weights = [weight(abs(y - f), y in (0, width - 1)) for y in range(width)]
+        if any(abs(w / math.fsum(weights) - x) > SAME for w, x in zip(weights, row, strict=True)):
+            _refuse(f"{text} of {query} has other probabilities than were expected")
+    lines.append(
+        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}."
+    )
+    return _Problem(tuple(query.records), classes, rows, lines)
 
 
 def _arguments(text: str) -> dict[str, Any]:
@@ -172,36 +182,39 @@ def _arguments(text: str) -> dict[str, Any]:
     return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
 
 
-def _geometric(text: str, query: Query, places: list[int], width: int) -> list[str]:
+# What is written for a family, and the weight at a distance from the answer, inside the range or at its ends.
+Written = tuple[list[str], Callable[[int, bool], float]]
+
+
+def _geometric(given: dict[str, Any], query: Query, width: int) -> Written:
     """alpha^|y-f|, times 1 - alpha inside the range; rows are divided by their sums, which are 1 + alpha."""
-    given = _arguments(text)
     if given.get("scale") is not None:
         rate = query.unit / Fraction(given["scale"])
     elif given.get("sensitivity") is not None:
         rate = Fraction(given["epsilon"]) / Fraction(given["sensitivity"]) * query.unit
     else:
         rate = Fraction(given["epsilon"]) / Fraction(query.sensitivity)
-    return [
+    lines = [
         "(* Geometric noise: alpha^|y-f| with alpha = exp(-rate), times 1 - alpha inside the range. *)",
         f"Definition alpha (k : nat) : number := Exp (Times (Whole (- Z.of_nat k)) {_number(rate)}).",
         "Definition weight (f y : nat) : number :=",
         f"  if ((y =? 0) || (y =? {width - 1}))%nat then alpha (max (y - f) (f - y))",
         "  else Times (Minus (Whole 1) (alpha 1)) (alpha (max (y - f) (f - y))).",
-        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}.",
     ]
+    return lines, lambda d, end: math.exp(-rate * d) * (1.0 if end else -math.expm1(-rate))
 
 
-def _symmetric(text: str, query: Query, places: list[int], width: int) -> list[str]:  # noqa: ARG001 - as the others
+def _symmetric(given: dict[str, Any], query: Query, width: int) -> Written:  # noqa: ARG001 - as the others
     """1 - flip on the answer, flip / (|range| - 1) on every other value."""
-    flip = Fraction(_arguments(text)["flip"])
-    return [
+    flip = Fraction(given["flip"])
+    lines = [
         "Definition weight (f y : nat) : number :=",
         f"  if (y =? f)%nat then {_number(1 - flip)} else {_number(flip / (width - 1))}.",
-        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}.",
     ]
+    return lines, lambda d, _: float(flip / (width - 1) if d else 1 - flip)
 
 
-_FAMILIES: dict[str, Callable[[str, Query, list[int], int], list[str]]] = {
+_FAMILIES: dict[str, Callable[[dict[str, Any], Query, int], Written]] = {
     "geometric": _geometric,
     "symmetric": _symmetric,
 }
@@ -228,10 +241,12 @@ def _question(problem: _Problem, data: dict[str, Any]) -> list[str]:
     else:
         answer = problem.answer
     about = problem.words or f"{len(problem.records)} records, {len(problem.rows)} rows"
-    knows = " and ".join(f"{key} {amount!r}" for key, amount in adversary.items())
+    knows = "knowledge" if "knowledge" in adversary else "entropy"
+    lower, upper = float(data["lower"]), float(data["upper"])
     return [
-        f"(* {about}, {knows}:",
-        f"   at most {data['upper']!r} nats leak of any record, and at least {data['lower']!r} of one. *)",
+        # A comment that holds no star ends where it should.
+        f"(* {about.replace('*', ' ')}, {knows} {float(adversary[knows])!r}:",
+        f"   at most {upper!r} nats leak of any record, and at least {lower!r} of one. *)",
         "From Coq Require Import Reals ZArith List Arith Bool Lia.",
         "From Dalenius Require Import Numbers Tables Trees ChoiceTrees Audit.",
         "Import ListNotations.",
@@ -250,7 +265,7 @@ def _question(problem: _Problem, data: dict[str, Any]) -> list[str]:
 def _witness(data: dict[str, Any]) -> list[str]:
     witness = data["witness"]
     masses = ";\n".join(f"  {_list(map(_number, map(Fraction, row)))}" for row in witness["masses"])
-    i = witness["record"]
+    i = checks.whole("the record of the witness", witness["record"], 0)
     return [
         "(* A prior that is allowed, by value of the record and row, before division by its sum. *)",
         f"Definition witness : list (list number) := [\n{masses}].",
