@@ -166,7 +166,7 @@ class Portfolio(Part):
         "capacity",
         "formulas",
     )
-    # No more cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values
+    # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values
     # and more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
     # posteriors stay 20 % open. The other way round a sum modulo 3 took twice as long by simplices.
     few: Plan = (Turn("simplices", 8, 32, doubles=True), _CONVEX, _ROWS, Turn("posteriors", 2, if_none=16))

@@ -146,8 +146,10 @@ class Bracket:
         self.proofs.append(tree)
         batches, ascended = 0, -1
         # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
-        # verifier too long.
+        # verifier too long. A node holds matrices over cells, and over cells and outputs.
         most = settings.most_numbers // max(1, self.cells.lumped.stated if tree.by_output else 0)
+        held = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
+        most = min(most, settings.most_tree_numbers // held)
         while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
             # Of few cells a batch takes less time than a look at its priors.
