@@ -63,8 +63,10 @@ def weighted(n: int, epsilon: float, seed: int) -> "dl.Mechanism":
     return dl.mechanisms.geometric(query, epsilon=epsilon)
 
 
-def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, Any]:
-    """Audit one release and check its certificate."""
+def audited(
+    release: dict[str, Any], limit: float, *, processor: bool, **more: object
+) -> tuple[dict[str, Any], "dl.Audit | None"]:
+    """Audit one release; its line, and the audit, where there is one. more: arguments of dl.audit."""
     if processor:
         # Before dalenius is imported: its deadlines take the clock that they find here.
         time.monotonic = time.process_time
@@ -75,7 +77,7 @@ def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, 
     def value(given: object) -> Any:
         return eval(given[1:], names) if isinstance(given, str) and given[:1] == "=" else given  # noqa: S307 - our own list
 
-    options = {name: value(given) for name, given in release["audit"].items()}
+    options = {name: value(given) for name, given in release["audit"].items()} | more
     if "relative" in inspect.signature(dl.audit).parameters:  # version 0.1 has none
         options["relative"] = release["within"]
     line: dict[str, Any] = {"id": release["id"], "within": release["within"], "limit": limit}
@@ -85,19 +87,27 @@ def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, 
         audit = dl.audit(mechanism, **options, time_limit=limit, verify=False)
         line |= {"seconds": time.process_time() - begin, "clock": time.perf_counter() - clock}
     except dl.InputError as error:
-        return line | {"failed": str(error)}
-    begin = time.process_time()
-    verdict = dl.verify(audit.certificate, time_limit=max(600.0, limit))
+        return line | {"failed": str(error)}, None
     return line | {
         "lower": audit.lower,
         "upper": audit.upper,
         "bound": audit.upper_by,
         "stopped": audit.stopped,
-        "check": time.process_time() - begin,
-        "verified": verdict.verified,
-        "refused": verdict.reason,
         "memory": memory(),
-    }
+    }, audit
+
+
+def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, Any]:
+    """Audit one release and check its certificate."""
+    line, audit = audited(release, limit, processor=processor)
+    if audit is None:
+        return line
+    import dalenius as dl
+
+    begin = time.process_time()
+    verdict = dl.verify(audit.certificate, time_limit=max(600.0, limit))
+    check = time.process_time() - begin
+    return line | {"check": check, "verified": verdict.verified, "refused": verdict.reason, "memory": memory()}
 
 
 def gap(line: dict[str, Any]) -> float:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 from dalenius import shown
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 
 P = TypeVar("P", bound="Part")
 
@@ -25,13 +25,11 @@ class Part:
         """Raise InputError for names that are not fields, and suggest the nearest one."""
         known = [item.name for item in fields(cls)]
         if unnamed:
-            message = f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)"
-            raise InputError(message)
+            refuse(f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)")
         for name in named:
             if name not in known:
                 hint = _nearest(name, known) or "it has " + ", ".join(known)
-                message = f"{cls.__name__} has no field {name!r}; {hint}"
-                raise InputError(message)
+                refuse(f"{cls.__name__} has no field {name!r}; {hint}")
         return super().__new__(cls)
 
     @classmethod
@@ -52,12 +50,10 @@ class Part:
 
 def _check(given: str, value: object, default: object) -> None:
     if not _alike(value, default):
-        message = f"{given}: it must be {_kind(default)}, as the default {default!r}"
-        raise InputError(message)
+        refuse(f"{given}: it must be {_kind(default)}, as the default {default!r}")
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, (int, float)) and not 0 <= number < float("inf"):
-            message = f"{given}: settings are finite and not negative; leave it out for the default"
-            raise InputError(message)
+            refuse(f"{given}: settings are finite and not negative; leave it out for the default")
 
 
 def _alike(value: object, default: object) -> bool:
@@ -114,7 +110,9 @@ class Effort(Part):
     rounds: int = 400
     # Ascents of a record over very many cells, each from a new sample.
     chunked_ascents: int = 3
-    # Batches of a tree between two ascents from its relaxed priors; with few cells, after which there is one.
+    # Growth of a tree of posteriors between two ascents from its relaxed priors: after every pass these took twice as
+    # long as the trees of small problems. Of simplices, batches between two; with few cells, after which there is one.
+    relaxed_growth: int = 8
     ascents_every: int = 32
     few_cell_ascents: tuple[int, ...] = (4, 16, 64, 256)
     # Relaxed priors that such an ascent starts from, and its rounds.
@@ -168,27 +166,26 @@ class Portfolio(Part):
         "capacity",
         "formulas",
     )
-    # At most `few_cells` cells: simplices are small. Near the knowledge at which contraction closes the gap they bring
-    # nothing: count(4) with epsilon = 2.65 at knowledge 0.2375 had no better bound after 435,000 nodes and 15 s.
+    # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values and
+    # more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
+    # posteriors stay 20 % open. The other way round a sum modulo 3 took twice as long by simplices.
     few: Plan = (Turn("simplices", 8, 32, doubles=True), _CONVEX, _ROWS, Turn("posteriors", 2, if_none=16))
-    # The same where a design made the mechanism: posteriors need fewer, shorter leaves. The design of count(4) at
-    # D = 0.5, b = 2 took 5,400 nodes, 1.7 s and 0.09 MB; by simplices 40,000 nodes, 6 s and 3.7 MB.
-    designed: Plan = (Turn("simplices", 6), Turn("posteriors", 16, doubles=True), _CONVEX, _ROWS)
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
-    general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX)
+    general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX, Turn("simplices", 8))
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
     # Far more outputs than those that matter, or more than a tree takes.
     wide: Plan = (Turn("window", 8, doubles=True),)
 
-    # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.
+    # Cells up to which no other bound than a tree is worth its time.
     few_cells: int = 9
     # Outputs beyond which a Newton step over all of them is too dear.
     most_outputs: int = 400
     # Boxes of posteriors beyond which there is no tree: its Newton steps would have a matrix of 8 MB.
     most_posteriors: int = 1024
-    # Numbers of a tree of posteriors, leaves x numbers of a leaf, above which it does not grow: 1.6 GB.
-    most_tree_numbers: int = 200_000_000
+    # Numbers of all trees of posteriors of an audit, leaves x numbers of a leaf, above which none grows: 1 GB. With 1.6
+    # for each tree those of six records came to 6 GB in a minute.
+    most_tree_numbers: int = 125_000_000
     # Numbers of another tree, nodes x outputs, above which it does not grow: 8,764 nodes of 10,000 outputs each made
     # 790 MB, and took 482 s to check.
     most_numbers: int = 2**23
@@ -201,7 +198,7 @@ class Portfolio(Part):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("few", "designed", "general", "many", "wide")
+        lines = ("few", "general", "many", "wide")
         return {line: getattr(self, line) for line in lines}
 
     @property
@@ -266,10 +263,7 @@ class Settings(Part):
         super().__post_init__()
         kinds = [type(part) for part in self.parts]
         if len(set(kinds)) < len(kinds) or not all(issubclass(kind, Part) for kind in kinds):
-            message = (
-                f"Settings(parts={show(self.parts)}): give a tuple of parts such as OwnCountSearch(), one of a kind"
-            )
-            raise InputError(message)
+            refuse(f"Settings(parts={show(self.parts)}): give a tuple of parts such as OwnCountSearch(), one of a kind")
 
     def of(self, kind: type[P]) -> P:
         """Return the numbers of one bound or step: from `parts`, else the default."""

@@ -49,7 +49,7 @@ def test_none_where_nothing_is_left_out_or_the_budget_needs_all() -> None:
 def test_an_open_design_tries_them_and_keeps_its_budget() -> None:
     """Without trees, so that the audit of all outputs stays open."""
     closed_forms = dl.Settings(
-        portfolio=replace(DEFAULT.portfolio, opening=("choices",), general=(), few=(), designed=()),
+        portfolio=replace(DEFAULT.portfolio, opening=("choices",), general=(), few=()),
         parts=(DesignSearch(fewer_outputs=(3,)),),
     )
     asked = {"distortion": 0.5, "entropy": 2.0, "tolerance": 1e-2, "time_limit": 30, "settings": closed_forms}

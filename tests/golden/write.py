@@ -2,7 +2,8 @@
 
     PYTHONPATH=src:tests python tests/golden/write.py [--anew]
 
-With --anew all are written again, as the format is changed, but for those that solvers of today do not write. They are the samples of the fuzzer, one of each kind, and a few more.
+With --anew all are written again, as the format is changed, but for those that solvers of today do not
+write. They are the samples of the fuzzer, one of each kind, and a few more.
 """
 
 import json

@@ -99,7 +99,7 @@ def mechanism_of(name: str) -> Mechanism:
 @cache
 def certificate_of(name: str) -> Json:
     subject = SUBJECTS[name]
-    routes = {"rows", "simplices", "posteriors", "monotone"}  # the others would close the gap first
+    routes = {"rows", "simplices", "posteriors", "monotone", "convex"}  # the others would close the gap first
     settings = dl.Settings(portfolio=without(*(routes - {subject.proof})), parts=(RowSearch(values=2),))
     if name == "posteriors in groups":
         settings = settings.having(PosteriorSearch(ungrouped_outputs=1, grouped_share=0.95))

@@ -61,7 +61,7 @@ def audit_local(
         lumped, lift = lump(part, about, None, problem.reference)
         cells = Cells(lumped, problem.knowledge, problem.settings)
         audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-        audit.proofs = [min(audit.proof, *proofs, key=lambda p: p.upper)]
+        audit.proofs = [min([audit.proof, *proofs], key=lambda p: p.upper)]
         best = _climbed(audit.cells, lift, part, deadline, rng)
         audit.pi, audit.lower = best.pi, best.value
         if problem.knowledge <= 0:

@@ -110,7 +110,7 @@ class Bracket:
 
     @cached_property
     def few_cells(self) -> bool:
-        """Whether simplices are so small that they come before all else."""
+        """Whether trees are so small that no other bound is worth its time."""
         return self.exact_cells and self.cells.size <= self.cells.settings.portfolio.few_cells
 
     def keep_upper(self, proof: Proof) -> None:
@@ -146,8 +146,10 @@ class Bracket:
         self.proofs.append(tree)
         batches, ascended = 0, -1
         # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
-        # verifier too long.
+        # verifier too long. A node holds matrices over cells, and over cells and outputs.
         most = settings.most_numbers // max(1, self.cells.lumped.stated if tree.by_output else 0)
+        held = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
+        most = min(most, settings.most_tree_numbers // held)
         while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
             # Of few cells a batch takes less time than a look at its priors.

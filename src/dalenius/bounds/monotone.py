@@ -230,7 +230,7 @@ class Scan:
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         few, reached = self.most < SEARCH.rounds, dict.fromkeys(settings.factors + SEARCH.factors_quick, 0.0)
         factors, shares = SEARCH.factors_quick if self.quick else settings.factors, settings.shares
-        trees = "simplices" in self.cells.settings.portfolio.bounds
+        trees = "posteriors" in self.cells.settings.portfolio.bounds
         if trees and self.cells.size * q.shape[1] <= SEARCH.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
         for share in shares:

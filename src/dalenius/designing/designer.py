@@ -326,17 +326,11 @@ class Designer:
 
     @property
     def _audit_settings(self) -> Settings:
-        """Mechanisms of designs have a line of their own in the portfolio where cells are few.
-
-        Where nothing is known of one record, I is concave and flat, and its own dual closes the audit.
-        """
+        """Where nothing is known of one record, I is concave and flat, and its own dual closes the audit."""
         settings = self.asked.settings
         if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge, settings):
             return _own_dual(settings)
-        # Boxes of posteriors of three values and more are loose: simplices stay first there.
-        if max(self.problem.domain.statistic.records) > 2:  # noqa: PLR2004 - bits
-            return settings
-        return replace(settings, portfolio=replace(settings.portfolio, few=settings.portfolio.designed))
+        return settings
 
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.numerics.types import Floats, Ints
 
@@ -21,7 +22,7 @@ WIDE = Path(__file__).with_name(f"_kernels_wide{SUFFIX}")
 # Leaves the kernels out if it is 0: for comparisons, and where one machine of a cluster has none.
 VARIABLE = "DALENIUS_COMPILED"
 # Of the interface: a library that was compiled from another state of kernels.c is left alone.
-VERSION = 3
+VERSION = 4
 
 
 @cache
@@ -44,33 +45,35 @@ def _loaded(path: Path) -> ctypes.CDLL | None:
         return None
 
 
+# Least and largest sigma, evaluations, scale and a fresh sigma (bounds/trees/posterior_pass.py).
+NodeLimits = tuple[float, float, int, int, float]
+
+
 class Tree(ctypes.Structure):
     """A tree of posteriors as tree.c has it (bounds/trees/posterior_problem.py)."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("secrets", "outputs", "cells", "tangents", "row")),
         *((name, ctypes.c_void_p) for name in ("first", "q", "log_rho", "g", "least", "most")),
-        *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s")),
+        *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s", "fresh_s")),
         ("evaluations", ctypes.c_int64),
         ("scale", ctypes.c_int64),
     )
     arrays: list[Any]
 
-    def limited(self, limits: tuple[float, float, int, int]) -> "Tree":
+    def limited(self, limits: "NodeLimits") -> "Tree":
         """A copy with the limits of a node."""
         own = Tree.from_buffer_copy(self)
-        own.least_s, own.most_s, own.evaluations, own.scale = limits
+        own.least_s, own.most_s, own.evaluations, own.scale, own.fresh_s = limits
         return own
 
 
-def tree_pass(
-    tree: Tree, leaves: Floats, target: float, nodes: int, limits: tuple[float, float, int, int]
-) -> tuple[Floats, int, int]:
+def tree_pass(tree: Tree, leaves: Floats, target: float, nodes: int, limits: NodeLimits) -> tuple[Floats, int, int]:
     """Bring leaves to the target: leaves that they became, how many were taken, and how many nodes that took."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
     # A node adds one leaf at most.
-    out, counts = np.empty((len(leaves) + nodes + 4, leaves.shape[1])), np.zeros(4)
+    out, counts = np.empty((len(leaves) + nodes + 4, leaves.shape[1])), np.zeros(2)
     sizes = len(leaves), len(out)
     held = np.ascontiguousarray(leaves)
     written = kernels.dalenius_pass(
@@ -81,7 +84,7 @@ def tree_pass(
     return out[:written].copy(), int(counts[0]), int(counts[1])
 
 
-def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]) -> tuple[Ints, Floats]:
+def tree_round(tree: Tree, leaves: Floats, upper: float, limits: NodeLimits) -> tuple[NDArray[np.int32], Floats]:
     """Round leaves as a certificate has them, in place where they are searched again: codes, and what they prove."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - the same
@@ -90,7 +93,7 @@ def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, fl
     given = leaves, len(leaves), upper, codes, proved
     if kernels.dalenius_round(ctypes.byref(tree.limited(limits)), *map(_argument, given)):
         raise MemoryError
-    return codes.astype(np.int64), proved
+    return codes, proved
 
 
 def maximise(

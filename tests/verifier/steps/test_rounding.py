@@ -42,8 +42,11 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         # The problem and the adversary.
         ("", {"problem.rows": []}, "are described by 'query' and 'mechanism'"),
         ("", {"problem.query": "real_sum(n=2, low=1, high=0)"}, "low of the query must be below its high"),
-        ("", {"problem.mechanism": "exponential(epsilon=1)"}, "or geometric, not exponential"),
-        ("-stepped", {"problem.mechanism": "geometric(epsilon=1, clamp=False)"}, "is clamped"),
+        ("", {"problem.mechanism": "exponential(epsilon=1)"}, "is none of laplace, gaussian, geometric"),
+        ("-stepped", {"problem.mechanism": "geometric(epsilon=1, clamp=False)"}, "must be True or left out"),
+        ("", {"problem.mechanism": "laplace(epsilon=1, clamp=False)"}, "must be True or left out"),
+        ("", {"problem.mechanism": "laplace(epsilon=1, output='integer')"}, "its output is 'real'"),
+        ("-gaussian", {"problem.mechanism": "gaussian(sigma=0.7, output='other')"}, "its output is 'real'"),
         ("-stepped", {"problem.mechanism": "geometric(epsilon=1, step=0.3)"}, "must divide the range"),
         ("-stepped", {"problem.mechanism": "geometric(epsilon=1, step=-1)"}, "must divide the range"),
         ("-stepped", {"problem.mechanism": "geometric(epsilon=1)"}, "must have the 100 steps"),

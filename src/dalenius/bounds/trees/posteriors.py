@@ -55,15 +55,18 @@ def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
 def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterator[None]:
     """Passes at falling targets until the bracket is closed, or the tree is stuck or too large.
 
-    Between passes ascents begin at the relaxed priors of the worst leaves, which no ascent may have visited.
+    Between passes ascents begin at the relaxed priors of the worst leaves, which no ascent may have visited: whenever
+    the tree is some times as large as at the last ones.
     """
     settings = bracket.cells.settings.effort
+    due = settings.relaxed_growth
     while not tree.stuck and not deadline.expired():
         goal = bracket.floor + bracket.tolerance
-        if tree.upper <= goal or tree.size * tree.leaves.shape[1] > bracket.cells.settings.portfolio.most_tree_numbers:
+        if tree.upper <= goal:
             return
         yield from tree.run_pass(fallen(tree.upper, goal), bracket.floor, deadline)
-        if tree.upper > goal and not bracket.cells.many:
+        if tree.upper > goal and tree.size >= due and not bracket.cells.many:
+            due = settings.relaxed_growth * tree.size
             priors = tree.priors(settings.relaxed_priors)
             bracket.keep_lower(best_of(bracket.cells, priors))
             bracket.keep_lower(polish(bracket.cells, priors, deadline, rounds=settings.relaxed_rounds))
