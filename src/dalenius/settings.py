@@ -166,8 +166,8 @@ class Portfolio(Part):
         "capacity",
         "formulas",
     )
-    # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values and
-    # more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
+    # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values
+    # and more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
     # posteriors stay 20 % open. The other way round a sum modulo 3 took twice as long by simplices.
     few: Plan = (Turn("simplices", 8, 32, doubles=True), _CONVEX, _ROWS, Turn("posteriors", 2, if_none=16))
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.

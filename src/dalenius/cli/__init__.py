@@ -89,8 +89,8 @@ def main(context: click.Context) -> None:
 
 
 COMMANDS = (
-    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, prove, listing, sweep, check, report,
-    explore, reproduce,
+    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, prove, listing, sweep, check,
+    report, explore, reproduce,
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)
