@@ -5,6 +5,7 @@ where Coq's own arithmetic accepts them. Boxes are made again as the page on the
 carried to another output, and what posteriors that sum to one imply, become sums of bounds that hold already.
 """
 
+import ast
 import base64
 import math
 import zlib
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
+
+import numpy as np
 
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -27,7 +30,8 @@ ENTRIES = 2**9
 # By how much, relatively, an end that is carried is moved outward, so that intervals show it.
 OUTWARD = 2.0**-44
 
-Box = dict[tuple[int, int], float]
+Box = dict[tuple[int, int], float]  # of a value and an output
+Ends = tuple[float, float]  # the least and the greatest
 
 
 def to_coq(certificate: Any) -> str:
@@ -39,11 +43,14 @@ def to_coq(certificate: Any) -> str:
     Args:
         certificate: a Certificate, its data, or an Audit.
 
+    Returns:
+        The text of the file: the question, both bounds, and two theorems, `lower_bound` and `upper_bound`.
+
     Raises:
         InputError: the certificate is of a form that has no proof in Coq, or too large for one.
 
     Example:
-        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), knowledge=0.2)
+        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), entropy=0)
         >>> "Theorem upper_bound" in dl.to_coq(audit)
         True
     """
@@ -51,13 +58,22 @@ def to_coq(certificate: Any) -> str:
     data = getattr(found, "data", found)
     if not isinstance(data, dict) or data.get("format") != "dalenius/audit-certificate":
         _refuse("it is not the certificate of an audit")
-    if data["form"] != "rows":
-        _refuse(f"releases of the form {data['form']!r} have none yet, only 'rows'")
+    if data.get("form") != "rows":
+        _refuse(f"releases of the form {data.get('form')!r} have none yet, only 'rows'")
     for key, words in (("reference", "a reference prior"), ("independent", "independent records")):
-        if key in data["adversary"]:
+        if key in data.get("adversary", ()):
             _refuse(f"an adversary with {words} has none yet")
     if "secret" in data:
         _refuse("a secret other than every record has none yet")
+    try:
+        return _written(data)
+    except (LookupError, TypeError, ValueError, ArithmeticError, zlib.error) as error:
+        if isinstance(error, InputError):
+            raise
+        _refuse(f"it is damaged ({type(error).__name__}: {error})")
+
+
+def _written(data: dict[str, Any]) -> str:
     problem = _problem(data["problem"])
     proofs = [line for proof in data["proofs"] for line in _proof(problem, proof)]
     return "\n".join([*_question(problem, data), *_witness(data), *proofs, *_all_records(problem, data["proofs"]), ""])
@@ -106,8 +122,8 @@ def _problem(given: dict[str, Any]) -> _Problem:
         listed = tuple(range(math.prod(sizes))) if classes is None else tuple(classes)
         return _checked(_of_rows(sizes, listed, given["rows"]))
     query = parse_query(given["query"])
-    if checks.universe(query.records) > DATASETS:
-        _refuse(f"it has {checks.universe(query.records):g} datasets, more than {DATASETS}")
+    if checks.log_universe(query.records) > math.log(DATASETS) + 1e-9:
+        _refuse(f"it has {checks.size_text(query.records)} datasets, more than {DATASETS}")
     classes = tuple(int(t) for t in query.statistic.class_table())
     answer, words = _answer(query), str(query)
     if "mechanism" not in given:
@@ -139,21 +155,20 @@ def _of_rows(records: Sequence[int], classes: tuple[int, ...], rows: list[list[f
 def _named(text: str, query: Query, classes: tuple[int, ...]) -> _Problem:
     """A mechanism of the gallery whose probabilities are rational or powers of one exponential."""
     mechanism = parse_mechanism(text, query).written()
-    name = text.split("(", maxsplit=1)[0].strip()
+    name = text.partition("(")[0].strip()
     rows = [[float(x) for x in row] for row in mechanism.rows]
     written = _FAMILIES.get(name)
     if written is None or query.vector:
         _refuse(f"{text} of {query} has none yet, only {', '.join(_FAMILIES)} on whole numbers")
     labels = list(mechanism.labels)
-    places = [labels.index(int(f)) for f in query.answers]
+    places = [labels.index(int(f)) for f in np.asarray(query.answers, dtype=np.int64)]
     return _Problem(tuple(query.records), classes, rows, written(text, query, places, len(labels)))
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    import ast
-
     call = ast.parse(text.strip(), mode="eval").body
-    assert isinstance(call, ast.Call)  # noqa: S101 - it was parsed before
+    if not isinstance(call, ast.Call) or call.args:
+        _refuse(f"the arguments of {text} must have their names")
     return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
 
 
@@ -180,7 +195,8 @@ def _symmetric(text: str, query: Query, places: list[int], width: int) -> list[s
     """1 - flip on the answer, flip / (|range| - 1) on every other value."""
     flip = Fraction(_arguments(text)["flip"])
     return [
-        f"Definition weight (f y : nat) : number := if (y =? f)%nat then {_number(1 - flip)} else {_number(flip / (width - 1))}.",
+        "Definition weight (f y : nat) : number :=",
+        f"  if (y =? f)%nat then {_number(1 - flip)} else {_number(flip / (width - 1))}.",
         f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}.",
     ]
 
@@ -212,10 +228,10 @@ def _question(problem: _Problem, data: dict[str, Any]) -> list[str]:
     else:
         answer = problem.answer
     about = problem.words or f"{len(problem.records)} records, {len(problem.rows)} rows"
+    knows = " and ".join(f"{key} {amount!r}" for key, amount in adversary.items())
     return [
-        f"(* {about}: an adversary who knows at most {next(iter(adversary.values()))!r} nats"
-        f"{'' if 'knowledge' in adversary else ' less than everything (entropy)'}",
-        f"   learns at most {data['upper']!r} nats of any record, and some such adversary {data['lower']!r}. *)",
+        f"(* {about}, {knows}:",
+        f"   at most {data['upper']!r} nats leak of any record, and at least {data['lower']!r} of one. *)",
         "From Coq Require Import Reals ZArith List Arith Bool Lia.",
         "From Dalenius Require Import Numbers Tables Trees ChoiceTrees Audit.",
         "Import ListNotations.",
@@ -341,7 +357,7 @@ class _Tree:
         self.children = _children(codes, boxes)
         self.codes = codes
         self.leaf_of = dict(zip((i for i, c in enumerate(codes) if c == boxes), range(len(codes)), strict=False))
-        self.factors = {}
+        self.factors: dict[tuple[int, int, int], tuple[Ends, Ends]] = {}
 
     def text(self) -> str:
         """The whole tree."""
@@ -387,7 +403,7 @@ class _Tree:
             box[a, other] = new
             yield _follows(a, other, new, [(upward, a, y, (own + rest) / 2)], upward=upward)
 
-    def _ratios(self, a: int, y: int, other: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    def _ratios(self, a: int, y: int, other: int) -> tuple[Ends, Ends]:
         """Least and greatest q(other|t) / q(y|t) over the cells of a, and over those of all other values."""
         if (a, y, other) not in self.factors:
             found = []
