@@ -102,7 +102,7 @@ def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, 
     line, audit = audited(release, limit, processor=processor)
     if audit is None:
         return line
-    import dalenius as dl  # noqa: PLC0415 - the clock is chosen first
+    import dalenius as dl
 
     begin = time.process_time()
     verdict = dl.verify(audit.certificate, time_limit=max(600.0, limit))
