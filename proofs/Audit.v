@@ -2,7 +2,7 @@
 From Coq Require Import Reals Lra ZArith List Arith Bool Lia.
 From Dalenius Require Import Sums Information Lumping Numbers Tables Trees.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 (** All datasets, by the number of values of every record; the last record changes fastest. *)
 Fixpoint datasets (sizes : list nat) : list (list nat) :=

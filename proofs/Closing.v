@@ -2,7 +2,7 @@
 From Coq Require Import Reals Lra List.
 From Dalenius Require Import Sums Information.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 Section Closing.
   Context {V C : Type}.

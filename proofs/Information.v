@@ -5,7 +5,7 @@
 From Coq Require Import Reals Lra List.
 From Dalenius Require Import Sums.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 Section Question.
   Context {V C O : Type}.

@@ -5,7 +5,7 @@
 From Coq Require Import Reals Lra List Bool Arith.
 From Dalenius Require Import Sums Information.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 Lemma sum_split {X} (l : list X) (test : X -> bool) f :
   sum l f = sum (filter test l) f + sum (filter (fun x => negb (test x)) l) f.

@@ -7,13 +7,13 @@ From Coq Require Import Reals Lra ZArith List Arith Bool.
 From Interval Require Import Float.Specific_ops Float.Specific_stdz Interval.Float_full Interval.Interval Real.Xreal.
 From Dalenius Require Import Sums Posteriors.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 Module F := SpecificFloat StdZRadix2.
 Module I := FloatIntervalFull F.
 
 (** Bits of the arithmetic. More make a check slower, and never wrong. *)
-Definition bits := F.PtoP 70.
+Definition bits := F.PtoP 54.
 
 Inductive number :=
   | Whole (z : Z)

@@ -2,7 +2,7 @@
 From Coq Require Import Reals Lra Psatz List.
 From Dalenius Require Import Sums Information Closing.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 (** phi is convex: a line above it at both ends of an interval is above it in between. *)
 Lemma phi_tangent u v : 0 <= u -> 0 < v -> phi v + (ln v + 1) * (u - v) <= phi u.

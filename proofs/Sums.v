@@ -1,7 +1,7 @@
 (** Finite sums over lists, and the logarithm's two inequalities that everything rests on. *)
 From Coq Require Import Reals Lra List.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 (** [sum l f] is the sum of [f x] over the entries [x] of the list [l]. *)
 Fixpoint sum {X : Type} (l : list X) (f : X -> R) : R :=

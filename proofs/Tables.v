@@ -2,7 +2,7 @@
 From Coq Require Import Reals Lra ZArith List Arith Bool.
 From Dalenius Require Import Sums Information Numbers Lumping Witness.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 Lemma in_seq_0 i n : In i (seq 0 n) <-> (i < n)%nat.
 Proof. rewrite in_seq. split; [intros [_ L]; exact L | intros L; split; [apply Nat.le_0_l | exact L]]. Qed.

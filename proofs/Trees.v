@@ -2,7 +2,7 @@
 From Coq Require Import Reals Lra Psatz ZArith List Arith Bool.
 From Dalenius Require Import Sums Information Posteriors Numbers Tables.
 Import ListNotations.
-Open Scope R_scope.
+Local Open Scope R_scope.
 
 (** A bound on a posterior: v(a|y) <= c where [upward], else v(a|y) >= c. *)
 Record side := Side { upward : bool; at_value : nat; at_output : nat }.
@@ -26,6 +26,10 @@ Proof.
     intros x X. destruct (x =? a)%nat eqn:E; [|reflexivity]. apply Nat.eqb_eq in E. subst. contradiction.
   - rewrite IH; [lra | assumption |]. apply Nat.eqb_neq in E. destruct I; [contradiction | assumption].
 Qed.
+
+(** As [andb], but what comes second is computed only where it matters. *)
+Lemma andb_if (x y : bool) : (if x then y else false) = true -> x = true /\ y = true.
+Proof. destruct x; [now split | easy]. Qed.
 
 Section Trees.
   Variables (rows masses : list (list number)) (K upper : number).
@@ -89,11 +93,12 @@ Section Trees.
     Fixpoint tree_right (low high : ends) (x : tree) : bool :=
       match x with
       | Leaf sigma m => leaf_right low high sigma m
-      | Cut a y c below above => tree_right low (put high a y c) below && tree_right (put low a y c) high above
+      | Cut a y c below above => if tree_right low (put high a y c) below then tree_right (put low a y c) high above else false
       | Follows new c from rest =>
-          follows_right low high new c from
-          && (if upward new then tree_right low (put high (at_value new) (at_output new) c) rest
-              else tree_right (put low (at_value new) (at_output new) c) high rest)
+          if follows_right low high new c from
+          then if upward new then tree_right low (put high (at_value new) (at_output new) c) rest
+               else tree_right (put low (at_value new) (at_output new) c) high rest
+          else false
       | Nobody a y => nobody_right low high a y
       end.
   End Check.
@@ -245,11 +250,11 @@ Section Trees.
     Proof.
       induction x as [sigma m | a y c below IHl above IHr | new c from rest IH | a y]; intros low high B H; simpl in H.
       - now apply (leaf_sound low high sigma m).
-      - apply andb_prop in H as [L R].
+      - apply andb_if in H as [L R].
         destruct (Rle_dec (joint cells pi q a y) (value c * seen values cells pi q y)).
         + apply (IHl low (put high a y c)); [apply put_high; auto | assumption].
         + apply (IHr (put low a y c) high); [apply put_low; auto; intros; lra | assumption].
-      - apply andb_prop in H as [F R]. pose proof (follows_sound low high new c from B F) as N.
+      - apply andb_if in H as [F R]. pose proof (follows_sound low high new c from B F) as N.
         destruct new as [up a y]; simpl in *. destruct up.
         + apply (IH low (put high a y c)); [apply put_high; auto | assumption].
           intros A Y. specialize (N A). rewrite form_over in N by assumption. simpl in N. lra.

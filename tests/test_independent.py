@@ -345,12 +345,12 @@ def test_others_that_lean_to_a_value_leak_more_the_more_is_known() -> None:
 
 
 def test_many_records_with_knowledge_are_bracketed_at_any_size() -> None:
-    for n in (1000, 20_000):
+    for n in (1000, 3000):
         mechanism = dl.mechanisms.geometric(dl.queries.count(n), epsilon=1)
-        audit = dl.audit(mechanism, adversary="independent", knowledge=0.3, verify=False, time_limit=1)
+        audit = dl.audit(mechanism, adversary="independent", knowledge=0.3, verify=False, relative=0.5)
         assert 0 < audit.lower < audit.upper < 0.111
     followed = dl.audit(mechanism, adversary="independent", reference=[0.2, 0.8])
-    assert followed.lower == pytest.approx(1 / 25_600, rel=2e-3)  # 1 / (8 n p q) where noise is little beside the sum
+    assert followed.lower == pytest.approx(1 / 3840, rel=2e-2)  # 1 / (8 n p q) where noise is little beside the sum
     vote = dl.mechanisms.noisy_max(dl.queries.histogram(150, 3), epsilon=1)
     assert dl.audit(vote, adversary="independent", reference=[0.3, 0.3, 0.4]).gap < 1e-6
 

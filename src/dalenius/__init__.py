@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dalenius.api.audits import audit, curve
     from dalenius.api.designs import design, frontier
     from dalenius.certificates.certificate import Certificate
+    from dalenius.certificates.coq import to_coq
     from dalenius.certificates.verifying import verify
     from dalenius.errors import BudgetError, InputError
     from dalenius.model.adversary import Adversary
@@ -77,6 +78,7 @@ __all__ = [
     "queries",
     "settings",
     "sklearn",
+    "to_coq",
     "verify",
 ]
 
@@ -91,6 +93,7 @@ _HOME = {
     "audit": "dalenius.api.audits",
     "audit_many": "dalenius.tools.many",
     "verify": "dalenius.certificates.verifying",
+    "to_coq": "dalenius.certificates.coq",
     "curve": "dalenius.api.audits",
     "design": "dalenius.api.designs",
     "frontier": "dalenius.api.designs",

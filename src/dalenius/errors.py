@@ -24,7 +24,7 @@ class InputError(ValueError):
 
 def refuse(message: str) -> NoReturn:
     """Raise InputError with a sentence that names value, place and remedy."""
-    raise InputError(message)
+    raise InputError(message) from None
 
 
 class BudgetError(InputError):

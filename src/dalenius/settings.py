@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 from dalenius import shown
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 
 P = TypeVar("P", bound="Part")
 
@@ -25,13 +25,11 @@ class Part:
         """Raise InputError for names that are not fields, and suggest the nearest one."""
         known = [item.name for item in fields(cls)]
         if unnamed:
-            message = f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)"
-            raise InputError(message)
+            refuse(f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)")
         for name in named:
             if name not in known:
                 hint = _nearest(name, known) or "it has " + ", ".join(known)
-                message = f"{cls.__name__} has no field {name!r}; {hint}"
-                raise InputError(message)
+                refuse(f"{cls.__name__} has no field {name!r}; {hint}")
         return super().__new__(cls)
 
     @classmethod
@@ -52,12 +50,10 @@ class Part:
 
 def _check(given: str, value: object, default: object) -> None:
     if not _alike(value, default):
-        message = f"{given}: it must be {_kind(default)}, as the default {default!r}"
-        raise InputError(message)
+        refuse(f"{given}: it must be {_kind(default)}, as the default {default!r}")
     for number in value if isinstance(value, tuple) else (value,):
         if isinstance(number, (int, float)) and not 0 <= number < float("inf"):
-            message = f"{given}: settings are finite and not negative; leave it out for the default"
-            raise InputError(message)
+            refuse(f"{given}: settings are finite and not negative; leave it out for the default")
 
 
 def _alike(value: object, default: object) -> bool:
@@ -170,8 +166,8 @@ class Portfolio(Part):
         "capacity",
         "formulas",
     )
-    # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values and
-    # more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
+    # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values
+    # and more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
     # posteriors stay 20 % open. The other way round a sum modulo 3 took twice as long by simplices.
     few: Plan = (Turn("simplices", 8, 32, doubles=True), _CONVEX, _ROWS, Turn("posteriors", 2, if_none=16))
     # Trees of posteriors close most brackets before the other bounds are found out to be of use.
@@ -267,10 +263,7 @@ class Settings(Part):
         super().__post_init__()
         kinds = [type(part) for part in self.parts]
         if len(set(kinds)) < len(kinds) or not all(issubclass(kind, Part) for kind in kinds):
-            message = (
-                f"Settings(parts={show(self.parts)}): give a tuple of parts such as OwnCountSearch(), one of a kind"
-            )
-            raise InputError(message)
+            refuse(f"Settings(parts={show(self.parts)}): give a tuple of parts such as OwnCountSearch(), one of a kind")
 
     def of(self, kind: type[P]) -> P:
         """Return the numbers of one bound or step: from `parts`, else the default."""

@@ -75,7 +75,7 @@ def audited(
 def reshaped(sample: Sample, kind: str, upper: float, **fields: Json) -> Sample:
     """The same question, answered by a cruder proof."""
     proofs = [{**p, "kind": kind, "upper": upper, **fields} for p in sample.data["proofs"]]
-    proofs = [{k: v for k, v in p.items() if k not in ("tree", "audit", "cells")} for p in proofs]
+    proofs = [{k: v for k, v in p.items() if k not in ("tree", "audit", "cells", "steps")} for p in proofs]
     return Sample({**sample.data, "upper": upper, "proofs": proofs}, sample.lower, sample.upper)
 
 

@@ -89,11 +89,11 @@ def test_samples_are_uniform_in_their_cell(statistic: Statistic) -> None:
     cells, sizes = np.unique(np.stack([x[:, record], classes], axis=1), axis=0, return_counts=True)
     a, cls = (int(v) for v in cells[np.argmax(sizes)])
     members = {tuple(v) for v in x[(x[:, record] == a) & (classes == cls)].tolist()}
-    draws = 300 * len(members)
+    draws = 100 * len(members)
     found = [tuple(UNIFORM.draw(statistic, record, a, cls, rng).tolist()) for _ in range(draws)]
     assert set(found) == members
     counts = np.array([found.count(m) for m in members])
-    chi_square = ((counts - 300.0) ** 2 / 300).sum()
+    chi_square = ((counts - 100.0) ** 2 / 100).sum()
     freedom = len(members) - 1
     assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5
 

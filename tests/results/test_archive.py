@@ -193,7 +193,7 @@ def test_names_from_a_file_reach_no_terminal_as_they_are(tmp_path: Path) -> None
 
 def test_a_tied_witness_without_mass_is_refused(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=5), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.3, time_limit=2, verify=False)
+    audit = dl.audit(mechanism, knowledge=0.3, relative=0.5, verify=False)
     assert audit.certificate.data["witness"]["kind"] == "tied"
     audit.save(tmp_path / "audit.json")
     content = json.loads((tmp_path / "audit.json").read_text())

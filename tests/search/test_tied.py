@@ -10,6 +10,8 @@ import pytest
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
+from dalenius.bounds.moved_counts import MovedSearch
+from dalenius.bounds.own_count import OwnCountSearch
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
@@ -74,8 +76,11 @@ def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: s
 
 def test_a_tie_tells_more_than_one_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.3)
-    alone = dl.audit(mechanism, knowledge=0.3, settings=dl.Settings(parts=(TiedSearch(rounds=0),)))
+    quick = (MovedSearch(room=0), OwnCountSearch(outputs=1))
+    audit, alone = (
+        dl.audit(mechanism, knowledge=0.3, settings=dl.Settings(parts=(*quick, TiedSearch(rounds=rounds))))
+        for rounds in (SETTINGS.rounds, 0)
+    )
     assert alone.prior.mechanism.part is not None
     assert audit.lower > 1.3 * alone.lower
     assert audit.upper == alone.upper
@@ -84,7 +89,7 @@ def test_a_tie_tells_more_than_one_count() -> None:
 
 def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=40, k=5), epsilon=1)
-    prior = dl.audit(mechanism, knowledge=0.5, secret=7, time_limit=2).prior
+    prior = dl.audit(mechanism, knowledge=0.5, secret=7, relative=0.5).prior
     drawn = prior.sample(4000, rng=1)
     own = (drawn == drawn[:, [7]]).sum(axis=1)
     mean = float(prior.masses.sum(axis=0) @ np.arange(41))
@@ -102,7 +107,7 @@ def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
 
 def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=90, k=5), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.2)
+    audit = dl.audit(mechanism, knowledge=0.2, relative=0.5)
     text = audit.summary()
     assert "ties every value of the record to its own count" in text
     assert "would learn at least" in text

@@ -178,7 +178,7 @@ def test_one_record_is_its_own_neighbour_so_epsilon_bounds_everything() -> None:
 
 def test_closed_forms_of_parity() -> None:
     flip = 0.2
-    profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**6, modulus=2), flip=flip).profile(epsilon=0.5)
+    profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**5, modulus=2), flip=flip).profile(epsilon=0.5)
     value = math.log(2) - float(entropy([flip, 1 - flip]))
     assert profile.capacity.lower <= value <= profile.capacity.upper
     assert (profile.leakage.lower <= value).all()
@@ -237,11 +237,13 @@ def test_what_is_never_written_out_has_the_profile_of_its_rows(mechanism: str, q
 
 @pytest.mark.slow
 def test_a_profile_of_very_many_records() -> None:
-    profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(unit="bits", time_limit=20)
+    profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(
+        unit="bits", tolerance=0.03, time_limit=600
+    )
     known = [audit.knowledge * math.log(2) for audit in profile.leakage.audits]
     assert known == pytest.approx([5000 * math.log(2), 3, 1, 0.5, 0.1, 0])
-    assert profile.leakage.lower[:3] == pytest.approx(1, abs=1e-3)
-    assert profile.leakage.upper[-1] < 1e-3
+    assert profile.leakage.lower[:3] == pytest.approx(1, abs=0.03)
+    assert profile.leakage.upper[-1] < 0.03
     assert profile.record_min_entropy_leakage < profile.capacity.lower < profile.maximal_leakage
     assert (profile.dp_epsilon, profile.dp_delta) == (pytest.approx(1), 0)
     assert profile.distortion == pytest.approx(1 / math.sinh(1), abs=1e-12)

@@ -267,7 +267,7 @@ def test_the_verifier_alone_prints_its_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert say(monkeypatch, str(FILE)) == 0
-    assert capsys.readouterr().out.startswith("VERIFIED 0.152817327951791 <= L <= 0.7 nats: every number")
+    assert capsys.readouterr().out.startswith("VERIFIED 0.15281732795190425 <= L <= 0.7 nats: every number")
     assert say(monkeypatch, str(GOLDEN / "samples.json")) == 0
     assert "nats with confidence 0.9:" in capsys.readouterr().out
     assert say(monkeypatch, str(FILE), "--json") == 0

@@ -120,6 +120,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
     ("name", "sizes", "words"),
     [
         ("sibson", {"secret_entries": 1}, "too many cells to check"),
+        ("large", {"classes": 5}, "is for sums of at most 5 records"),
         ("group", {"secret_pairs": 1}, "have more than 1 values together"),
         ("group", {"secret_pairs": 4}, "the secret has too many values: 16 pairs with a class"),
         ("weights", {"datasets": 2}, "more than 2 datasets, too many for a table"),

@@ -66,8 +66,8 @@ def from_opendp(measurement: Foreign, query: Query) -> Mechanism:
         if name in WRAPPERS:
             name, given = _made(given["measurement"])
     if name not in LEAVES:
-        known = ", ".join(sorted(LEAVES))
-        refuse(f"{name} of OpenDP is not supported; from_opendp reads {known}, and chains and compositions of them")
+        supported = ", ".join(sorted(LEAVES))
+        refuse(f"{name} of OpenDP is not supported; from_opendp reads {supported}, and chains and compositions of them")
     return LEAVES[name](query, given)
 
 

@@ -137,13 +137,13 @@ def audit(
 def solve(
     problem: AuditProblem,
     options: Options,
-    known: dict[int, WarmStart] | None = None,
+    warm_starts: dict[int, WarmStart] | None = None,
     *,
     interrupted: bool = False,
 ) -> Audit:
     """Answer an audit whose options are checked; its certificate is not.
 
-    known: what was found against other adversaries of the same mechanism, secret and reference. interrupted: whether
+    warm_starts: from audits against other adversaries of the same mechanism, secret and reference. interrupted: whether
     Ctrl-C came before the audit, which then has its first look.
     """
     if options.method is None and tiny(problem):
@@ -158,7 +158,7 @@ def solve(
         run = options.run(deadline)
         if options.method is not None:
             return options.method.audit(problem, run)
-        return audit_answer(problem, find(problem, deadline, options.seed, known), run)
+        return audit_answer(problem, find(problem, deadline, options.seed, warm_starts), run)
 
 
 def options_of(options: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
@@ -223,7 +223,7 @@ def curve(
     limits = [(b, None) if what == "entropy" else (None, b) for b in points]
     adversaries = [adversary_of(mechanism, wanted, entropy=b, knowledge=k, reference=reference) for b, k in limits]
     first = audit_problem(mechanism, wanted, adversaries[0], secret)
-    known: dict[int, WarmStart] = {}
+    warm_starts: dict[int, WarmStart] = {}
     audits: list[Audit] = []
     began = time.monotonic()
     with Deadline(math.inf) as whole:
@@ -232,7 +232,7 @@ def curve(
             if options.get("time_limit") is not None:
                 left = (wanted.time_limit - (time.monotonic() - began)) / (len(adversaries) - k)
             here = replace(wanted, time_limit=max(left, 1e-3))
-            audits.append(solve(replace(first, adversary=adversary), here, known, interrupted=whole.interrupted))
+            audits.append(solve(replace(first, adversary=adversary), here, warm_starts, interrupted=whole.interrupted))
             if whole.interrupted:
                 break
     along = tuple(points[: len(audits)]) if what == "entropy" else tuple(a.entropy for a in audits)

@@ -291,11 +291,11 @@ def _designs(
     """
     first = Problem(domain, asked.adversary.knowledge, "leakage", 0.0, asked.settings)
     designs: list[Design] = []
-    known: tuple[Attack, ...] = ()
+    attacks: tuple[Attack, ...] = ()
     for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant()), many).tolist()):
         part = Deadline(deadline.left / (many - k + later), parent=deadline)
         here, problem = replace(asked, budget=budget), replace(first, budget=budget)
-        designed, known = Designer(problem, here, part, options.seed).solve(known)
+        designed, attacks = Designer(problem, here, part, options.seed).solve(attacks)
         designs.append(design_answer(here, problem, designed, budget=budget, run=options.run(part)))
         each(designs[-1])
         proved = designs[-1].certificate

@@ -18,7 +18,7 @@ import numpy as np
 
 from dalenius.bounds.capacity import bracket
 from dalenius.certificates.asked import one_by_one
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -107,11 +107,10 @@ def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     reach = _reach(noisy, settings.of(IndependentSearch).hidden)
     width = int(added.max() - added.min()) + 2 * reach + 1
     if width > settings.of(IndependentSearch).most_outputs:
-        message = (
+        refuse(
             f"the noise of {noisy.name} of {noisy.query} reaches over {width} outputs around the values of a record, "
             f"above the limit of {settings.of(IndependentSearch).most_outputs}; use fewer values or less noise"
         )
-        raise InputError(message)
     values = reference.values(members[0], added.size)
     rows = _clamped(noisy, added[values], int(added.min()) - reach, int(added.max()) + reach)
     law = _capacity_law(rows, values, added.size, tolerance / 4, deadline)
@@ -252,13 +251,12 @@ def by_lines(  # noqa: PLR0917 - a problem, and what is known of it
     lines = lines[:, values]
     many = lines.size * rows.shape[1]
     if many > settings.of(IndependentSearch).most_entries:
-        message = (
+        refuse(
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
             f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
             f"{settings.of(IndependentSearch).most_entries}; use fewer records or outputs, or say what others follow "
             "(reference=)"
         )
-        raise InputError(message)
     weights = _alternated(rows, lines, settings.of(IndependentSearch).rounds, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):

@@ -22,7 +22,7 @@ from dalenius.auditing.independent import (
 )
 from dalenius.certificates.asked import independent_prior, law_of, one_by_one
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
@@ -35,24 +35,21 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
     """Bracket what a prior with independent records leaks, of every record or of one."""
     secret, mechanism = problem.secret, problem.mechanism
     if secret is not None and not isinstance(secret, int):
-        message = (
+        refuse(
             f'adversary="independent" audits single records, not {secrets.name(secret)}; give the index of a record, '
             "or leave secret out for all of them"
         )
-        raise InputError(message)
     if mechanism.as_symmetric is not None:
-        message = (
+        refuse(
             f"{mechanism.name} of {mechanism.query} has a table too large to write out, and a single record, so "
             "independence excludes nothing: give entropy=0, which allows the same priors"
         )
-        raise InputError(message)
     if mechanism.as_real is not None:
-        message = (
+        refuse(
             f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
             f"every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none of these: leave "
             "output='real' out, or use fewer records"
         )
-        raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
     found = []
     for k, members in enumerate(orbits):
@@ -112,11 +109,10 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
 def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
     """Refuse others that follow what needs a list of datasets."""
     if not mechanism.has_rows and reference.kind in ("marginals", "weights"):
-        message = (
+        refuse(
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
             "has too many to write out; give one law for all records, or use fewer records"
         )
-        raise InputError(message)
 
 
 def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
@@ -194,11 +190,10 @@ def _seen_at_a_count(
     reference = adversary.reference
     assert mechanism is not None  # noqa: S101 - for the type checker: it has counts
     if reference.kind in ("marginals", "weights"):
-        message = (
+        refuse(
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
             "has too many to write out; give one law for all records, or use fewer records"
         )
-        raise InputError(message)
     own, values = np.array(law_of(reference, record, mechanism.k)), _values(problem, record)
     found = []
     for cell in sorted({int(np.abs(own - 0.5).argmin()), int(own.argmin())}):

@@ -16,7 +16,7 @@ from dalenius.auditing.found import Found
 from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
 from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.prior import Prior
@@ -137,11 +137,10 @@ def _check_symmetric(problem: AuditProblem, mechanism: Symmetric) -> None:
     if uniform and problem.secret in (None, 0):
         return
     what = "a secret other than the record" if uniform else "a reference other than the uniform one"
-    message = (
+    refuse(
         f"{what} needs the table of the channel, and that of {mechanism.name} of {mechanism.query} is not written out "
         f"for {mechanism.k} values; leave it out, or use fewer values"
     )
-    raise InputError(message)
 
 
 def _rows(mechanism: Mechanism) -> Floats:

@@ -10,7 +10,7 @@ from dalenius.auditing.evidence import by_records
 from dalenius.auditing.found import Found
 from dalenius.auditing.independent_records import independent_records
 from dalenius.bounds.unwritten_rows import PointRows
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.density import Density, decimal
@@ -111,11 +111,10 @@ class _Asked:
         low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
         needed = math.lcm(*(((decimal(e) - low) / wide).denominator for e in self.bins.edges))
         if needed > most:
-            message = (
+            refuse(
                 f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {most}; use "
                 "edges on a coarser grid"
             )
-            raise InputError(message)
         return needed
 
     def _check_bins(self, steps: int) -> None:
@@ -126,11 +125,10 @@ class _Asked:
             if place.denominator != 1 or place % 2 == 0:
                 step = (edges[-1] - edges[0]) / steps
                 near = edges[0] + step * (math.floor(place / 2) + 0.5)
-                message = (
+                refuse(
                     f"edge {e:g} of the secret cuts the numbers that are rounded to one step of {step:g}; use edges "
                     f"half a step away from one, such as {near:g}"
                 )
-                raise InputError(message)
 
     @property
     def markov(self) -> bool:
@@ -151,8 +149,7 @@ class _Asked:
             extra = more + self.n * math.log1p(float((high if from_above else low) - 1))
             known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
             if known < 0:
-                message = "the density of the reference is too uneven for this little knowledge"
-                raise InputError(message)
+                refuse("the density of the reference is too uneven for this little knowledge")
         if adversary.kind == "independent":
             return Adversary.independent(records, known, "nats", law)
         return Adversary.from_user(records, knowledge=known, reference=law)
@@ -226,8 +223,7 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     known = not problem.adversary.unlimited or not density.uniform
     asked = _Asked(problem, seed, mechanism, density, mechanism.n if known else 1)
     if asked.bins is not None and problem.adversary.kind == "independent":
-        message = f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record'
-        raise InputError(message)
+        refuse(f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record')
     most = mechanism.log_maximal(asked.n) + ROUNDED
     lower, upper = _Bound(0.0, {}), _Bound(most, {"kind": "maximal", "upper": most})
     if asked.bins is not None:
@@ -357,14 +353,13 @@ def _one_point(proof: dict[str, Any]) -> bool:
 def _found(asked: _Asked, lower: _Bound, upper: _Bound) -> Found:
     problem, mechanism = asked.problem, asked.mechanism
     if lower.prior is None:
-        message = (
+        refuse(
             f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
             "finest one; use more noise or fewer records"
             if mechanism.steps is None
             else f"{mechanism.name} of {mechanism.query} has too many sums of {mechanism.steps} steps a record; use a "
             "larger step or fewer records"
         )
-        raise InputError(message)
     record = problem.secret if isinstance(problem.secret, int) else None if asked.bins is not None else 0
     low, high = min(lower.value, upper.value), upper.value
     members = range(mechanism.n) if problem.secret is None else (record,)

@@ -19,7 +19,7 @@ from dalenius.bounds.closed_forms import SumSearch, blend_of_counts, centre_of_c
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.moved_counts import MovedSearch, moved_counts
 from dalenius.bounds.own_count import OwnCountSearch, own_count
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -155,27 +155,24 @@ def check_histogram(problem: AuditProblem, mechanism: NoisyCounts, secret: Secre
     reference, most = problem.reference, problem.settings.of(HistogramSearch).count_pairs
     pairs = mechanism.k * (mechanism.n + 1)
     if pairs > most:
-        message = (
+        refuse(
             f"an audit of {mechanism.name} of {mechanism.query} needs {pairs} pairs of a value and a count, above the "
             f"limit of {most}; use fewer records or values"
         )
-        raise InputError(message)
     one = isinstance(secret, int) or (isinstance(secret, Attributes) and isinstance(secret.whole, int))
     if one and reference.kind not in ("marginals", "weights"):
         return
     if isinstance(secret, Attributes) and not one:
-        message = (
+        refuse(
             f"{secrets.name(secret)} need a channel that is written out, and {mechanism.name} of {mechanism.query} is "
             "not; ask about attributes of one record at a time, or use fewer records or values"
         )
-        raise InputError(message)
     kind = "a secret that is a function" if isinstance(secret, Function) else "a group of records"
     what = f"a reference of {reference.kind}" if one else kind
-    message = (
+    refuse(
         f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; ask about "
         "single records, give one law for all records, or use fewer records or values"
     )
-    raise InputError(message)
 
 
 def _telling(law: Floats, many: int) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.certificates import made
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of
 from dalenius.verifier import verify as verifier
@@ -64,5 +64,4 @@ def _check_mechanisms(given: object) -> None:
     for k, mechanism in enumerate(given if isinstance(given, (list, tuple)) else [given]):
         if not isinstance(mechanism, Mechanism):
             place = f", entry {k}," if isinstance(given, (list, tuple)) else ""
-            message = f"mechanism={place} must be a Mechanism, not {type(mechanism).__name__}"
-            raise InputError(message)
+            refuse(f"mechanism={place} must be a Mechanism, not {type(mechanism).__name__}")

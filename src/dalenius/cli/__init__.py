@@ -20,6 +20,7 @@ from dalenius.cli.leakage import leakage
 from dalenius.cli.ledger import ledger
 from dalenius.cli.listing import listing
 from dalenius.cli.profile import profile
+from dalenius.cli.prove import prove
 from dalenius.cli.report import report
 from dalenius.cli.reproduce import reproduce
 from dalenius.cli.sweep import sweep
@@ -88,8 +89,8 @@ def main(context: click.Context) -> None:
 
 
 COMMANDS = (
-    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, listing, sweep, check, report,
-    explore, reproduce,
+    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, prove, listing, sweep, check,
+    report, explore, reproduce,
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)

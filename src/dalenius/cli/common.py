@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from dalenius.errors import InputError, printable, refuse
+from dalenius.errors import printable, refuse
 from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
@@ -111,8 +111,7 @@ def numbers(option: str, metavar: str, words: str) -> Callable[[Command], Comman
         try:
             return None if text is None else [float(part) for part in text.split(",")]
         except ValueError:
-            message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
-            raise InputError(message) from None
+            refuse(f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1")
 
     return click.option(option, metavar=metavar, callback=read, help=words)
 
@@ -124,8 +123,7 @@ def _secret(_: object, __: object, text: str | None) -> list[int] | list[str] | 
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError:
-        message = f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1"
-        raise InputError(message) from None
+        refuse(f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1")
 
 
 SECRET = click.option(
@@ -313,8 +311,7 @@ def alphabet_sizes(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        message = f"--records {text!r} is not a list of alphabet sizes; write whole numbers such as 2,2,2"
-        raise InputError(message) from None
+        refuse(f"--records {text!r} is not a list of alphabet sizes; write whole numbers such as 2,2,2")
 
 
 def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
@@ -360,9 +357,9 @@ def _unwritable(path: Path) -> str:
 
 
 def _ending(option: str, path: Path) -> str:
-    known = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
+    endings = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
     what = {"--plot": "pictures end", "--table": "a table ends"}.get(option)
-    return "" if known is None or path.suffix.lower() in known else f"{what} in {', '.join(known)}"
+    return "" if endings is None or path.suffix.lower() in endings else f"{what} in {', '.join(endings)}"
 
 
 def finish(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dalenius.cli import common
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,10 +94,7 @@ def output_list(text: str) -> list[Any]:
             return [tuple(int(part) for part in vector.split(",")) for vector in text.split(";") if vector.strip()]
         return [_number(part) for part in text.split(",")]
     except ValueError:
-        message = (
-            f'--outputs {text!r} is not a list of outputs; write numbers such as 0,1,2 or count vectors "2,0; 1,1"'
-        )
-        raise InputError(message) from None
+        refuse(f'--outputs {text!r} is not a list of outputs; write numbers such as 0,1,2 or count vectors "2,0; 1,1"')
 
 
 def _number(text: str) -> int | float:
@@ -129,5 +126,4 @@ def _read(option: str, path: Path) -> "NDArray[np.float64]":
     try:
         return np.asarray(content, dtype=float)
     except (TypeError, ValueError):
-        message = f"{option} {path}: its lines are not numbers of equal count; give a plain table of numbers"
-        raise InputError(message) from None
+        refuse(f"{option} {path}: its lines are not numbers of equal count; give a plain table of numbers")

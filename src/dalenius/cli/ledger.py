@@ -72,8 +72,8 @@ def new(
     from dalenius.model.reference import Reference
     from dalenius.tools.ledger import Ledger, records_of
 
-    known = None if reference is None else Reference.from_file(reference, records_of(**data))
-    book = Ledger(**data, reference=known, **asked)
+    law = None if reference is None else Reference.from_file(reference, records_of(**data))
+    book = Ledger(**data, reference=law, **asked)
     book.save(path)
     _show(book, book.account(), as_json=as_json)
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 from dalenius.explore.controls import CONTROLS, MECHANISMS, QUERIES, Choice, Control
 
 Fields = Mapping[str, str]
@@ -95,10 +95,10 @@ class Question:
         return limit | ({} if self.reference is None else {"reference": self.reference})
 
 
-def _one_of(fields: Fields, name: str, known: tuple[str, ...]) -> Any:
+def _one_of(fields: Fields, name: str, choices: tuple[str, ...]) -> Any:
     value = fields.get(name, DEFAULTS.get(name, ""))
-    if value not in known:
-        refuse(f"{name} = {value!r} is unknown; it must be one of {', '.join(known)}")
+    if value not in choices:
+        refuse(f"{name} = {value!r} is unknown; it must be one of {', '.join(choices)}")
     return value
 
 
@@ -158,8 +158,7 @@ def _wholes(name: str, text: str) -> list[int]:
     try:
         return [int(part) for part in parts]
     except ValueError:
-        message = f"{name} = {text!r} is not a list of whole numbers; write some such as 2,2,2"
-        raise InputError(message) from None
+        refuse(f"{name} = {text!r} is not a list of whole numbers; write some such as 2,2,2")
 
 
 def _knowledge(text: str) -> float:

@@ -165,10 +165,10 @@ class Explorer:
         upload = self.shelf.uploads[identity]
         question = {"what": "inspect", "fields": {}, "file": upload.name, "path": str(upload.path)}
         found = [event async for event in self._asked(question)]
-        told = next((event for event in found if event["kind"] == "file"), None)
-        if told is None:
+        inspected = next((event for event in found if event["kind"] == "file"), None)
+        if inspected is None:
             return _sentence(found[0]["sentence"] if found else KILLED.format(how="ended"))
-        return JSONResponse({**told, "upload": identity, "name": upload.name})
+        return JSONResponse({**inspected, "upload": identity, "name": upload.name})
 
     async def certificate(self, request: Request) -> Response:
         """Return the certificate of an answer as a file."""

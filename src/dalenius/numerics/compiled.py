@@ -68,9 +68,7 @@ class Tree(ctypes.Structure):
         return own
 
 
-def tree_pass(
-    tree: Tree, leaves: Floats, target: float, nodes: int, limits: NodeLimits
-) -> tuple[Floats, int, int]:
+def tree_pass(tree: Tree, leaves: Floats, target: float, nodes: int, limits: NodeLimits) -> tuple[Floats, int, int]:
     """Bring leaves to the target: leaves that they became, how many were taken, and how many nodes that took."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
@@ -86,9 +84,7 @@ def tree_pass(
     return out[:written].copy(), int(counts[0]), int(counts[1])
 
 
-def tree_round(
-    tree: Tree, leaves: Floats, upper: float, limits: NodeLimits
-) -> tuple[NDArray[np.int32], Floats]:
+def tree_round(tree: Tree, leaves: Floats, upper: float, limits: NodeLimits) -> tuple[NDArray[np.int32], Floats]:
     """Round leaves as a certificate has them, in place where they are searched again: codes, and what they prove."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - the same

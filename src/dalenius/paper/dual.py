@@ -66,7 +66,7 @@ def minimal_distortion(
     leaves is a matter of chance.
     """
     parameters.positive(eps_outer=eps_outer, eps_constraint=eps_constraint)
-    own = PenaltyLoop(lambda_0=lambda_0, mu=mu, delta=eps_constraint / 2)
+    outer = PenaltyLoop(lambda_0=lambda_0, mu=mu, delta=eps_constraint / 2)
     choice, given = repairs_from(repairs), parameters.inner_of(inner, (1, 10, 11))
     reading = reading_from(reading, choice)
     how = "owner" if "penalty_owner" in choice else reading
@@ -80,7 +80,7 @@ def minimal_distortion(
     for k in range(most):
         leaks = rounds.attacked(q)
         if how != "owner":
-            penalty = own.adjusted(penalty, leaks - L)
+            penalty = outer.adjusted(penalty, leaks - L)
         used, first = penalty, {} if how == "strict" else {"lambda_0": penalty}
         update = rounds.updated(q, PenaltyLoop(**{**given[10], **first}), fixed=how == "proof")
         q = update.channel

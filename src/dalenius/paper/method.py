@@ -90,9 +90,9 @@ class Method:
         object.__setattr__(self, "repairs", repairs_from(self.repairs))
         reading_from(self.reading, self.repairs)
 
-    def chosen(self, **own: Any) -> "Method":
+    def chosen(self, **options: Any) -> "Method":
         """Return this method with the options of a call; refused where they are unknown."""
-        return replace(self, **own)
+        return replace(self, **options)
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
         """Refuse what the paper has no words for: samples, and everything but single records and the uniform prior."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError, refuse, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.paper.universe import SLACK, Floats, entropy
@@ -77,8 +77,7 @@ def interval(beta_range: Sequence[float]) -> tuple[float, float]:
     try:
         low, high = beta_range
     except (TypeError, ValueError):
-        message = f"beta_range = {show(beta_range)} must be two numbers (low, high), such as (0, 1e6)"
-        raise InputError(message) from None
+        refuse(f"beta_range = {show(beta_range)} must be two numbers (low, high), such as (0, 1e6)")
     low, high = (checks.real("an end of beta_range", end, -math.inf, math.inf) for end in (low, high))
     if low >= high:
         refuse(f"beta_range = ({low:g}, {high:g}) is empty; give the smaller end first")

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
@@ -241,8 +241,7 @@ def _narrowed(most: float, step: float, n: int) -> float:
 
 
 def _coarse() -> None:
-    message = "the noise is less than the grid can show"
-    raise InputError(message)
+    refuse("the noise is less than the grid can show")
 
 
 def _float_below(value: Fraction) -> float:

@@ -98,9 +98,9 @@ def plot_curve(curve: Curve, ax: Axes = None, *, of_profile: bool = False) -> "F
 
 def _along_knowledge(curve: Curve, *, of_profile: bool) -> bool:
     """Whether knowledge is the axis: with a reference, or where it is easier to read; a profile lists values of b."""
-    known, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
+    finite, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
     easier = audit.mechanism.log_universe > HUGE if of_profile else all(map(by_knowledge, curve.audits))
-    return known and (not audit.reference.uniform or easier)
+    return finite and (not audit.reference.uniform or easier)
 
 
 def by_knowledge(audit: Audit) -> bool:
@@ -138,13 +138,13 @@ def _draw_witness(audit: Audit, ax: Axes, most_bars: int = 24) -> None:
         _draw_heat(audit, ax)
     ax.set_xlabel(_witness_axis(audit)[1])
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        held = audit.prior.entropy()
-        known = f"H(X) = {short(in_unit(held, audit.unit))}"
+        entropy = audit.prior.entropy()
+        limit = f"H(X) = {short(in_unit(entropy, audit.unit))}"
         if by_knowledge(audit):
-            known = f"knows {short(in_unit(max(0.0, audit.mechanism.log_universe - held), audit.unit))}"
+            limit = f"knows {short(in_unit(max(0.0, audit.mechanism.log_universe - entropy), audit.unit))}"
     else:
-        known = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
-    ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
+        limit = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
+    ax.set_title(f"worst prior found: {limit} {audit.unit}", fontsize=10)
 
 
 def _draw_bars(audit: Audit, ax: Axes) -> None:
@@ -198,8 +198,8 @@ def _draw_bracket(audit: Audit, ax: Axes) -> None:
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
         names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
         if by_knowledge(audit):
-            own = f"this adversary\nknows {short(audit.knowledge)}"
-            names = f"no limit\nknows {most}", own, "uniform prior\nknows 0"
+            this_one = f"this adversary\nknows {short(audit.knowledge)}"
+            names = f"no limit\nknows {most}", this_one, "uniform prior\nknows 0"
     else:
         names = "no limit", f"this adversary\nknows {short(audit.knowledge)}", "reference prior\nknows 0"
     free = None if extremes is None else extremes.unconstrained

@@ -181,8 +181,7 @@ def _compare(stated: dict[str, object], part: Audit | Design, where: str, whose:
     try:
         saved.compare(stated, part.certificate.data, whose=whose)
     except Refused as reason:
-        message = f"{where}: {reason}"
-        raise InputError(message) from None
+        refuse(f"{where}: {reason}")
 
 
 def _one_question(parts: Sequence[Audit | Design], same: Sequence[str], what: str) -> dict[str, object]:

@@ -114,8 +114,8 @@ class Design(Certified):
             asked = f"{low} <= least leakage <= {high} {self.unit} at {self.distortion_name} <= {self.budget:.9g}"
         else:
             asked = f"{low} <= least {self.distortion_name} <= {high} at leakage <= {self.budget:.9g} {self.unit}"
-        known = limit_words(self.adversary, self.unit)
-        return f"<Design of {self.query}: {asked}, {known}; stopped by {self.stopped}{note}>"
+        limit = limit_words(self.adversary, self.unit)
+        return f"<Design of {self.query}: {asked}, {limit}; stopped by {self.stopped}{note}>"
 
 
 @dataclass(frozen=True, eq=False)

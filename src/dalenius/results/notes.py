@@ -36,8 +36,8 @@ def _is_plain(hint: Any) -> bool:
 
 def notes(result: Any) -> dict[str, Any]:
     """Return the fields that are plain data, but for those that have their default; null stands for infinity."""
-    held = {name: (getattr(result, name), default) for name, (_, default) in _plain_fields(result.__class__).items()}
-    return {name: _json(x) for name, (x, default) in held.items() if default is MISSING or x != default}
+    plain = {name: (getattr(result, name), default) for name, (_, default) in _plain_fields(result.__class__).items()}
+    return {name: _json(x) for name, (x, default) in plain.items() if default is MISSING or x != default}
 
 
 def _json(value: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.adversary import Adversary
 from dalenius.model.problem import is_closed
 from dalenius.numerics.types import Floats
@@ -239,8 +239,7 @@ def frame(rows: list[dict[str, Any]]) -> Any:
     try:
         pd = import_module("pandas")  # optional
     except ImportError:
-        message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'"
-        raise InputError(message) from None
+        refuse("to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'")
     return pd.DataFrame(rows)
 
 

@@ -93,10 +93,10 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     if data.get("format") == AUDIT:
         refuse("its mechanism is not certified to keep the budget: the certificate is about its leakage alone")
     _of_format(data, DESIGN)
-    asked, held = design_asked(work)
+    asked, reduced = design_asked(work)
     stated = question({"problem": {}, "adversary": adversary_data(asked.adversary), **bounds})
     del stated["mechanism"]  # it is the answer
-    stated |= {"task": described(asked.distortion, held), "distortion": numbers["distortion"]}
+    stated |= {"task": described(asked.distortion, reduced), "distortion": numbers["distortion"]}
     stated["budget"] = {"leakage" if task.dual else "distortion": asked.budget}
     compare(stated, data, 1.0 if task.dual else nats, whose)
     leaks = {f"{end} bound": numbers[f"leakage_{end}"] for end in ENDS}

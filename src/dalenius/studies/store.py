@@ -206,9 +206,9 @@ def reading(path: Path) -> Iterator[Store]:
 
 def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[str, str]:
     """Return what a store says of itself; refused where it is none, of another version, or of another study."""
-    for beside in ("", "-wal", "-shm", "-journal"):
-        if problem := obstacle(path.with_name(path.name + beside)):
-            refuse(f"cannot read {path}{beside}: {problem}")
+    for ending in ("", "-wal", "-shm", "-journal"):
+        if problem := obstacle(path.with_name(path.name + ending)):
+            refuse(f"cannot read {path}{ending}: {problem}")
     if not path.exists():
         refuse(f"cannot read {path}: there is no such file")
     try:
@@ -218,8 +218,7 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
             ours = schema == _schema()
             meta = dict(connection.execute("SELECT name, value FROM meta LIMIT 100")) if ours else {}
     except InputError:
-        message = f"{path} is not a store of a study; {remedy}"
-        raise InputError(message) from None
+        refuse(f"{path} is not a store of a study; {remedy}")
     if not schema:
         # A kill between the creation of the file and its first transaction.
         return {}
@@ -275,11 +274,10 @@ def _alone(path: Path) -> Iterator[None]:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error):
                 raise
-            message = (
+            refuse(
                 f"store {path}: another run is writing to it; wait until that has ended and give the same command "
                 "again, which then answers what is missing"
             )
-            raise InputError(message) from None
         try:
             yield
         finally:

@@ -157,9 +157,9 @@ class Work:
     digests: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def read(cls, task: Task, folder: Path, known: dict[Path, str] | None = None) -> "Work":
-        """Read the files that a task names. known: digests of files that were read for the same study."""
-        digests = {} if known is None else known
+    def read(cls, task: Task, folder: Path, earlier: dict[Path, str] | None = None) -> "Work":
+        """Read the files that a task names. earlier: digests of files that were read for the same study."""
+        digests = {} if earlier is None else earlier
         named = {name: folder / value for name in FILES if isinstance(value := getattr(task, name), str)}
         for name, path in named.items():
             if not path.is_file():
@@ -315,9 +315,9 @@ def _against(work: Work, asked: "Mechanism | Query") -> "tuple[Options, Adversar
     task = work.task
     method = method_of(task.method or "certified")
     options = Options.from_user(method, unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
-    kind, known = task.adversary or "bounded", _reference(work, asked.records)
+    kind, reference = task.adversary or "bounded", _reference(work, asked.records)
     limits = {"entropy": task.entropy, "knowledge": task.knowledge}
-    return options, adversary_of(asked, options, adversary=kind, **limits, **known)
+    return options, adversary_of(asked, options, adversary=kind, **limits, **reference)
 
 
 def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:

@@ -126,11 +126,11 @@ def search_noise(
     budget: float,
     accuracy: float,
     options: Options,
-    beside: str = "",
+    context: str = "",
 ) -> "tuple[Callable[[Audit, tuple[float, float] | None], Calibration], Tried[Judged]]":
     """Return the least noise found that keeps a budget, and what makes a Calibration of it.
 
-    judge: the bracket on the leakage with a mechanism, by these options. beside: words for what else is released.
+    judge: the bracket on the leakage with a mechanism, by these options. context: words for what else is released.
     The second part is called with the audit of the mechanism, and with the bracket of everything together if that is
     what the budget is about.
     """
@@ -139,7 +139,7 @@ def search_noise(
     checks.real("leakage", budget, 0.0, math.inf)
     checks.real("accuracy", accuracy, 1e-9, PACE.coarsest_accuracy)
     if budget == 0:
-        raise InputError(_too_small(family, query, budget, options.unit, beside))
+        raise InputError(_too_small(family, query, budget, options.unit, context))
     # Audits show no more of a budget as small as that.
     accuracy = max(accuracy, min(PACE.coarsest_accuracy, options.tolerance / budget))
     named = isinstance(options.report, ProgressLine)
@@ -154,7 +154,7 @@ def search_noise(
             accuracy,
             options,
             deadline,
-            beside=beside,
+            context=context,
             name_progress=named,
         )
         stopped = search.run()
@@ -203,7 +203,7 @@ class _Search(Generic[Judged]):
     accuracy: float
     options: Options
     deadline: Deadline
-    beside: str = ""
+    context: str = ""
     name_progress: bool = False  # whether a line of progress names the parameter at hand
     pace: Pace = field(default_factory=lambda: PACE)
     tried: "list[Tried[Judged]]" = field(default_factory=list)
@@ -297,10 +297,10 @@ class _Search(Generic[Judged]):
         """Why no noise will do: the loudest leaks too much, or there is no proof that it does not."""
         unit, audit = self.options.unit, loudest.found
         if audit.lower > self.budget:
-            return _too_small(self.family, self.query, self.budget, unit, self.beside)
+            return _too_small(self.family, self.query, self.budget, unit, self.context)
         value = f"{self.parameter.name} = {loudest.value:g}"
         return (
-            f"no {self.family} noise on {self.query}{self.beside} could be certified to leak at most {self.budget:g} "
+            f"no {self.family} noise on {self.query}{self.context} could be certified to leak at most {self.budget:g} "
             f"{unit}: with {value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a "
             "larger leakage or more time, or use dl.mechanisms.constant(query), which leaks nothing"
         )
@@ -328,7 +328,7 @@ class _Search(Generic[Judged]):
             raise KeyboardInterrupt
         if best is None:
             refuse(
-                f"no {self.family} noise{self.beside} was certified to leak at most {self.budget:g} "
+                f"no {self.family} noise{self.context} was certified to leak at most {self.budget:g} "
                 f"{self.options.unit} within {self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger "
                 "leakage"
             )
@@ -357,9 +357,9 @@ class _Search(Generic[Judged]):
         )
 
 
-def _too_small(family: str, query: Query, budget: float, unit: str, beside: str) -> str:
+def _too_small(family: str, query: Query, budget: float, unit: str, context: str) -> str:
     return (
-        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{beside}: no such noise can be "
+        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{context}: no such noise can be "
         "certified to leak that little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks 0"
     )
 

@@ -56,11 +56,11 @@ class Columns:
     def chosen(self, names: object) -> tuple[str, ...]:
         """Return the columns that a release looks at, in its order."""
         listed = () if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
-        known = [name for name, _ in self.sizes]
-        wrong = next((name for name in listed if name not in known), None)
+        columns = [name for name, _ in self.sizes]
+        wrong = next((name for name in listed if name not in columns), None)
         if not listed or wrong is not None or len(set(listed)) < len(listed):
             what = f"there is no column {wrong!r}" if wrong is not None else "list one column or more, each once"
-            refuse(f"columns = {names!r}: {what}; the columns are {', '.join(known)}")
+            refuse(f"columns = {names!r}: {what}; the columns are {', '.join(columns)}")
         return listed
 
     def projection(self, names: tuple[str, ...]) -> Ints:

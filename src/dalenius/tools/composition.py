@@ -12,7 +12,7 @@ from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.bounds.whole import alternate
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -56,20 +56,18 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     check_parts(mechanisms)
     often = checks.whole("times", times)
     if often > 1 and len(mechanisms) > 1:
-        message = f"times = {often} repeats one mechanism; {len(mechanisms)} were given: compose them first"
-        raise InputError(message)
+        refuse(f"times = {often} repeats one mechanism; {len(mechanisms)} were given: compose them first")
     if often == len(mechanisms) == 1:
         return mechanisms[0]
     parts = [_written(m) for m in mechanisms]
     rows, columns, entries = joint_size([(m, often) for m in parts])
     if entries > MOST_ENTRIES:
         size = "more than 2^64" if columns == math.inf else columns
-        message = (
+        refuse(
             f"the joint release would have {rows} rows x {size} outputs, above the limit of {MOST_ENTRIES} entries; "
             "compose fewer releases, use times= where one mechanism is repeated, or keep a dl.Ledger, which bounds "
             "what does not fit"
         )
-        raise InputError(message)
     return _repeated(parts[0], often) if often > 1 else _product(parts)
 
 
@@ -98,19 +96,17 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     """
     check_parts([first], "adaptive")
     if not callable(choose):
-        message = f"choose = {show(choose)} must be a function that takes an output and returns a Mechanism"
-        raise InputError(message)
+        refuse(f"choose = {show(choose)} must be a function that takes an output and returns a Mechanism")
     start = _written(first)
     then = [_chosen(checks.called(choose, label, "choose"), label, start) for label in start.labels]
     statistic = carrier([start, *then])
     entries = statistic.size * sum(m.n_outputs for m in then)
     if entries > MOST_ENTRIES:
-        message = (
+        refuse(
             f"the joint release would have {statistic.size} rows x {entries // statistic.size} outputs, above the "
             f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first "
             "(mechanism.then)"
         )
-        raise InputError(message)
     told = start.rows[_classes(statistic, start.statistic)]
     rows = [told[:, [y]] * m.rows[_classes(statistic, m.statistic)] for y, m in enumerate(then)]
     labels = tuple((y, z) for y, m in zip(start.labels, then, strict=True) for z in m.labels)
@@ -120,14 +116,12 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
 def _chosen(mechanism: object, label: object, first: Mechanism) -> Written:
     """What choose(label) returned, or a refusal."""
     if not isinstance(mechanism, Mechanism):
-        message = f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records"
-        raise InputError(message)
+        refuse(f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records")
     if mechanism.records != first.records:
-        message = (
+        refuse(
             f"choose({label!r}) is over {records_text(mechanism.records)}, the first mechanism over "
             f"{records_text(first.records)}; joint releases are about the same data"
         )
-        raise InputError(message)
     return _written(mechanism)
 
 
@@ -170,18 +164,15 @@ def _outputs(labels: float, often: int) -> float:
 def check_parts(mechanisms: Sequence[Mechanism], what: str = "compose") -> None:
     """Refuse what is not a mechanism, and mechanisms over different data."""
     if not mechanisms:
-        message = f"{what} needs one mechanism or more"
-        raise InputError(message)
+        refuse(f"{what} needs one mechanism or more")
     for i, mechanism in enumerate(mechanisms):
         if not isinstance(mechanism, Mechanism):
-            message = f"mechanism {i} is a {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
-            raise InputError(message)
+            refuse(f"mechanism {i} is a {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix")
         if mechanism.records != mechanisms[0].records:
-            message = (
+            refuse(
                 f"mechanism {i} is over {records_text(mechanism.records)}, mechanism 0 over "
                 f"{records_text(mechanisms[0].records)}; joint releases are about the same data"
             )
-            raise InputError(message)
 
 
 def records_text(records: Sequence[int]) -> str:

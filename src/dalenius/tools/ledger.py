@@ -267,7 +267,7 @@ class Ledger(Result):
 
         limits = Deadline(options.time_limit)
         answer, best = search_noise(
-            family, query, judge, budget=budget, accuracy=accuracy, options=options, beside=self._beside()
+            family, query, judge, budget=budget, accuracy=accuracy, options=options, context=self._beside()
         )
         account = best.found
         new = self._release(best.mechanism, None, columns, Deadline(self.time_limit))
@@ -329,23 +329,23 @@ class Ledger(Result):
     def _accounted(self, new: Release, audit: Audit) -> Account:
         """The account after a release that was audited together with all before."""
         releases = (*self._releases, new)
-        lower, told = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
-        return self._booked(releases, (lower, audit.upper), "audit", told, audit)
+        lower, information = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
+        return self._booked(releases, (lower, audit.upper), "audit", information, audit)
 
     def _booked(
         self,
         releases: Sequence[Release],
         bracket: tuple[float, float],
         bound: Bound,
-        told: float,
+        information: float,
         audit: Audit | None,
         *,
         joint: Certificate | None = None,
     ) -> Account:
-        """The account of these releases, whose last is new; told: what all of them tell about the whole data."""
+        """The account of these releases, whose last is new; information: about the whole data."""
         before, lower, upper = self._account, bracket[0], max(bracket)
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = math.nan if self.independent else self._left(told)
+        left = math.nan if self.independent else self._left(information)
         many = len(releases)
         return Account(many, self.unit, lower, upper, bound, added, left, audit, before.loaded, joint=joint)
 
@@ -407,9 +407,9 @@ class Ledger(Result):
 
     def _alone(self, mechanism: Mechanism, deadline: Deadline) -> Audit | None:
         """What a release leaks against independent records; None where that needs more than a formula, and may fail."""
-        known = [r.alone for r in self._releases if r.alone is not None and same_channel(r.mechanism, mechanism)]
-        if known:
-            return known[0]
+        audits = [r.alone for r in self._releases if r.alone is not None and same_channel(r.mechanism, mechanism)]
+        if audits:
+            return audits[0]
         options = replace(self._options(min(self.tolerance, 1e-6), max(self.least_seconds, deadline.left)), seed=0)
         try:
             return people.alone(mechanism, options)
@@ -464,7 +464,7 @@ class Ledger(Result):
             return self._by_people(releases, deadline)
         groups = _grouped(releases)
         part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
-        lower, told = before.lower, math.fsum(r.capacity for r in releases)
+        lower, information = before.lower, math.fsum(r.capacity for r in releases)
         ways: list[tuple[float, Bound]] = [
             (self._in_unit(math.log(max(self.records))), "trivial"),
             ((before.upper + new.capacity) * (1 + ROUNDING), "chain rule"),
@@ -472,25 +472,26 @@ class Ledger(Result):
         whole = None
         if self._fits(groups):
             whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2, options)
-            lower, told = max(lower, whole.lower), min(told, self._capacity(whole.mechanism, deadline))
+            lower, information = max(lower, whole.lower), min(information, self._capacity(whole.mechanism, deadline))
             ways = [*([] if whole.closed else ways), (whole.upper, "audit")]
         if whole is None or (part != groups and not whole.closed):
             some, outside = self._audit(part, deadline.left, options), _outside(releases, part)
-            lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, deadline) + outside)
+            lower = max(lower, some.lower)
+            information = min(information, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
-        return self._booked(releases, (lower, upper), bound, told, whole)
+        return self._booked(releases, (lower, upper), bound, information, whole)
 
     def _by_people(self, releases: Sequence[Release], deadline: Deadline) -> Account:
         """The account by what each release tells of one record beside all others (docs/mathematics.md 10.1).
 
         Where records may depend on each other it is that and the knowledge; or what all releases tell at all.
         """
-        before, told = self._account, math.fsum(r.capacity for r in releases)
+        before, information = self._account, math.fsum(r.capacity for r in releases)
         unit = NATS_PER_UNIT[self.unit]
         ways: list[tuple[float, Bound]] = [
             (self._in_unit(math.log(max(self.records))), "trivial"),
-            (told * (1 + ROUNDING), "people" if self.independent else "chain rule"),
+            (information * (1 + ROUNDING), "people" if self.independent else "chain rule"),
         ]
         sizes, audits = self._sizes(), [r.alone or self._alone(r.mechanism, deadline) for r in releases]
         knowledge = None if self.independent else self._known()
@@ -506,7 +507,7 @@ class Ledger(Result):
             proof = None
         elif bound == "people" and self.independent and len(releases) == 1:
             audit, bound = audits[0], "audit"
-        return self._booked(releases, (lower, upper), bound, told, audit, joint=proof)
+        return self._booked(releases, (lower, upper), bound, information, audit, joint=proof)
 
     def _known(self) -> float:
         """Guarantee: result >= the adversary's knowledge, in nats; the number that was given, where it was given."""
@@ -549,12 +550,12 @@ class Ledger(Result):
     def _too_much(self, chosen: Sequence[Group], mechanism: Mechanism, often: int) -> bool:
         return not self._fits([*chosen, (mechanism, often)], DEFAULT.portfolio.most_outputs)
 
-    def _left(self, told: float) -> float:
-        """Return b - told, rounded down, in the unit; nan where no b is given, with a reference."""
+    def _left(self, information: float) -> float:
+        """Return b - information, rounded down, in the unit; nan where no b is given, with a reference."""
         b = in_unit(self.adversary.entropy, self.unit)
-        if math.isnan(b) or not told:
+        if math.isnan(b) or not information:
             return b
-        return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING))
+        return max(0.0, b * (1 - ROUNDING) - information * (1 + ROUNDING))
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per release."""
@@ -762,11 +763,11 @@ def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Ac
         left = checks.real("a number of the account", content["entropy_left"], 0.0, math.inf)
     bound, many = content["bound"], len(ledger.releases)
     sound = bound in get_args(Bound) and content["releases"] == many and content["unit"] == ledger.unit
-    told = math.fsum(release.capacity for release in ledger.releases)
+    information = math.fsum(release.capacity for release in ledger.releases)
     trivial = math.log(max(ledger.records)) / NATS_PER_UNIT[ledger.unit]
     crossed = lower > upper or least > most or (not many and (upper > 0 or most > 0))
     beyond = upper > (trivial + loose) * (1 + loose) or most > (upper + loose) * (1 + loose)
-    beyond = beyond or lower > (told + loose) * (1 + loose) or left > highest * (1 + loose)
+    beyond = beyond or lower > (information + loose) * (1 + loose) or left > highest * (1 + loose)
     if not sound or crossed or beyond:
         refuse(f"its account is not one of {counted(many)}")
     return Account(many, ledger.unit, lower, upper, bound, (least, most), left, loaded=True)

@@ -77,8 +77,8 @@ def audit_many(
     for k, mechanism in enumerate(asked):
         with _named(k):
             checked_mechanism(mechanism)
-            own = {name: values[k] for name, values in limits.items()}
-            against = adversary_of(mechanism, wanted, reference=reference, adversary=question["adversary"], **own)
+            limit = {name: values[k] for name, values in limits.items()}
+            against = adversary_of(mechanism, wanted, reference=reference, adversary=question["adversary"], **limit)
             problems.append(audit_problem(mechanism, wanted, against, secret))
     return _Many(problems, wanted, verify, workers).run()
 
@@ -87,10 +87,9 @@ def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
     try:
         return list(mechanisms)
     except TypeError:
-        message = (
+        refuse(
             f"audit_many needs a list of mechanisms, not {type(mechanisms).__name__}; for one mechanism, call dl.audit"
         )
-        raise InputError(message) from None
 
 
 def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[Any]:
@@ -110,8 +109,7 @@ def _named(k: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        message = f"mechanism {k}: {error}"
-        raise InputError(message) from None
+        refuse(f"mechanism {k}: {error}")
 
 
 @dataclass

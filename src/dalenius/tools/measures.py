@@ -91,9 +91,9 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
         with precision():
             enclose = _enclosing(mechanism, given)
             for members in orbits:
-                told = enclose(secrets.describe(members[0]))
-                low = max(0.0, math.nextafter(float(told.lower()), -math.inf))
-                high = math.nextafter(float(told.upper()), math.inf)
+                enclosure = enclose(secrets.describe(members[0]))
+                low = max(0.0, math.nextafter(float(enclosure.lower()), -math.inf))
+                high = math.nextafter(float(enclosure.upper()), math.inf)
                 found.append((low, high, members[0] if isinstance(members[0], int) else None))
     except Refused as reason:
         message = f"the leakage of this prior cannot be enclosed: {reason}"
@@ -107,8 +107,8 @@ def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
     """Return what encloses I(A;Y) of a secret as certificates describe it, by the verifier's own channel."""
     large = not mechanism.has_rows and mechanism.as_sum is not None
     channel: Any = sums.rebuild(mechanism.describe()) if large else rebuild(mechanism.written().describe())
-    known = given.describe()
-    rho = references.read(known, channel.statistic) if known else references.UNIFORM
+    described_prior = given.describe()
+    rho = references.read(described_prior, channel.statistic) if described_prior else references.UNIFORM
 
     def enclose(described: Any) -> Ball:
         secret = verified.read(described, channel.statistic)

@@ -118,7 +118,7 @@ def _adversaries(
     reference: Reference,
     *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0),
-    known: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
+    knowledges: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
 ) -> list[Adversary]:
     """What to audit against, checked before any work.
 
@@ -134,9 +134,9 @@ def _adversaries(
     if mechanism.has_rows:
         most = Adversary.from_user(records, knowledge=math.inf, unit=unit, reference=reference).knowledge
         some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
-        known = sorted(some, reverse=True)
+        knowledges = sorted(some, reverse=True)
     scale = NATS_PER_UNIT[unit]
-    return [Adversary.from_user(records, knowledge=k / scale, unit=unit, reference=reference) for k in known]
+    return [Adversary.from_user(records, knowledge=k / scale, unit=unit, reference=reference) for k in knowledges]
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:

@@ -414,7 +414,8 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
         refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
     of = "any record" if about is None else f"record {about}"
     of = of if asked.bins is None else f"the bin of {of}"
-    report.problem += "" if asked.bins is None else f"; the secret is {of}"
+    if asked.bins is not None:
+        report.problem += f"; the secret is {of}, with edges {', '.join(map(repr, content['secret']['edges']))}"
     return (
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of a real-valued record, and a proof "
         f"that no prior leaks more than {upper!r} nats of {of}"

@@ -14,6 +14,7 @@ import brute_force
 import numpy as np
 import pytest
 from cases import LN2, binary_entropy, parity_leakage
+from damage import golden
 from numpy.typing import ArrayLike, NDArray
 
 import dalenius as dl
@@ -906,3 +907,19 @@ def test_a_leakage_budget_is_kept_without_slack() -> None:
     data = dual_parity()
     data["budget"] = {"leakage": audit["upper"] - 1e-10}
     refused(data, "more than the budget")
+
+
+@pytest.mark.parametrize("kind", ["design", "dual_design"])
+@pytest.mark.parametrize("query", ["mean(n=2, low=0, high=1)", "mean(n=2, low=0, high=1000, step=1000)"])
+def test_a_mean_is_not_a_count_of_steps(kind: str, query: str) -> None:
+    data = golden(kind)
+    data["problem"]["query"] = data["audit"]["problem"]["query"] = query
+    assert not verify_here(data).verified
+
+
+@pytest.mark.parametrize("query", ["mean(n=3, low=-1, high=3, step=2)", "mean(n=4, low=0, high=1)"])
+def test_a_design_of_a_mean_is_verified(query: str) -> None:
+    for goal in ({"distortion": 0.1}, {"leakage": 0.2}):
+        design = dl.design(parse_query(query), knowledge=0.3, **goal, tolerance=1e-2, time_limit=20)
+        verdict = verify_here(json.loads(design.certificate.text()))
+        assert verdict.verified, verdict.reason

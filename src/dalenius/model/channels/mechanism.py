@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets, storage
 from dalenius.model.channels import tables
 from dalenius.model.equality import Described, set_state
@@ -370,11 +370,10 @@ class Mechanism(Described, ABC):
         written = self.written()
         rows = written.rows
         if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
-            message = (
+            refuse(
                 f"the full matrix has {checks.size_text(self.records)} rows of {rows.shape[1]} outputs, above the "
                 f"limit of {self.most_entries} entries; use mechanism.rows, one row per class"
             )
-            raise InputError(message)
         return np.asarray(rows[written.statistic.class_table()])
 
     def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
@@ -427,8 +426,7 @@ class Mechanism(Described, ABC):
         """
         decimals = checks.whole("digits", digits)
         if decimals > self.most_digits:
-            message = f"digits = {show(decimals)} is above the limit of {self.most_digits}"
-            raise InputError(message)
+            refuse(f"digits = {show(decimals)} is above the limit of {self.most_digits}")
         return tables.table_text(self.written(), decimals)
 
     def integer_rows(self) -> list[list[int]]:

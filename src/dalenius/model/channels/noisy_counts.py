@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.noise import Noise, least_contraction
 from dalenius.model.channels.noisy import Noisy
@@ -75,8 +75,7 @@ class NoisyCounts(Noisy):
     def cell(self, value: int) -> NoisySum:
         """Return the part of the release that is the noisy count of one value."""
         if checks.whole("value", value, 0) >= self.k:
-            message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
-            raise InputError(message)
+            refuse(f"value {value} does not exist; values are numbered 0 to {self.k - 1}")
         n, k = self.n, self.k
         statistic = Sum(n, tuple(int(v == value) for v in range(k)))
         arguments = (("value", value), ("n", n), ("k", k))
@@ -101,11 +100,10 @@ class NoisyCounts(Noisy):
         """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
         if self.has_rows:
             return self.written().dp_delta(epsilon)
-        message = (
+        refuse(
             f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
             f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
         )
-        raise InputError(message)
 
     def contraction(self) -> float:
         """Return eta as `NoisySum.contraction`: a record moves two counts by one each."""

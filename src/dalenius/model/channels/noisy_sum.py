@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Floats, Mechanism
@@ -45,11 +45,10 @@ class NoisySum(Noisy):
     def __post_init__(self) -> None:
         query, family = self.query, self.name.split("(")[0]
         if not query.integers.numeric:
-            message = (
+            refuse(
                 f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or "
                 "exponential"
             )
-            raise InputError(message)
         object.__setattr__(self, "statistic", query.statistic)
         if not self.fits(query):
             checks.entries(self.answers.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
@@ -139,8 +138,7 @@ class NoisySum(Noisy):
 
     def _check_clamped(self, what: str) -> None:
         if not self.clamp:
-            message = f"the outputs of {self.name} are all integers and {what}; use clamp=True"
-            raise InputError(message)
+            refuse(f"the outputs of {self.name} are all integers and {what}; use clamp=True")
 
     def below(self, k: Ints) -> Floats:
         """P(noise <= k)."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.parts import Everything, Part
@@ -35,11 +35,10 @@ class PerRecord(Mechanism):
 
     def __post_init__(self) -> None:
         if not self.fits(self.query):
-            message = (
+            refuse(
                 f"records go through a channel of their own without a matrix of the whole release where a query is "
                 f"given by its name and they have at least two values, not for {self.query}; use fewer records"
             )
-            raise InputError(message)
         checks.entries(
             self.rows.shape[0], self.rows.shape[1], f"the channel of one record of {self.name}", self.most_local
         )
@@ -68,12 +67,11 @@ class PerRecord(Mechanism):
         """Return the mechanism with one row per dataset; refused above `most` entries, or those of any table."""
         limit = checks.MOST_ENTRIES if most is None else most
         if 2 * self.n * math.log(max(self.k, len(self.parts))) > math.log(limit) + 1e-9:
-            message = (
+            refuse(
                 f"{self.name} of {self.query} has {checks.size_text(self.records)} rows and "
                 f"{checks.size_text((len(self.parts),) * self.n)} outputs, too many to write out; it can be audited, "
                 "profiled, run and saved, and for anything else use fewer records"
             )
-            raise InputError(message)
         rows = self.look_at((), self.n).rows
         labels = tuple(self._label(y) for y in np.ndindex(*(len(self.parts),) * self.n))
         return Written(Table.everything(self.records), rows, labels, self.query, self.name, self)

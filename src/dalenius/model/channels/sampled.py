@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Label, Written
@@ -145,8 +145,7 @@ class Sampled(Mechanism):
         return (json.dumps(self.describe(), sort_keys=True),)
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
-        message = f"{what} is not known for a mechanism that is known by samples only; {remedy}"
-        raise InputError(message)
+        refuse(f"{what} is not known for a mechanism that is known by samples only; {remedy}")
 
     def written(self) -> Written:
         """Raise InputError: the rows are not known."""
@@ -193,30 +192,26 @@ def of_samples(
 ) -> Sampled:
     """Return the mechanism of which these are samples; see `Mechanism.from_samples`."""
     if not isinstance(query, Query):
-        message = f"from_samples needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"from_samples needs a Query as its second argument, not {type(query).__name__}; see dl.queries")
     level = checks.real("confidence", confidence, 0.0, 1.0, open_low=True)
     if level == 1:
-        message = f"confidence = {confidence} cannot be reached by samples; give one below 1, such as 0.999"
-        raise InputError(message)
+        refuse(f"confidence = {confidence} cannot be reached by samples; give one below 1, such as 0.999")
     if callable(samples):
         drawn, sets = _drawn(samples, query, checks.size(draws, 1))
     elif isinstance(samples, Mapping):
         drawn, sets = _given(samples, query)
     else:
-        message = (
+        refuse(
             f"samples are a dict from every answer of the query to its outputs, or a function (dataset, size) that "
             f"draws outputs, not {type(samples).__name__}"
         )
-        raise InputError(message)
     _check_spelling(drawn)
     few = [s for s, column in enumerate(drawn) if column.size < max(2, len(drawn))]
     if few:
-        message = (
+        refuse(
             f"set {few[0]} has {drawn[few[0]].size} samples where there are {len(drawn)} classes of datasets; draw "
             "many more for each, such as 100,000"
         )
-        raise InputError(message)
     rng = np.random.default_rng(checks.whole("seed", seed, 0))
     return _counted(query, drawn, sets, confidence=level, outputs=outputs, rng=rng)
 
@@ -228,11 +223,10 @@ def _check_spelling(drawn: list[Column]) -> None:
         for y in column.labels:
             other = spelled.setdefault(y, repr(y))
             if other != repr(y):
-                message = (
+                refuse(
                     f"{other} and {y!r} are among the outputs: they are equal and look different, so that whoever sees "
                     "them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
                 )
-                raise InputError(message)
 
 
 def _counted(
@@ -265,11 +259,10 @@ def _counted(
 
 def _check_width(outputs: int, sets: int) -> None:
     if not 0 < outputs <= MOST_OUTPUTS:
-        message = (
+        refuse(
             f"there are {outputs} different outputs, where 1 to {MOST_OUTPUTS} can be counted; round real numbers "
             "or put them into bins before you count them"
         )
-        raise InputError(message)
     checks.entries(sets, outputs + sets, "the table of counts")
 
 
@@ -315,8 +308,7 @@ def restored(content: dict[str, Any], query: Query | None, statistic: Statistic)
     found = Sampled(query, statistic, confidence, parts, sets, rows)
     problem = _wrong(found) if _fits(found) else "its counts, rows and outputs do not belong together"
     if problem:
-        message = f"{problem}; the file was altered"
-        raise InputError(message)
+        refuse(f"{problem}; the file was altered")
     return found
 
 
@@ -359,16 +351,14 @@ def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints
         answer = _label(tuple(key) if isinstance(key, list) else key)
         answer = names.get(answer, answer) if isinstance(answer, str) else answer
         if answer not in order:
-            message = f"{key!r} is not an answer of {query}; its answers are {_some(order)}"
-            raise InputError(message)
+            refuse(f"{key!r} is not an answer of {query}; its answers are {_some(order)}")
         found[answer] = column
     missing = [a for a in order if a not in found]
     if missing:
-        message = (
+        refuse(
             f"there are no samples for {len(missing)} of the {len(order)} answers of {query}: {_some(missing)}; draw "
             "outputs at one dataset for each answer"
         )
-        raise InputError(message)
     return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
 
 
@@ -385,8 +375,7 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
         where = f"the dataset {commas(dataset.tolist())}"
         column = _outputs(checks.called(partial(_draw, sampler, draws), dataset, "the sampler"), where)
         if column.size != draws:
-            message = f"the sampler returned {column.size} outputs for {where} instead of {draws}"
-            raise InputError(message)
+            refuse(f"the sampler returned {column.size} outputs for {where} instead of {draws}")
         if int(query.statistic.class_of(dataset)) != cls:
             message = f"{where} is not of class {cls}"
             raise AssertionError(message)
@@ -430,8 +419,7 @@ def _outputs(column: Any, where: str) -> Column:
             if codes[k] == len(distinct):
                 distinct.append(y)
     if not codes.size:
-        message = f"there are no samples for {where}; draw outputs at one dataset for each answer"
-        raise InputError(message)
+        refuse(f"there are no samples for {where}; draw outputs at one dataset for each answer")
     try:
         return Column(tuple(map(_label, distinct)), codes)
     except InputError as error:
@@ -455,11 +443,9 @@ def _label(y: Any) -> Label:
     if isinstance(plain, (list, tuple)) and plain:
         return tuple(map(_label, plain))
     if not isinstance(plain, (str, int, float)) or plain != plain:  # noqa: PLR0124 - nan
-        message = f"{y!r} is not an output; outputs are texts, numbers or tuples of them, and none may be missing"
-        raise InputError(message)
+        refuse(f"{y!r} is not an output; outputs are texts, numbers or tuples of them, and none may be missing")
     if plain in (float("inf"), float("-inf")):
-        message = f"{y!r} is not an output; name it by a text"
-        raise InputError(message)
+        refuse(f"{y!r} is not an output; name it by a text")
     return plain
 
 

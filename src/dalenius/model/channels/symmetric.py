@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.written import Written
@@ -145,8 +145,7 @@ class EvenPrior(Prior):
     def joint(self) -> NoReturn:
         """Raise InputError: there are too many pairs of a value and an output."""
         k = self.mechanism.k
-        message = f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they leak"
-        raise InputError(message)
+        refuse(f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they leak")
 
     def leakage(self) -> float:
         """Return I(X;Y), in nats."""

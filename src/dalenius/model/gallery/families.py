@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms
 from dalenius.model.gallery.parameters import Epsilon, Flip, Parameter, Sigma
@@ -58,8 +58,7 @@ def family_of(name: object) -> tuple[Family, Parameter]:
         return found, found.parameter
     close = difflib.get_close_matches(show(name).strip("'"), known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    message = f"there is no family {show(name)}; {hint}it must be one of {', '.join(known)}"
-    raise InputError(message)
+    refuse(f"there is no family {show(name)}; {hint}it must be one of {', '.join(known)}")
 
 
 def shown_on_frontiers(query: Query) -> list[tuple[str, Mechanism]]:

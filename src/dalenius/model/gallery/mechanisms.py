@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.density import decimal
 from dalenius.model.channels.mechanism import Mechanism
@@ -69,8 +69,7 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
     p = Flip().checked(flip)
     others = len(query.outputs) - 1
     if others == 0 and p > 0:
-        message = f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0"
-        raise InputError(message)
+        refuse(f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0")
     if Symmetric.fits(query) and query.records[0] ** 2 > checks.MOST_ENTRIES:
         name = _call("symmetric", {"flip": flip})
         return Symmetric(query, name, 1 - p, p / others, query.labels, answers=True)
@@ -120,8 +119,7 @@ def geometric(
         return _real_geometric(query, arguments, step, clamp=clamp)
     _asked(query, real=True)
     if step is not None:
-        message = f"step = {show(step)}: the records of {query} are whole numbers already; leave it out"
-        raise InputError(message)
+        refuse(f"step = {show(step)}: the records of {query} are whole numbers already; leave it out")
     noise = Geometric(_rate(query, epsilon, sensitivity, scale))
     return _noisy(query, "geometric", arguments, noise, clamp=clamp)
 
@@ -220,8 +218,7 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
     """
     steps = _sigma(query, sigma)
     if steps > MOST_SIGMA:
-        message = f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian"
-        raise InputError(message)
+        refuse(f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian")
     return _noisy(query, "discrete_gaussian", {"sigma": sigma}, DiscreteGaussian(steps), clamp=clamp, default=False)
 
 
@@ -249,8 +246,7 @@ def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written
     rate = Epsilon().checked(epsilon)
     law = checks.choice("noise", noise, ("gumbel", "permute_and_flip"))
     if not query.vector:
-        message = f"noisy_max chooses among the values of a histogram or a table, not for {query}"
-        raise InputError(message)
+        refuse(f"noisy_max chooses among the values of a histogram or a table, not for {query}")
     counts = np.asarray(query.answers, dtype=float)
     chance = np.exp(rate / 2 * (counts - counts.max(axis=1, keepdims=True)))
     rows = chance / chance.sum(axis=1, keepdims=True) if law == "gumbel" else _flipped(chance)
@@ -368,8 +364,7 @@ def unary_encoding(query: Query, *, epsilon: float) -> PerRecord:
     rate = Epsilon().checked(epsilon)
     k = query.records[0] if query.named else 1
     if k > MOST_BITS:
-        message = f"unary_encoding of records of {k} values has 2^{k} outputs each; at most {MOST_BITS} values"
-        raise InputError(message)
+        refuse(f"unary_encoding of records of {k} values has 2^{k} outputs each; at most {MOST_BITS} values")
     kept = 1 / (1 + math.exp(-rate / 2))
     bits = np.array(list(product((0, 1), repeat=k)))
     hit = bits[None] == np.eye(k, dtype=int)[:, None]
@@ -432,8 +427,7 @@ def _noisy(
     """
     name = _call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
     if query.vector and not clamp:
-        message = f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True"
-        raise InputError(message)
+        refuse(f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True")
     return NoisyCounts(query, name, noise) if query.vector else NoisySum(query, name, noise, clamp)
 
 
@@ -443,16 +437,13 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
     unit = float(query.unit)
     if (epsilon is None) == (scale is None):
         how = "neither was given" if epsilon is None else "both were given"
-        message = f"give exactly one of epsilon and scale, how much noise there is; {how}"
-        raise InputError(message)
+        refuse(f"give exactly one of epsilon and scale, how much noise there is; {how}")
     if scale is not None:
         if sensitivity is not None:
-            message = f"scale = {scale} already fixes how much noise there is; leave sensitivity = {sensitivity} out"
-            raise InputError(message)
+            refuse(f"scale = {scale} already fixes how much noise there is; leave sensitivity = {sensitivity} out")
         rate = unit / checks.real("scale", scale, 0.0, math.inf, open_low=True)
         if not 0 < rate < math.inf:
-            message = f"scale = {scale} is beyond what a float holds; use another one"
-            raise InputError(message)
+            refuse(f"scale = {scale} is beyond what a float holds; use another one")
         return rate
     number = Epsilon().checked(epsilon)
     spread: float = query.integers.sensitivity
@@ -460,8 +451,7 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
         spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True) / unit
     rate = number / spread if spread > 0 else math.inf
     if rate == 0:
-        message = f"epsilon = {epsilon} over a sensitivity of {spread} is too small for a float; use a larger epsilon"
-        raise InputError(message)
+        refuse(f"epsilon = {epsilon} over a sensitivity of {spread} is too small for a float; use a larger epsilon")
     return rate
 
 
@@ -480,8 +470,7 @@ def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
     real = output is None or (isinstance(output, str) and output == "real")
     if not real or not checks.flag("clamp", clamp):
         what = "clamp=False" if real else f"output={show(output)}"
-        message = f"{what}: the outputs of {query} are real numbers, neither rounded nor clamped; leave it out"
-        raise InputError(message)
+        refuse(f"{what}: the outputs of {query} are real numbers, neither rounded nor clamped; leave it out")
 
 
 def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> RealRecords:
@@ -495,8 +484,7 @@ def _real_geometric(
 ) -> RealRecords:
     """Geometric noise on real-valued records that are rounded to steps."""
     if not checks.flag("clamp", clamp):
-        message = f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out"
-        raise InputError(message)
+        refuse(f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out")
     exact, steps = _real_rate(query, given), _steps(query, step)
     named = _call("geometric", {**given, "step": step})
     return RealRecords(query, named, Steps(float(exact), steps), exact)
@@ -513,11 +501,10 @@ def _steps(query: RealQuery, step: float | None) -> int:
         near = sorted(range(1, MOST_STEPS + 1), key=lambda k: abs(many - k))
         good = next(float(wide / k) for k in near if decimal(float(wide / k)) * k == wide)
         limit = f" into at most {MOST_STEPS} steps" if many > MOST_STEPS else ""
-        message = (
+        refuse(
             f"step = {step} does not divide the range from {query.low} to {query.high}{limit}; use step = {good!r}, or "
             "another step"
         )
-        raise InputError(message)
     return int(many)
 
 
@@ -531,16 +518,14 @@ def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
     )
     exact = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
     if not LEAST_RATE <= exact <= 1 / LEAST_RATE:
-        message = f"the noise of {_call('the family', given)} on {query} is beyond what a float holds; use another one"
-        raise InputError(message)
+        refuse(f"the noise of {_call('the family', given)} on {query} is beyond what a float holds; use another one")
     return exact
 
 
 def _asked(query: object, *, real: bool = False) -> None:
     """Refuse what is not a query; real-valued records too, where there is no mechanism for them."""
     if not isinstance(query, Query):
-        message = f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries")
     if isinstance(query, RealQuery) and not real:
         query.refuse()
 

@@ -8,7 +8,7 @@ from functools import partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import plugins, queries
 from dalenius.model.gallery.families import FAMILIES
@@ -67,8 +67,7 @@ def _check_types(text: str, build: Callable[..., Any], arguments: Mapping[str, A
         kinds = [k for k in (get_args(taken) if isinstance(taken, UnionType) else (taken,)) if k is not NoneType]
         if all(kind in _KINDS for kind in kinds) and not any(_is(value, kind) for kind in kinds):
             wanted = " or ".join(_KINDS[kind] for kind in kinds)
-            message = f"{name} = {value!r} in {text!r} is not {wanted}"
-            raise InputError(message)
+            refuse(f"{name} = {value!r} in {text!r} is not {wanted}")
 
 
 def _is(value: object, kind: type) -> bool:
@@ -97,49 +96,40 @@ def _call(
     """The builder and its keyword arguments; its first `skip` parameters are not the user's."""
     name, positional, keywords = _parts(text, what)
     if name == "function":
-        message = "function is not available as a string; build it in Python and pass a matrix or a saved mechanism"
-        raise InputError(message)
+        refuse("function is not available as a string; build it in Python and pass a matrix or a saved mechanism")
     if name not in known:
-        message = f"there is no {what} {name!r}; {_nearest(name, known)}"
-        raise InputError(message)
+        refuse(f"there is no {what} {name!r}; {_nearest(name, known)}")
     parameters = list(inspect.signature(known[name]).parameters.values())[skip:]
     names = [p.name for p in parameters]
     # Names of values are given by their keyword.
     listed = [key for key in names if key != "names"]
     if len(positional) > len(listed):
-        message = f"{name} takes {len(listed)} arguments ({', '.join(listed)}); {text!r} gives more"
-        raise InputError(message)
+        refuse(f"{name} takes {len(listed)} arguments ({', '.join(listed)}); {text!r} gives more")
     arguments = dict(zip(names, positional, strict=False))
     for key, value in keywords:
         if key not in names:
-            message = f"{name} has no argument {key!r}; {_nearest(key, names)}"
-            raise InputError(message)
+            refuse(f"{name} has no argument {key!r}; {_nearest(key, names)}")
         if key in arguments:
-            message = f"{text!r} gives {key!r} twice"
-            raise InputError(message)
+            refuse(f"{text!r} gives {key!r} twice")
         arguments[key] = value
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in arguments]
     if missing:
-        message = f"{text!r} lacks {', '.join(missing)}; write {name}({', '.join(f'{m}=...' for m in missing)})"
-        raise InputError(message)
+        refuse(f"{text!r} lacks {', '.join(missing)}; write {name}({', '.join(f'{m}=...' for m in missing)})")
     return known[name], arguments
 
 
 def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any], list[tuple[str, Any]]]:
     """Name, positional values and keyword values of a call written in literals."""
     if len(text) > longest:
-        message = f"the {what} string has {len(text)} characters; at most {longest} are read"
-        raise InputError(message)
+        refuse(f"the {what} string has {len(text)} characters; at most {longest} are read")
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        message = f"cannot read the {what} {text!r}; write a call such as {_example(what)}"
-        raise InputError(message) from None
+        refuse(f"cannot read the {what} {text!r}; write a call such as {_example(what)}")
     if isinstance(call, ast.Name):
         call = ast.Call(call, [], [])
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        message = f"the {what} {text!r} is not a call; write one such as {_example(what)}"
-        raise InputError(message)
+        refuse(f"the {what} {text!r} is not a call; write one such as {_example(what)}")
     positional = [_literal(node, text) for node in call.args]
     keywords = [(word.arg or "**", _literal(word.value, text)) for word in call.keywords]
     return call.func.id, positional, keywords
@@ -155,8 +145,7 @@ def _literal(node: ast.expr, text: str) -> Any:
             return -value if isinstance(node.op, ast.USub) else value
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_literal(item, text) for item in node.elts]
-    message = f"{ast.unparse(node)!r} in {text!r} is not a number, text or list; only those are read"
-    raise InputError(message)
+    refuse(f"{ast.unparse(node)!r} in {text!r} is not a number, text or list; only those are read")
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from dalenius.errors import InputError, printable
+from dalenius.errors import InputError, printable, refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery.families import FAMILIES
@@ -40,8 +40,7 @@ def load(name: str) -> Callable[..., Mechanism]:
     @functools.wraps(build)
     def checked(query: Query, *given: Any, **arguments: Any) -> Mechanism:
         if not isinstance(query, Query):
-            message = f"{name} needs a Query, not {type(query).__name__}; see dl.queries"
-            raise InputError(message)
+            refuse(f"{name} needs a Query, not {type(query).__name__}; see dl.queries")
         try:
             found = build(query, *given, **arguments)
         except InputError:

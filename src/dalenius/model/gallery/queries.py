@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
@@ -151,18 +151,15 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     n, step = checks.whole("n", n), checks.whole("step", step)
     low, high = checks.integer("low", low), checks.integer("high", high)
     if low >= high:
-        message = f"low = {low} is not below high = {high}; records need two values or more"
-        raise InputError(message)
+        refuse(f"low = {low} is not below high = {high}; records need two values or more")
     if (high - low) % step:
-        message = (
+        refuse(
             f"step = {show(step)} does not divide the range from {low} to {high}; use high = "
             f"{high - (high - low) % step} or another step"
         )
-        raise InputError(message)
     k = (high - low) // step + 1
     if k > checks.MOST_CLASSES:
-        message = f"records have {k} values, above the limit of {checks.MOST_CLASSES}; use a larger step"
-        raise InputError(message)
+        refuse(f"records have {k} values, above the limit of {checks.MOST_CLASSES}; use a larger step")
     statistic = Sum(n, tuple(range(k)))
     whole = Query(
         "total",
@@ -305,8 +302,7 @@ def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     """
     sizes = checks.integers("shape", shape)
     if min(sizes) < 1:
-        message = f"shape = {list(sizes)} must list the number of values of each attribute, 1 or more"
-        raise InputError(message)
+        refuse(f"shape = {list(sizes)} must list the number of values of each attribute, 1 or more")
     statistic = Histogram(n, math.prod(sizes))
     arguments, called = _called((("n", int(n)), ("shape", sizes)), names, math.prod(sizes))
     return _counts(statistic, "table", arguments, names=called, shape=sizes)
@@ -346,8 +342,7 @@ def identity(k: int, *, names: Names = None) -> Query:
     """
     k = checks.whole("k", k)
     if k > checks.MOST_CLASSES:
-        message = f"k = {show(k)} is above the limit of {checks.MOST_CLASSES} values"
-        raise InputError(message)
+        refuse(f"k = {show(k)} is above the limit of {checks.MOST_CLASSES} values")
     statistic = Sum(1, tuple(range(k)))
     arguments, called = _called((("k", k),), names, k)
     answers, outputs = statistic.values.copy(), _integers(0, k - 1)
@@ -363,8 +358,7 @@ def _called(
     listed = checks.listed(names, f"names = {show(names)} must list what the values of a record are called")
     found = tuple(name for name in listed if isinstance(name, str) and name and name.isprintable())
     if len(found) < len(listed) or len(set(found)) < len(found) or len(found) != many:
-        message = f"names = {show(list(listed))} must list {many} different texts, one for each value of a record"
-        raise InputError(message)
+        refuse(f"names = {show(list(listed))} must list {many} different texts, one for each value of a record")
     return (*arguments, ("names", found)), found
 
 
@@ -391,12 +385,10 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
     sizes = checks.alphabets(records)
     checks.universe(sizes)
     if not callable(f):
-        message = f"f = {show(f)} is not a function of a dataset; it is called with a tuple of the records' values"
-        raise InputError(message)
+        refuse(f"f = {show(f)} is not a function of a dataset; it is called with a tuple of the records' values")
     found = [_plain(_answer(f, x)) for x in product(*map(range, sizes))]
     if names is not None and len(set(sizes)) > 1:
-        message = f"names are for records that all have the same values; records = {list(sizes)} differ"
-        raise InputError(message)
+        refuse(f"names are for records that all have the same values; records = {list(sizes)} differ")
     # The function need not pickle: its name stands for it.
     given = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))
     arguments, called = _called(given, names, sizes[0])
@@ -432,11 +424,10 @@ def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> objec
 
 def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
     if high - low >= most:
-        message = (
+        refuse(
             f"the answers range over {high - low + 1} integers, above the limit of {most}; "
             "use fewer records or rounder values"
         )
-        raise InputError(message)
     return tuple(range(low, high + 1))
 
 
@@ -463,8 +454,7 @@ def _plain(answer: object) -> object:
 
 def _finite(answer: Any) -> float:
     if not math.isfinite(answer):
-        message = f"function returned {answer}; answers must be finite"
-        raise InputError(message)
+        refuse(f"function returned {answer}; answers must be finite")
     return float(answer)
 
 

@@ -307,11 +307,11 @@ EXPERIMENTS = {
 }
 
 
-def chosen(only: Iterable[str] | None, known: Mapping[str, Experiment] = EXPERIMENTS) -> list[Experiment]:
+def chosen(only: Iterable[str] | None, experiments: Mapping[str, Experiment] = EXPERIMENTS) -> list[Experiment]:
     """The experiments of these names, all of them when none is named, in the order of the paper."""
-    names = set(only or known)
-    for name in names - known.keys():
-        close = difflib.get_close_matches(name, known, n=1)
+    names = set(only or experiments)
+    for name in names - experiments.keys():
+        close = difflib.get_close_matches(name, experiments, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        refuse(f"there is no experiment {name!r}; {hint}the experiments are {', '.join(known)}")
-    return [one for name, one in known.items() if name in names]
+        refuse(f"there is no experiment {name!r}; {hint}the experiments are {', '.join(experiments)}")
+    return [one for name, one in experiments.items() if name in names]

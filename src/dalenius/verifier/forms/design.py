@@ -315,11 +315,11 @@ def _query(
     k = asked.statistic.alphabet(0)
     if asked.vector and audited.channel.statistic.size * width * k > largest().design_differences:
         refuse(f"{asked.text} with {width} outputs has too many distances to recompute")
-    answers = asked.answers_on(audited.channel.statistic)
+    answers = asked.in_units(asked.answers_on(audited.channel.statistic))
     if "outputs" not in problem:
         if asked.width != width:
             refuse(f"the mechanism has {width} outputs where {asked.text} has {asked.width}")
-        return answers, asked.outputs, ""
+        return answers, list(asked.in_units(asked.outputs)), ""
     if "mechanism" in described:
         refuse("a named mechanism has its own outputs")
     listed = sequence(problem["outputs"], "outputs of the problem", width)

@@ -26,7 +26,7 @@ from dalenius.verifier.special import moved, own_count, tied
 from . import named, sums
 from .counting import Histogram, Records, Sum
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Attributes, Group, Secret
+from .secret import Attributes, Group, Secret, by_label
 
 # Share of a sum that its last terms may have together.
 HIDDEN = arb(2) ** -100
@@ -149,12 +149,9 @@ def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -
 
 def _alike(channel: Noisy) -> list[list[int]]:
     """The values of the record with mass, by the value of the secret that they have."""
-    labels = channel.labels or range(channel.statistic.k)
-    found: dict[int, list[int]] = {}
-    for v, (label, mass) in enumerate(zip(labels, channel.masses, strict=True)):
-        if mass > 0:
-            found.setdefault(label, []).append(v)
-    return list(found.values())
+    listed = by_label(channel.labels or range(channel.statistic.k))
+    held = ([v for v in values if channel.masses[v] > 0] for values in listed)
+    return [values for values in held if values]
 
 
 def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:

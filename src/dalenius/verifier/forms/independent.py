@@ -40,6 +40,7 @@ from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import compare
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import attains, mutual
+from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
@@ -362,15 +363,6 @@ def _moved(channel: Noisy, proof: dict[str, Any], where: str) -> Ball:
         refuse(f"{where}: its share must be above 0 and below 1")
     still, moved = divergences(noise.rows([0, 1], -reach, 1 + reach), [1 - share, share])
     return (moved + (k - 1) * still + k * noise.beyond(reach) * arb(k).log()).min(arb(k).log())
-
-
-def law_of(value: object, size: int, where: str) -> list[Ball]:
-    """Return a law, divided by its exact sum."""
-    listed = [arb(p) for p in numbers(value, size, where, low=0.0)]
-    total = sum(listed, ZERO)
-    if not total > 0:
-        refuse(f"{where} has no mass")
-    return [p / total for p in listed]
 
 
 def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:

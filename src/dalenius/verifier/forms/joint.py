@@ -43,8 +43,11 @@ class Release:
     @property
     def text(self) -> str:
         """Words for the channel and the columns, once for every run."""
-        calls = [str(self.channel[key]) for key in ("mechanism", "query") if key in self.channel]
-        name = " of ".join(calls) if "rows" not in self.channel else "a channel by its rows"
+        name = "a channel by its rows"
+        if "rows" not in self.channel:
+            known = {"mechanism": named.MECHANISMS, "query": named.QUERIES}
+            calls = (named.call(self.channel[key], known[key], f"the {key}") for key in known if key in self.channel)
+            name = " of ".join(named.spelled(*call) for call in calls)
         return f"{name}, of {' and of '.join(', '.join(map(show, run)) for run in self.runs)}"
 
 

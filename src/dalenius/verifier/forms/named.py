@@ -90,7 +90,8 @@ def _literal(node: ast.expr, where: str) -> Any:
 class Query:
     """f(x) as one answer per class; the range is low..low+width-1, or the count vectors themselves.
 
-    Of a mean the answers are whole numbers of steps, each of `unit`; the noise is in the same steps.
+    Of a mean the answers are whole numbers of steps, each of `unit`, counted from `start`; the noise is in the same
+    steps. `in_units` turns steps into what is released.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Query:
     low: int = 0
     text: str = ""
     unit: Fraction = Fraction(1)
+    start: int = 0
     given: tuple[int, ...] = ()  # the answers, where the classes are listed
     cut: int = 0  # noise that is not clamped is put together from so far beyond the answers on, which loses something
 
@@ -126,6 +128,10 @@ class Query:
 
     def _answer(self, t: int) -> int:
         return t * (t - 1) // 2 if self.name == "pairs" else t
+
+    def in_units(self, steps: Sequence[Any]) -> Sequence[Any]:
+        """Return answers or outputs as numbers that are released."""
+        return [self.start + self.unit * t for t in steps] if self.name == "mean" else steps
 
     @property
     def outputs(self) -> list[Any]:
@@ -201,7 +207,7 @@ def _mean(n: int, given: dict[str, Any]) -> Query:
     if low >= high or (high - low) % step or (high - low) // step >= largest().identity_values:
         refuse("the mean of the query needs low < high, a step that divides the range, and not too many values")
     k = (high - low) // step + 1
-    return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n))
+    return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n), start=low)
 
 
 def _weighted_sum(given: dict[str, Any]) -> Query:
@@ -288,7 +294,7 @@ def wide(text: object, asked: Query) -> Query:
 
 
 def lost(problem: dict[str, Any], asked: Query) -> Ball:
-    """Return the chance at least that an output of a named mechanism is among those that were put together.
+    """Return no less than the chance that an output of a named mechanism is among those that were put together.
 
     With Y' for Y after outputs beyond both ends were put together, I(A;Y) - I(A;Y') = I(A;Y|Y'), which is P(Y' is an
     end) I(A; Y | Y' is an end) at most: the chance times log|A|. An answer f is at least m away from either end, so
@@ -356,7 +362,7 @@ def _fits(asked: Query, columns: int, most: int) -> None:
 
 def distance(f: Any, y: Any) -> Any:
     """Return |y - f|, summed over the entries of vectors."""
-    return abs(f - y) if isinstance(f, int) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
+    return abs(f - y) if isinstance(f, (int, Fraction)) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
 
 
 def _symmetric(asked: Query, flip: float) -> Rows:

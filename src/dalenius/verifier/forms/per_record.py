@@ -34,15 +34,16 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import attains, held, masses
+from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.special import product as local
 from dalenius.verifier.special.bellman import bellman
 
 from . import named
 from .counting import Records
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Attributes, Group, Secret
+from .secret import Attributes, Group, Secret, by_label
 
 Rows = list[list[Ball]]
 # Channels of one record, and the name of their one parameter.
@@ -279,16 +280,14 @@ def _form(row: Sequence[Ball], others: int) -> Ball:
 
 def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> Ball:
     """I(A;Y) where P(a, y_0, y') = W_0(y_0|a) told(a, y'); of their labels where values have some."""
-    alike: dict[int, list[int]] = {}
-    for a, label in enumerate(channel.labels or range(len(masses))):
-        alike.setdefault(label, []).append(a)
-    total = -sum((xlogx(sum((masses[a] for a in values), ZERO)) for values in alike.values()), ZERO)
+    alike = by_label(channel.labels or range(len(masses)))
+    total = -sum((xlogx(sum((masses[a] for a in values), ZERO)) for values in alike), ZERO)
     for y in range(len(channel.secret[1][0])):
         tick()
         own = [row[y] for row in channel.secret[1]]
         for column in ticking(zip(*told, strict=True)):
             each = [p * q for p, q in zip(own, column, strict=True)]
-            joint = [sum((each[a] for a in values), ZERO) for values in alike.values()]
+            joint = [sum((each[a] for a in values), ZERO) for values in alike]
             total += sum(map(xlogx, joint), ZERO) - xlogx(sum(joint, ZERO))
     return total
 
@@ -342,11 +341,8 @@ def _product(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where:
     eta = arb(number(field(proof, "eta", where), f"eta of {where}", 0.0))
     sigma = arb(number(field(proof, "sigma", where), f"sigma of {where}", 0.0, 1.0))
     lam = arb(number(field(proof, "lambda", where), f"lambda of {where}", 0.0))
-    given = numbers(field(proof, "law", where), len(rho), f"the law of {where}", low=0.0)
-    if not all(x > 0 for x in given):
-        refuse(f"{where}: every entry of its law must be above 0")
-    total = sum(map(arb, given), ZERO)
-    law = [arb(x) / total for x in given]
+    given = field(proof, "law", where)
+    law = law_of(given, len(rho), f"the law of {where}", positive=True)
     for i in channel.different:
         if not local.contracts(channel.rows, channel.law(i), eta, even=channel.even(i), response=channel.response):
             refuse(f"{where}: the channel of record {i} is not shown to contract divergence by eta = {float(eta)!r}")

@@ -16,13 +16,16 @@ from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, s
 
 from . import named, secret
 from .counting import Sum
+from .reference import digest
 
 QUERIES: dict[str, dict[str, Any]] = {
     "real_sum": {"n": ..., "low": ..., "high": ...},
     "real_mean": {"n": ..., "low": ..., "high": ...},
 }
-FAMILIES = ("laplace", "gaussian", "geometric")
-MECHANISMS = {**named.MECHANISMS, "geometric": {**named.MECHANISMS["geometric"], "step": None}}
+MECHANISMS = {
+    **{family: {**named.MECHANISMS[family], "output": "real"} for family in ("laplace", "gaussian")},
+    "geometric": {**named.MECHANISMS["geometric"], "step": None},
+}
 # Steps of geometric noise from low to high where no step is given.
 STEPS = 100
 
@@ -110,8 +113,10 @@ def rebuild(problem: dict[str, Any]) -> Problem:
     if low >= high:
         refuse("low of the query must be below its high")
     family, noise = named.call(problem["mechanism"], MECHANISMS, "the mechanism")
-    if family not in FAMILIES:
-        refuse(f"real-valued records have noise of {' or '.join(FAMILIES)}, not {family}")
+    if noise.pop("output", "real") != "real":
+        refuse("the noisy sum of real-valued records is released as it is: its output is 'real'")
+    if noise.get("clamp", True) is not True:
+        refuse(f"clamp of {family} noise on real-valued records must be True or left out")
     # The most that a record adds to the answer is the unit of the noise.
     spread = (high - low) / (n if name == "real_mean" else 1)
     _, size = named.exact_parameter(family, noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
@@ -122,8 +127,6 @@ def rebuild(problem: dict[str, Any]) -> Problem:
 
 def _steps(noise: dict[str, Any], wide: Fraction) -> int:
     """Return how many steps there are from low to high."""
-    if noise["clamp"] is not True:
-        refuse("geometric noise on real-valued records is clamped")
     if noise["step"] is None:
         return STEPS
     step = decimal(noise["step"], "the step")
@@ -185,15 +188,20 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     if alone and adversary["independent"] is not True:
         refuse("'independent' of the adversary must be true")
     words = "an adversary under whose prior the records are independent" if alone else "an adversary"
-    counted = ", counted from the density given" if "reference" in adversary else ""
+    shown = f"the density given (sha256 {digest(adversary.get('reference'))})"
+    counted = f", counted from {shown}" if "reference" in adversary else ""
     if "knowledge" in adversary:
         k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
-        words = f"{words} that knows at most {k!r} nats{counted}" if not alone else f"{words}, and knows {k!r} nats"
+        words = (
+            f"{words} that knows at most {k!r} nats{counted}"
+            if not alone
+            else f"{words}, and knows {k!r} nats{counted}"
+        )
         return Believed(alone, arb(k), rho, problem.n, exactly=False), words
     if not alone:
         refuse("the adversary needs 'knowledge'")
     if "reference" in adversary:
-        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as the density given"
+        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as {shown}"
     return Believed(alone, None, rho, 1, exactly=False), words
 
 

@@ -139,6 +139,14 @@ def _labelled(value: object, datasets: int) -> tuple[tuple[int, ...], int]:
     return values, many
 
 
+def by_label(labels: Sequence[int]) -> list[list[int]]:
+    """The places of every label, by the label's first place."""
+    found: dict[int, list[int]] = {}
+    for a, label in enumerate(labels):
+        found.setdefault(label, []).append(a)
+    return list(found.values())
+
+
 def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Shares]:
     """rho(a,t) for every secret value a; classes without mass left out.
 
@@ -146,7 +154,7 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     added up dataset by dataset. A function of a group has the sum of the masses of the group's values that it is.
     """
     if isinstance(secret, Attributes):
-        return _merged(joint(statistic, secret.group, reference), secret)
+        return merged(joint(statistic, secret.group, reference), secret.labels)
     if isinstance(secret, Group) and not isinstance(reference, Weights):
         if isinstance(statistic, Sum) or (isinstance(statistic, Histogram) and reference.common):
             return statistic.shares(*secret.records, reference=reference)
@@ -167,10 +175,12 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     return result
 
 
-def _merged(shares: list[Shares], secret: Attributes) -> list[Shares]:
-    """Add up the masses of the values that a function takes for one."""
-    result: list[Shares] = [{} for _ in range(secret.many)]
-    for a, share in ticking(zip(secret.labels, shares, strict=True)):
+def merged(shares: list[Shares], labels: Sequence[int]) -> list[Shares]:
+    """Add up the masses of the values that a function takes for one; as they are where there are no labels."""
+    if not labels:
+        return shares
+    result: list[Shares] = [{} for _ in range(max(labels) + 1)]
+    for a, share in ticking(zip(labels, shares, strict=True)):
         for t, p in share.items():
             known = result[a].get(t)
             result[a][t] = p if known is None else known + p

@@ -41,7 +41,7 @@ from . import named
 from .counting import Near, Sum, dense
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .running_sums import Runs, window_sums
-from .secret import Group, Secret
+from .secret import Group, Secret, by_label, merged
 
 Proof = dict[str, Any]
 T = TypeVar("T")
@@ -324,7 +324,7 @@ def _reference(channel: Large, starts: list[int]) -> list[Shares]:
     """rho(a, block), a being a label where there are labels; blocks that are not known to have mass left out."""
     rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in _inside(channel, starts)]
     sums = {c: list(map(add, _block_masses(channel, c, starts), rest)) for c in {c for c, _ in channel.values}}
-    shares = _labelled(channel, [{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values])
+    shares = merged([{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values], channel.labels)
     return [{b: x for b, x in share.items() if x > 0} for share in shares]
 
 
@@ -338,17 +338,6 @@ def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
 def _borders(channel: Large, starts: list[int]) -> list[int]:
     """The answers with which blocks begin, where answers are sums, and the one after the last."""
     return [channel.answers[0] + i for i in (*starts, len(channel.answers))]
-
-
-def _labelled(channel: Large, shares: list[Shares]) -> list[Shares]:
-    """Add up what values of the records have, for each label of theirs; as it is where there are none."""
-    if not channel.labels:
-        return shares
-    result: list[Shares] = [{} for _ in range(max(channel.labels) + 1)]
-    for a, share in zip(channel.labels, shares, strict=True):
-        for b, x in share.items():
-            result[a][b] = result[a].get(b, ZERO) + x
-    return result
 
 
 def _law(channel: Large, c: int) -> list[Ball]:
@@ -620,9 +609,7 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below])])
         secret.append(below[-1])
     if channel.labels:
-        alike: list[list[int]] = [[] for _ in range(max(channel.labels) + 1)]
-        for a, label in enumerate(channel.labels):
-            alike[label].append(a)
+        alike = by_label(channel.labels)
         joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
         secret = [sum((secret[a] for a in values), ZERO) for values in alike]
     return mutual(joint, secret)

@@ -28,10 +28,10 @@ from flint import arb
 
 from .balls import ONE, ZERO, Ball, Matrix, column, log_sum_exp, matrix, xlogx
 from .cells import Channel, Question
+from .choices import leaves
 from .contraction import contracts
 from .reading import field as entry
 from .reading import number, numbers, refuse, sequence, whole
-from .tree import leaves
 
 
 class Vertex(NamedTuple):

@@ -36,6 +36,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.order import never_falling
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import law as law_of
 
 from .product import contracts, expands
 
@@ -63,7 +64,7 @@ def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[st
     sigma = arb(number(field(proof, "sigma", where), "sigma", 0.0))
     eta = arb(number(field(proof, "eta", where), "eta", 0.0))
     mu = arb(number(field(proof, "mu", where), "mu"))
-    u = _normalised(field(proof, "law", where), BITS, "'law'")
+    u = law_of(field(proof, "law", where), BITS, "'law'", positive=True)
     if not (sigma < 1 and mu > 0 and mu <= 1 - sigma):
         refuse("sigma must be below 1, and mu above 0 and at most 1 - sigma")
     if not contracts(local, law, eta, even=False, response=False):
@@ -114,12 +115,12 @@ def _stated(asked: Asked, local: object, release: object, first: object) -> Part
     n = asked.channel.statistic.n
     if type(first) is not bool:
         refuse("'first' must be true or false")
-    each = [_normalised(row, BITS, "a row of 'local'") for row in sequence(local, "'local'", BITS)]
+    each = [law_of(row, BITS, "a row of 'local'", positive=True) for row in sequence(local, "'local'", BITS)]
     rows = sequence(release, "'release'", n + 1)
     width = len(sequence(rows[0], "a row of 'release'"))
     if BITS**n * width != asked.channel.outputs:
         refuse("'local' and 'release' do not make the outputs of the channel")
-    laws = [_normalised(row, width, "a row of 'release'") for row in rows]
+    laws = [law_of(row, width, "a row of 'release'", positive=True) for row in rows]
     ordered = never_falling(laws, range(n + 1), "'release'")
     return Parts(each, ordered, _lost(asked, each, ordered, first=first))
 
@@ -138,15 +139,6 @@ def _law(asked: Asked) -> list[Ball]:
     if not all(p > 0 for p in law):
         refuse("every value of a record must have a probability above 0")
     return law
-
-
-def _normalised(value: object, size: int, what: str) -> list[Ball]:
-    """Positive numbers, divided by their sum."""
-    given = list(map(arb, numbers(value, size, what)))
-    if not all(x > 0 for x in given):
-        refuse(f"every entry of {what} must be above 0")
-    total = sum(given, ZERO)
-    return [x / total for x in given]
 
 
 def _logs(value: object, size: int) -> list[Ball]:

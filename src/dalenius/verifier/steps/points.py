@@ -230,7 +230,7 @@ def _twins(asked: Asked, answers: list[int], names: list[int]) -> tuple[dict[int
         return {}, None
     added = [c for c, _ in statistic.group(secret.records, asked.reference)]
     turned = mirror(statistic, answers, asked.reference)
-    if turned is None or len(added) != len(names):
+    if turned is None or len(added) != len(names) or answers != list(statistic.values):
         return {}, None
     of_sum = dict(zip(reversed(added), reversed(names), strict=True))
     ends = min(added) + max(added)
