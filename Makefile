@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover clean
+.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove clean
 
 setup: .venv/.ready
 
@@ -111,6 +111,16 @@ COVERED = test_golden.py test_refusals.py test_saved.py test_rested.py test_proc
   steps/test_real_outputs.py special/test_power.py forms/test_independent.py forms/test_joint.py forms/test_design_reference.py \
   forms/test_refusals.py forms/test_rebuilding.py forms/test_symmetric.py forms/test_quick_sums.py
 
+# The theorems in Coq, then the examples: their certificates as files that Coq checks. Debian's packages are installed where that is possible.
+prove: setup
+	@command -v coqc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends coq libcoq-interval >/dev/null; } || { \
+	  echo "there is no Coq, and it cannot be installed here: install the packages coq and libcoq-interval" >&2; exit 1; }
+	mkdir -p out/prove
+	cd proofs && coq_makefile -f _CoqProject -o CoqMakefile && $(MAKE) --no-print-directory -f CoqMakefile
+	for proof in proofs/examples/*.json; do $(BIN)/dalenius prove $$proof --out out/prove/$$(basename $$proof .json | tr - _).v || exit 1; done
+	$(BIN)/python proofs/check.py proofs/Assumptions.v out/prove/*.v
+
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs
 	@echo "out/docs/index.html"
@@ -118,3 +128,4 @@ docs: .venv/.ready-docs
 clean:
 	rm -rf .venv .venv-bench .venv-extras out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f proofs/*.vo* proofs/*.glob proofs/.*.aux proofs/.*.cache proofs/CoqMakefile* proofs/.CoqMakefile*

@@ -286,13 +286,13 @@ def test_the_tolerance_is_honoured(tolerance: float) -> None:
 def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     with pytest.raises(dl.InputError) as error:
-        dl.audit(mechanism, **arguments)  # type: ignore[arg-type]
+        dl.audit(mechanism, **arguments)
     assert words in str(error.value)
 
 
 def test_what_is_no_mechanism_is_refused() -> None:
     with pytest.raises(dl.InputError, match="needs a Mechanism, not ndarray"):
-        dl.audit(np.eye(2), entropy=0.0)  # type: ignore[arg-type]
+        dl.audit(np.eye(2), entropy=0.0)
 
 
 def test_records_of_different_alphabets() -> None:
@@ -585,7 +585,7 @@ def test_verify_and_load_know_audits_from_designs(tmp_path: Path) -> None:
     assert again.upper == design.upper
     assert isinstance(dl.load(tmp_path / "design.json"), Design)
     with pytest.raises(dl.InputError, match="mechanism= must be a Mechanism"):
-        dl.verify(design, mechanism=design)  # type: ignore[arg-type]
+        dl.verify(design, mechanism=design)
 
 
 @pytest.mark.parametrize("shares", [[0.0, 0.3, 0.6, 0.8, 0.95, 1.0], [1.0, 0.8, 0.6, 0.3, 0.0]], ids=["up", "down"])

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 import dalenius as dl
+from dalenius.bounds.monotone import MonotoneRows
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.settings import MonotoneRows, Settings, only
+from dalenius.settings import Settings, only
 from dalenius.tools import calibration
 
 COUNT = dl.queries.count
@@ -36,7 +37,7 @@ def test_the_lower_bound_is_found_before_the_time_is_over_where_rows_are_many() 
 
 def test_a_window_is_taken_of_fewer_outputs_than_a_tree_takes() -> None:
     mechanism = dl.mechanisms.geometric(COUNT(399), epsilon=0.5)
-    settings = Settings(portfolio=only("monotone", "window"), monotone=MonotoneRows(factors=(1.2,), shares=(0.0,)))
+    settings = Settings(portfolio=only("monotone", "window"), parts=(MonotoneRows(factors=(1.2,), shares=(0.0,)),))
     audit = dl.audit(mechanism, knowledge=1, relative=0.04, time_limit=20, settings=settings, verify=False)
     assert audit.upper_by == "window"
 

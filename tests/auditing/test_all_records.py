@@ -64,3 +64,11 @@ def test_every_record_has_an_upper_bound_when_the_time_is_short() -> None:
     assert len(found) == 8
     assert all(np.isfinite(item.audit.upper) for item in found)
     assert all(item.audit.lower <= item.audit.upper for item in found)
+
+
+def test_local_randomisers_without_their_formulas_have_other_bounds() -> None:
+    """With no formula at all the best of one proof was asked for, which raised TypeError."""
+    mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=3), epsilon=1)
+    settings = dl.Settings(portfolio=only("posteriors"))
+    audit = dl.audit(mechanism, knowledge=0.3, relative=0.05, settings=settings, verify=False)
+    assert audit.upper_by == "posteriors"

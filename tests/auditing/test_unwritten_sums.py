@@ -13,8 +13,8 @@ import dalenius as dl
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.unwritten_sums import closed_forms, fano
 from dalenius.bounds.closed_forms import centre, sibson
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.verifier.verify import verify_here
@@ -96,7 +96,7 @@ def test_ten_thousand_records(knowledge: float, most: float) -> None:
     ],
 )
 def test_other_noise_and_other_sums(mechanism: str, query: str, most: float) -> None:
-    built = dl.gallery.parse.parse_mechanism(mechanism, dl.gallery.parse.parse_query(query))
+    built = dl.model.gallery.parse.parse_mechanism(mechanism, dl.model.gallery.parse.parse_query(query))
     assert isinstance(built, NoisySum)
     audit = dl.audit(built, knowledge=0.4, tolerance=most)
     assert audit.gap <= most

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy, mutual_information
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pandas_like import Categories, Column, Frame
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Group, Secret

@@ -49,7 +49,7 @@ def _value(statistic: Statistic, x: tuple[int, ...]) -> object:
 @every
 def test_classes_are_the_sorted_values_of_the_statistic(statistic: Statistic) -> None:
     values = [_value(statistic, tuple(x)) for x in _datasets(statistic).tolist()]
-    distinct = sorted(set(values))  # type: ignore[type-var]
+    distinct = sorted(set(values))
     expected = [distinct.index(v) for v in values]
     assert statistic.class_of(_datasets(statistic)).tolist() == expected
     assert statistic.class_table().tolist() == expected
@@ -134,7 +134,7 @@ def test_an_impossible_cell_cannot_be_sampled() -> None:
 )
 def test_bad_statistics_are_refused(build: object, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        build()  # type: ignore[operator]
+        build()
 
 
 @pytest.mark.parametrize(

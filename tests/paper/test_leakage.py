@@ -122,7 +122,7 @@ def test_convergence_to_the_global_optimum_at_b_zero_is_not_so() -> None:
 
 
 @pytest.mark.parametrize(("b", "moves"), [(0.5, True), (1.0, True), (1.8, False), (2.5, False)])
-def test_the_uniform_start_of_the_text_is_stationary_for_large_b(b: float, moves: bool) -> None:  # noqa: FBT001
+def test_the_uniform_start_of_the_text_is_stationary_for_large_b(b: float, moves: bool) -> None:
     """The text starts from the uniform prior, where I = 0 and every gradient is 0.
 
     Where one row may become a unit vector while the other keeps its entropy, b <= ln 2 + 3/2 ln 2 for four bits, it
@@ -184,7 +184,7 @@ def test_a_channel_that_is_none_is_refused() -> None:
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"records": [2, 2, 2], "b": 1.5, **options}
     with pytest.raises(dl.InputError, match=words):
-        leakage.maximal_leakage(random_channel(1), **asked)  # type: ignore[arg-type]
+        leakage.maximal_leakage(random_channel(1), **asked)
 
 
 def test_the_uniform_prior_alone_at_the_largest_entropy() -> None:

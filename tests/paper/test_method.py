@@ -12,7 +12,7 @@ import pytest
 from cases import LN2, named, parity_distortion, parity_leakage, random_channel
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
@@ -261,7 +261,7 @@ def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
     ],
 )
 def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: float) -> None:
-    design = designed(dl.design(PARITY, method=ONE_START, repairs=OURS, **asked))  # type: ignore[arg-type]
+    design = designed(dl.design(PARITY, method=ONE_START, repairs=OURS, **asked))
     assert design.kept
     assert design.upper == pytest.approx(distortion, abs=1e-6)
 
@@ -269,9 +269,9 @@ def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: floa
 @pytest.mark.slow
 def test_data_measure_and_outputs_are_those_asked_for() -> None:
     query, options = parse_query("count(n=2)"), {"p0": [[0.8, 0.2]] * 2, "outputs": [0, 0.5, 2], "tolerance": 0.05}
-    design = designed(dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method=ONE_START, **options))  # type: ignore[arg-type]
+    design = designed(dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method=ONE_START, **options))
     assert design.mechanism.rows.shape == (4, 3)
-    best = dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", **options)  # type: ignore[arg-type]
+    best = dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", **options)
     assert design.upper >= best.lower
 
 
@@ -374,6 +374,6 @@ def test_a_method_has_its_own_numbers() -> None:
 )
 def test_a_method_that_cannot_run_is_refused(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(dl.InputError, match=says):
-        dl.paper.Method(**wrong)  # type: ignore[arg-type]
+        dl.paper.Method(**wrong)
     with pytest.raises(dl.InputError, match="method = 3"):
-        dl.audit(SMALL, entropy=1.0, method=3)  # type: ignore[arg-type]
+        dl.audit(SMALL, entropy=1.0, method=3)

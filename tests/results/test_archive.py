@@ -165,7 +165,7 @@ def test_a_certificate_that_proves_nothing_is_loaded_but_not_with_verify(tmp_pat
     with pytest.raises(InputError, match=r"saved\.json: its certificate does not verify: "):
         dl.load(path, verify=True)
     with pytest.raises(InputError, match="must be True or False"):
-        dl.load(path, verify="yes")  # type: ignore[arg-type]
+        dl.load(path, verify="yes")
 
 
 @pytest.mark.parametrize(("name", "stopped"), [("audit", "nearly"), ("design", "gap")])

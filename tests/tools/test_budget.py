@@ -14,7 +14,7 @@ COUNT = dl.queries.count(n=2)
 OLD = Path(__file__).parent / "ledger_of_0_1.json"
 
 
-def ledger(**options: Any) -> dl.Ledger:  # noqa: ANN401 - options of Ledger
+def ledger(**options: Any) -> dl.Ledger:
     return dl.Ledger(COUNT, **{"knowledge": 0.5, "budget": 0.1, "tolerance": 1e-3, "time_limit": 20, **options})
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from scipy.optimize import brentq
 
-from dalenius.api import audit
+from dalenius.api.audits import audit
 from dalenius.certificates.verifying import verify
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
-from dalenius.gallery.families import FAMILIES, with_noise
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
+from dalenius.model.gallery.families import FAMILIES, with_noise
 from dalenius.model.query import Query
 from dalenius.search.deadline import Progress
 from dalenius.tools.calibration import calibrate

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius import api
+from dalenius.api import audits
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
@@ -78,7 +78,7 @@ PEER = [
 ]
 
 
-def quick(mechanism: Mechanism, **options: Any) -> Profile:  # noqa: ANN401 - as profile
+def quick(mechanism: Mechanism, **options: Any) -> Profile:
     """A profile with coarse audits, or none to speak of."""
     return mechanism.profile(**{"entropies": [mechanism.log_universe], "tolerance": 1e-2, **options})
 
@@ -369,7 +369,7 @@ def test_time_is_shared_and_every_point_has_a_bracket() -> None:
 
     def solve(problem: AuditProblem, options: Options) -> Audit:
         limits.append(options.time_limit)
-        return api.solve(problem, options)
+        return audits.solve(problem, options)
 
     mechanism = MECHANISMS[1]
     options = Options.from_user(unit="nats", tolerance=0.1, time_limit=60.0, seed=0, progress=False)

@@ -55,7 +55,7 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
     """
     settings = bracket.cells.settings.portfolio
     yield from take_turns(routes(settings.plans["wide"], bracket, deadline), bracket, report_progress)
-    plan = settings.plans["few" if bracket.few_cells else "general"]
+    plan = settings.plans["few" if BOUNDS["simplices"].promising(bracket) else "general"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 

@@ -16,7 +16,7 @@ from dalenius.paper.reproduce.points import Point, measure, parity_distortion, p
 LN2 = math.log(2)
 
 
-def audit_point(**changes: Any) -> Point:  # noqa: ANN401
+def audit_point(**changes: Any) -> Point:
     parameters = {
         "query": "modular_sum(n=2, modulus=2)",
         "mechanism": "symmetric(flip=0.2)",
@@ -91,7 +91,7 @@ def parity() -> dl.Mechanism:
 
 def test_measuring_twice_gives_the_same_and_survives_a_round_trip() -> None:
     point = audit_point()
-    one, two = measure(point, 7), measure(pickle.loads(pickle.dumps(point)), 7)  # noqa: S301 - our own
+    one, two = measure(point, 7), measure(pickle.loads(pickle.dumps(point)), 7)
     assert one == two
     assert json.loads(json.dumps(one.rows)) == list(one.rows)
     assert measure(point, 8).rows[0]["paper_values"] != one.rows[0]["paper_values"]

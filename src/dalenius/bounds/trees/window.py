@@ -10,13 +10,26 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.bounds.trees.grid_rows import Inner
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
-from dalenius.bounds.trees.posteriors import descend, problems
+from dalenius.bounds.trees.posteriors import PosteriorSearch, descend, problems
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lumped
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import Lumped, OriginalOutputs
 from dalenius.search.ascent import polish
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowSearch(Part):
+    """A window of rows and outputs."""
+
+    # Standard deviations of the reference to both sides.
+    spreads: float = 4.2
+    # What its outermost rows may have beyond the outputs that are kept. What is far tells the secret: count(n=2800),
+    # epsilon .3, has 225 rows and 283 outputs, and its bracket comes to 1.8 %.
+    rest: float = 1e-4
+    # Values of the secret at most.
+    values: int = 4
 
 
 class _AsTheyAre(OriginalOutputs):
@@ -57,7 +70,7 @@ class InWindow:
         """Masses of far rows are sums of masses."""
         return self.inside.claim(rounding)
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - those of the window
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return the first and the last row and output that are kept, and the proof about them."""
         step = {"step": "window", "rows": list(self.rows), "outputs": list(self.outputs)}
         return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}
@@ -73,13 +86,13 @@ class Window:
     @classmethod
     def around(cls, cells: Cells) -> "Window":
         """As many spreads of the reference's row to both sides, and outputs that those rows have but for a rest."""
-        settings, channel = cells.settings.portfolio, cells.lumped.channel
+        settings, channel = cells.settings.of(WindowSearch), cells.lumped.channel
         mean = float(cells.rho @ cells.lumped.row)
         spread = float(np.sqrt(cells.rho @ (cells.lumped.row - mean) ** 2))
-        first = max(0, int(np.floor(mean - settings.window_spreads * spread)))
-        last = min(len(channel) - 1, int(np.ceil(mean + settings.window_spreads * spread)))
-        low = int(np.searchsorted(np.cumsum(channel[first]), settings.window_rest))
-        high = channel.shape[1] - 1 - int(np.searchsorted(np.cumsum(channel[last][::-1]), settings.window_rest))
+        first = max(0, int(np.floor(mean - settings.spreads * spread)))
+        last = min(len(channel) - 1, int(np.ceil(mean + settings.spreads * spread)))
+        low = int(np.searchsorted(np.cumsum(channel[first]), settings.rest))
+        high = channel.shape[1] - 1 - int(np.searchsorted(np.cumsum(channel[last][::-1]), settings.rest))
         return cls((first, last), (low, max(low, high)))
 
     @property
@@ -126,7 +139,12 @@ class WindowBound(Bound):
         """Whether rows and outputs stand in the order of the answers, and a window of them is far smaller."""
         cells, settings = bracket.cells, bracket.cells.settings.portfolio
         order = getattr(bracket, "order", None)
-        if order is None or order.answers.size == 0 or cells.many or cells.n_secrets > settings.window_values:
+        if (
+            order is None
+            or order.answers.size == 0
+            or cells.many
+            or cells.n_secrets > bracket.cells.settings.of(WindowSearch).values
+        ):
             return False
         rows = np.arange(len(order.rows))
         # An output for every answer: none was merged with another.
@@ -145,9 +163,9 @@ class WindowBound(Bound):
         small = Cells(window.reduced(cells.lumped), cells.knowledge, cells.settings)
         inner = Inner(small, bracket.trivial, 0.0, exact_cells=False, given=bracket)
         start = window.there(cells.lumped, bracket.pi)
-        inner.keep_lower(polish(small, start[None], deadline, rounds=cells.settings.portfolio.relaxed_rounds))
+        inner.keep_lower(polish(small, start[None], deadline, rounds=cells.settings.effort.relaxed_rounds))
         for problem in problems(inner):
-            hint = max(bracket.s, inner.s, cells.settings.portfolio.least_hint)
+            hint = max(bracket.s, inner.s, cells.settings.of(PosteriorSearch).least_hint)
             tree = PosteriorTree(problem, hint)
             proof = InWindow(window.rows, window.outputs, tree)
             for _ in descend(inner, tree, deadline):
