@@ -7,11 +7,14 @@ from large_samples import both
 import dalenius as dl
 from dalenius.report.plots import FINEST, _likely
 from dalenius.results.audit import Audit
+from dalenius.settings import without
+
+FORMULAS = dl.Settings(portfolio=without("window"))  # what ends by itself
 
 
 @pytest.fixture(scope="module")
 def audit() -> Audit:
-    return dl.audit(both("geometric(epsilon=1)", "count(n=800)")[0], knowledge=0.5, time_limit=600)
+    return dl.audit(both("geometric(epsilon=1)", "count(n=800)")[0], knowledge=0.5, settings=FORMULAS)
 
 
 def test_the_heat_map_leaves_out_classes_without_mass(audit: Audit) -> None:
