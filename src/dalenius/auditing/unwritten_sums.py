@@ -9,6 +9,7 @@ from the noise around the mean (MATH 4.9), or from a law by steps: the capacity,
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,32 @@ def audit_large(
         audit.keep_upper(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
-    return audit, lift, grid
+    return _finer(problem, mechanism, about, deadline, (audit, lift, grid))
+
+
+def _finer(
+    problem: AuditProblem,
+    mechanism: NoisySum,
+    about: Secret,
+    deadline: Deadline,
+    first: tuple[SecretAudit, Lift, Grid],
+) -> tuple[SecretAudit, Lift, Grid]:
+    """Cuts between all outputs where there is room for them, and points that lose a part of the gap to reach."""
+    audit, lift, _ = first
+    if not audit.worth_more or deadline.expired():
+        return first
+    forms = replace(problem.settings.closed_forms, coarse_fineness=mechanism.n_outputs)
+    fine = replace(problem, settings=replace(problem.settings, closed_forms=forms))
+    known, proofs = lift.masses(audit.pi), [audit.proof]
+    found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
+    best = max(first, found, key=lambda tried: tried[0].lower)
+    audit = best[0]
+    rows = _monotone(problem, mechanism, about, deadline, audit.lower, audit.tolerance) if audit.worth_more else None
+    if rows is not None:
+        audit.keep_upper(rows)
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    _ascend_again(problem, audit, deadline)
+    return best
 
 
 def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:
@@ -115,7 +141,7 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
 
 
 def _monotone(
-    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, known: float
+    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, known: float, fine: float = 0.0
 ) -> Formula | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs."""
     settings, rate = problem.settings, rate_of(mechanism)
@@ -125,7 +151,7 @@ def _monotone(
     if rate is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
-    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known).best()
+    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine).best()
 
 
 def from_below(  # noqa: PLR0913 - a problem, and what is known of it
