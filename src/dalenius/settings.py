@@ -579,6 +579,7 @@ class Portfolio(_Checked):
         "sibson",
         "capacity",
         "formulas",
+        "window",
     )
     # At most `few_cells` cells: simplices are small. Near the knowledge at which contraction closes the gap they bring
     # nothing: count(4) with epsilon = 2.65 at knowledge 0.2375 had no better bound after 435,000 nodes and 15 s.
@@ -601,8 +602,6 @@ class Portfolio(_Checked):
     general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX)
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
-    # Far more outputs than those that matter, or more than a tree takes.
-    wide: Plan = (Turn("window", 8, doubles=True),)
 
     # Cells up to which simplices come before all else: 18 random 2x2x2 and 3x3 channels took 3.8 times less time.
     few_cells: int = 9
@@ -616,12 +615,13 @@ class Portfolio(_Checked):
     # the trivial bound, and without an ascent.
     capacity_share: float = 0.4
     capacity_entries: float = 6e6
-    # A window of rows: standard deviations of the reference to both sides, and what its outermost rows may have beyond
-    # the outputs that are kept. What is far tells the secret: count(n=2800), epsilon .3, has 225 rows and 283 outputs,
-    # and its bracket comes to 1.8 %. Values of the secret.
-    window_spreads: float = 4.2
-    window_rest: float = 1e-4
+    # Windows of a noisy sum: standard deviations of the reference to both sides, and what their outermost rows may have
+    # beyond the outputs that are kept. What is far tells the secret: count(n=2800), epsilon .3, has 225 rows and 283
+    # outputs in the first. Values of the secret, and cells x outputs.
+    window_spreads: tuple[float, ...] = (4.2, 6.0, 9.0)
+    window_rest: tuple[float, ...] = (1e-4, 1e-7, 1e-12)
     window_values: int = 4
+    window_entries: int = 2**21
     # Boxes of posteriors beyond which there is no tree: its Newton steps would have a matrix of 8 MB.
     most_posteriors: int = 1024
     # Boxes up to which they are few, so that rows are brought to a grid.
@@ -720,7 +720,7 @@ class Portfolio(_Checked):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("few", "designed", "general", "many", "wide")
+        lines = ("few", "designed", "general", "many")
         return {line: getattr(self, line) for line in lines}
 
     def table(self) -> str:

@@ -152,10 +152,10 @@ def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
 def test_progress_is_told() -> None:
     told: list[Progress] = []
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1)
-    dl.audit(mechanism, knowledge=0.5, progress=told.append)
+    dl.audit(mechanism, knowledge=0.5, progress=told.append, time_limit=3, verify=False)
     assert [p.stage for p in told[:3]] == ["coarse classes", "ascent", "monotone rows"]
-    # The gap is open, and ascents go on as long as they may find more.
-    assert {p.stage for p in told[3:]} == {"ascent"}
+    # The gap is open, and something is tried as long as there is time.
+    assert {p.stage for p in told[3:]} <= {"ascent", "coarse classes", "monotone rows", "window"}
     assert told[0].lower <= told[1].lower <= told[1].upper <= told[0].upper
 
 

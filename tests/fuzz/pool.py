@@ -24,9 +24,10 @@ MOVED = dl.Settings(
         moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5
     )
 )
-# Few outputs count as too many, so that a window of them is taken.
+# Few rows count as many, so that a window of them is taken.
 WINDOW = dl.Settings(
-    portfolio=replace(DEFAULT.portfolio, most_outputs=18, window_spreads=2.2, window_rest=0.04, opening=("monotone",))
+    portfolio=replace(DEFAULT.portfolio, window_spreads=(2.2,), window_rest=(0.04,), opening=("window",)),
+    monotone=replace(DEFAULT.monotone, point_rows=20),
 )
 ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
 # What is known of the truth: ascents find the best prior long before a tree shows that it is.

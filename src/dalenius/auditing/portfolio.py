@@ -16,7 +16,6 @@ from dalenius.bounds.trees.grid_rows import GridBound
 from dalenius.bounds.trees.posteriors import PosteriorBound
 from dalenius.bounds.trees.rows import RowBound
 from dalenius.bounds.trees.simplices import SimplexBound
-from dalenius.bounds.trees.window import WindowBound
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Plan
 
@@ -26,7 +25,6 @@ BOUNDS: dict[str, Bound] = {
     "simplices": SimplexBound(),
     "posteriors": PosteriorBound(),
     "grid": GridBound(),
-    "window": WindowBound(),
 }
 
 
@@ -49,13 +47,8 @@ class Route:
 
 
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow.
-
-    What matters of very many rows and outputs comes first, where it is far less than all of them.
-    """
-    settings = bracket.cells.settings.portfolio
-    yield from take_turns(routes(settings.plans["wide"], bracket, deadline), bracket, report_progress)
-    plan = settings.plans["few" if bracket.few_cells else "general"]
+    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
+    plan = bracket.cells.settings.portfolio.plans["few" if bracket.few_cells else "general"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 

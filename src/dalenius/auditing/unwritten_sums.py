@@ -14,12 +14,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.auditing import portfolio
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.closed_forms import blend, centre, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.output_law import laws_below
 from dalenius.bounds.power import power
 from dalenius.bounds.trees.choices import obvious
+from dalenius.bounds.trees.grid_rows import Inner
+from dalenius.bounds.trees.window import InWindow, Window
 from dalenius.bounds.unwritten_rows import Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -34,7 +37,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import ascend, climb, feasible, random_priors
+from dalenius.search.ascent import ascend, climb, feasible, polish, random_priors
 from dalenius.search.deadline import Deadline
 
 
@@ -84,7 +87,46 @@ def _finer(
         audit.keep_upper(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
+    _in_windows(problem, mechanism, about, deadline, best)
     return best
+
+
+def _in_windows(
+    problem: AuditProblem,
+    mechanism: NoisySum,
+    about: Secret,
+    deadline: Deadline,
+    first: tuple[SecretAudit, Lift, Grid],
+) -> None:
+    """Bounds that need rows, on those that matter: wider windows where the first tell too much by what is far."""
+    audit, lift, _ = first
+    settings, log_joint = problem.settings.portfolio, problem.reference.log_joint(mechanism.statistic, about)
+    held = np.isfinite(log_joint).any(axis=1)
+    log_joint = log_joint[held]
+    if len(log_joint) > settings.window_values or "window" not in settings.opening:
+        return
+    for spreads, rest in zip(settings.window_spreads, settings.window_rest, strict=True):
+        window = Window.around(mechanism, log_joint, spreads, rest)
+        late = not audit.worth_more or deadline.expired()
+        if late or len(log_joint) * math.prod(window.size) > settings.window_entries:
+            return
+        cells = Cells(window.cells(mechanism, log_joint), problem.knowledge, problem.settings)
+        inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
+        start = window.there(log_joint, lift.masses(audit.pi)[held])
+        inner.keep_lower(polish(cells, start[None], deadline, rounds=settings.relaxed_rounds))
+        open_routes = portfolio.routes(settings.plans["general"], inner, deadline)
+        known = inner.lower
+        for _ in portfolio.take_turns(open_routes, inner, lambda: None):
+            deadline.report_progress(0, 1, audit.lower, min(audit.upper, inner.upper), "window")
+            if inner.lower > known:
+                known = inner.lower
+                masses = np.zeros((1, *lift.cell_of.shape))
+                masses[0, held] = window.back(log_joint, inner.pi)
+                home = lift.cells(masses, audit.cells.size)
+                _raise(problem, audit, home, deadline)
+            if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
+                break
+        audit.keep_upper(InWindow(window, inner.proof))
 
 
 def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:

@@ -28,15 +28,15 @@ from typing import Any
 from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
-from dalenius.verifier.kernel.cells import Knowledge, Shares
+from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.proofs import compare, twice
+from dalenius.verifier.kernel.proofs import KINDS, compare, twice
 from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import attains, held, masses
 from dalenius.verifier.special import power
-from dalenius.verifier.steps import points
+from dalenius.verifier.steps import points, window
 
 from . import named
 from .counting import Near, Sum, dense
@@ -276,7 +276,7 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
             _ = channel.values, channel.others  # with all bits
         twice(lambda: _compare(channel, knowledge, proof, upper, where))
 
-    if proof.get("kind") in QUICK:
+    if proof.get("kind") in QUICK or "steps" in proof:
         _quick_first(channel, check)
     else:
         check(channel)
@@ -286,6 +286,8 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
 def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
     """Refuse a claim that its proof does not show."""
     kind = field(proof, "kind", where)
+    if "steps" in proof and kind != "monotone":
+        return _compare_in_window(channel, knowledge, proof, upper, where)
     if kind == "trivial":
         possible = sum(not p.is_zero() for _, p in channel.values)
         bound = arb(min(possible, channel.width, len(channel.answers))).log()
@@ -310,7 +312,56 @@ def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper:
         known = "trivial, reference, maximal, sibson, blend, centre, law, monotone, power"
         refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
-    compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+    return compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+
+
+def _compare_in_window(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
+    """The same of a proof about rows and outputs that matter, by a kind that needs nothing but cells."""
+    stated = mapping(sequence(proof["steps"], f"the steps of {where}", 1)[0], f"the step of {where}")
+    kind = proof["kind"]
+    if stated.get("step") != "window" or not isinstance(kind, str) or kind not in KINDS:
+        refuse(f"{where}: a sum takes the step 'window' before one of {', '.join(KINDS)}, or points before monotone rows")
+    question = in_window(channel, knowledge, stated)
+    lost = channel.lost * arb(len(channel.values)).log()
+    for place, bound in KINDS[kind](question, proof, where):
+        compare(bound + lost, upper, place)
+
+
+def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Question:
+    """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells.
+
+    See steps/window.py. Classes that are not seen are far, and a mass above theirs serves for them.
+    """
+    rows, outputs = window.ranges(stated, len(channel.answers), channel.width)
+    values = [(c, p) for c, p in channel.values if not p.is_zero()]
+    if (size := len(values) * len(rows) * (len(outputs) + len(values))) > (most := largest().own_entries):
+        refuse(f"the window has {size} entries, above the limit of {most}")
+    low, end = channel.low + outputs.start, channel.low + outputs.stop
+    last = channel.low + channel.width
+    known: dict[int, Ball] = {}
+
+    def below(k: int) -> Ball:
+        """P(noise <= k)."""
+        if k not in known:
+            known[k] = channel.noise.tail(-k) if k < 0 else 1 - channel.noise.tail(k + 1)
+        return known[k]
+
+    def entries(row: int) -> tuple[list[Ball], Ball]:
+        # Clamping moves nothing across a cut inside the range of the outputs.
+        f = channel.answers[row]
+        chances = [ZERO if c == channel.low else ONE if c == last else below(c - 1 - f) for c in range(low, end + 1)]
+        law = [(y - x).nonnegative_part() for x, y in pairwise(chances)]
+        return law, chances[0] + (1 - chances[-1])
+
+    cells = []
+    for c, p in values:
+        law = zip(channel.seen, _law(channel, c), strict=True)
+        masses = {t: p * x for t, x in law if not x.is_zero()}
+        if not channel.left.is_zero():
+            masses[-1] = p * channel.left
+        cells.append(masses)
+    kept, cells = window.revealing(cells, rows, entries)
+    return Question(Channel(rows=kept), cells, knowledge, raised=not channel.left.is_zero())
 
 
 def _at_reference(channel: Large, knowledge: Knowledge, where: str) -> Ball:
