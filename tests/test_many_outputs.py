@@ -48,7 +48,9 @@ def test_rows_that_are_written_and_rows_that_are_not_lead_to_the_same_bracket() 
 
 def test_a_window_is_taken_of_an_unwritten_sum() -> None:
     mechanism = dl.mechanisms.geometric(COUNT(3000), epsilon=0.3)
-    audit = dl.audit(mechanism, knowledge=0.5, relative=0.06, time_limit=20, settings=Settings(portfolio=only("window", "convex")))
+    audit = dl.audit(
+        mechanism, knowledge=0.5, relative=0.06, time_limit=20, settings=Settings(portfolio=only("window", "convex"))
+    )
     assert audit.upper_by == "window"
     assert audit.closed
     assert audit.verified

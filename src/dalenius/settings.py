@@ -742,19 +742,6 @@ class Portfolio(_Checked):
         return tuple(dict.fromkeys((*self.opening, *turns)))
 
 
-# The bounds of mechanisms whose rows are not written out, by what the noise is added to.
-FORMULAS = {
-    "sum": ("sibson", "centre", "blend", "law", "power", "monotone"),
-    "counts": ("blend", "centres", "moved", "own-count"),
-    "records": ("product", "looks", "bellman"),
-}
-
-
-def tried_bounds(noise_on: str) -> tuple[str, ...]:
-    """Return the names of the bounds that an audit tries where they apply; "rows" for rows that are written out."""
-    return FORMULAS.get(noise_on, Portfolio().bounds)
-
-
 def only(*names: str) -> Portfolio:
     """Return the portfolio with no bounds but these and the trivial one: `Settings(portfolio=only("posteriors"))`."""
     whole = _with_bounds(names)

@@ -307,6 +307,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
         return item
     low, high = zip(audit.unconstrained, item.audit.unconstrained, strict=True)
     audit.unconstrained = (max(low), min(high))
+    audit.tried = item.audit.tried | audit.tried
     return Audited(item.members, audit, lift, grid, item.other)
 
 

@@ -32,6 +32,7 @@ BOUNDS: dict[str, Bound] = {
 class Route:
     """A bound on its way, and how many batches its next turn has."""
 
+    bound: str
     proofs: Iterator[Proof]
     batches: int
     doubles: bool
@@ -72,7 +73,7 @@ def routes(plan: Plan, bracket: Bracket, deadline: Deadline) -> list[Route]:
         bound = BOUNDS[turn.bound]
         cheap = turn.if_cheap is not None and bound.cheap(bracket)
         batches = turn.if_cheap if cheap and turn.if_cheap is not None else turn.batches
-        found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
+        found.append(Route(turn.bound, bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
     return found
 
 
@@ -86,6 +87,7 @@ def take_turns(open_routes: list[Route], bracket: Bracket, report_progress: Call
     mark, since = bracket.gap, 0
     while open_routes:
         for route in list(open_routes):
+            bracket.tried[route.bound] = None
             none = all(other.upper > bracket.upper for other in open_routes)
             for _ in range(max(route.batches, route.if_none if none else 0)):
                 yield

@@ -76,12 +76,12 @@ def _by_all_counts(
     while audit.open and not deadline.expired():
         before = audit.gap
         if (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
-            audit.keep_upper(moved)
+            audit.try_formulas(moved)
             if one:
                 tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
         still = audit.gap > audit.tolerance
         if still and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
-            audit.keep_upper(own)
+            audit.try_formulas(own)
         if audit.gap > settings.finer_gain * before:
             break
         settings = _finer(settings)

@@ -20,6 +20,7 @@ from dalenius.bounds.closed_forms import blend, centre, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.output_law import laws_below
 from dalenius.bounds.power import power
+from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.choices import obvious
 from dalenius.bounds.trees.grid_rows import Inner
 from dalenius.bounds.trees.window import InWindow, Window
@@ -54,12 +55,12 @@ def audit_large(
     entries = len(lift.cell_of) * mechanism.n_outputs
     if problem.knowledge <= 0 and audit.open and entries <= problem.settings.closed_forms.told_entries:
         joint = mechanism.convolved(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
-        audit.keep_upper(Formula("reference", float(mutual_information(joint / joint.sum()))))
+        audit.try_formulas(Formula("reference", float(mutual_information(joint / joint.sum()))))
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.monotone.lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
-    if hope and (rows := _monotone(problem, mechanism, about, deadline, audit.lower)) is not None:
-        audit.keep_upper(rows)
+    if hope and (rows := _monotone(problem, mechanism, about, deadline, known=audit.lower)) is not None:
+        audit.try_formulas(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
     return _finer(problem, mechanism, about, deadline, (audit, lift, grid))
@@ -81,10 +82,10 @@ def _finer(
     known, proofs = lift.masses(audit.pi), [audit.proof]
     found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
     best = max(first, found, key=lambda tried: tried[0].lower)
-    audit = best[0]
-    rows = _monotone(problem, mechanism, about, deadline, audit.lower, audit.tolerance) if audit.worth_more else None
-    if rows is not None:
-        audit.keep_upper(rows)
+    audit, audit.tried = best[0], first[0].tried
+    limits = {"known": audit.lower, "fine": audit.tolerance}
+    if audit.worth_more and (rows := _monotone(problem, mechanism, about, deadline, **limits)) is not None:
+        audit.try_formulas(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
     _in_windows(problem, mechanism, about, deadline, best)
@@ -126,7 +127,7 @@ def _in_windows(
                 _raise(problem, audit, home, deadline)
             if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
                 break
-        audit.keep_upper(InWindow(window, inner.proof))
+        audit.try_formulas(InWindow(window, inner.proof))
 
 
 def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:
@@ -182,10 +183,10 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
     return [*proofs, *laws_below(mechanism, knowledge, deadline, reference, known=least)]
 
 
-def _monotone(
-    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, known: float, fine: float = 0.0
+def _monotone(  # noqa: PLR0913 - a problem, and how finely
+    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, *, known: float, fine: float = 0.0
 ) -> Formula | None:
-    """Monotone rows on points, for noise whose rows are mixtures of theirs."""
+    """Monotone rows on points, for noise whose rows are mixtures of theirs. fine: the gap that they are to leave."""
     settings, rate = problem.settings, rate_of(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
     few = len(log_joint) * settings.monotone.least_points <= settings.monotone.point_cells
@@ -202,7 +203,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     about: Secret,
     deadline: Deadline,
     *,
-    proofs: Sequence[Formula],
+    proofs: Sequence[Proof],
     outputs: float,
     known: Floats | None = None,
 ) -> tuple[SecretAudit, Lift, Grid]:
@@ -216,7 +217,7 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-    audit.proofs = [min([audit.proof, *proofs], key=lambda p: p.upper)]
+    audit.try_formulas(*proofs)
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < settings.ascent.small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))

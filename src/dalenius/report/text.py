@@ -26,7 +26,6 @@ from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
 from dalenius.results.units import in_unit
-from dalenius.settings import tried_bounds
 from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
@@ -491,14 +490,6 @@ def _witness(audit: Audit) -> list[str]:
     return lines
 
 
-def _noise_on(mechanism: Mechanism) -> str:
-    """What rows that are not written out are made of: their bounds are formulas."""
-    if mechanism.has_rows:
-        return "rows"
-    structures = {"sum": mechanism.as_sum, "counts": mechanism.as_counts, "records": mechanism.as_records}
-    return next((name for name, structure in structures.items() if structure is not None), "rows")
-
-
 def _stopped(audit: Audit) -> list[str]:
     if audit.method == "paper":
         reason = "every start has ended" if audit.stopped == "method" else why(audit)
@@ -507,7 +498,7 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    tried = f" ({', '.join(tried_bounds(_noise_on(audit.mechanism)))})" if audit.stopped == "method" else ""
+    tried = f" ({', '.join(audit.tried)})" if audit.stopped == "method" and audit.tried else ""
     lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(

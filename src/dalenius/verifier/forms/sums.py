@@ -270,11 +270,12 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
     Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    compared = _compare_in_window if "steps" in proof and proof.get("kind") != "monotone" else _compare
 
     def check(channel: Large) -> None:
         if field(proof, "kind", where) != "power":
             _ = channel.values, channel.others  # with all bits
-        twice(lambda: _compare(channel, knowledge, proof, upper, where))
+        twice(lambda: compared(channel, knowledge, proof, upper, where))
 
     if proof.get("kind") in QUICK or "steps" in proof:
         _quick_first(channel, check)
@@ -286,8 +287,6 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], whe
 def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
     """Refuse a claim that its proof does not show."""
     kind = field(proof, "kind", where)
-    if "steps" in proof and kind != "monotone":
-        return _compare_in_window(channel, knowledge, proof, upper, where)
     if kind == "trivial":
         possible = sum(not p.is_zero() for _, p in channel.values)
         bound = arb(min(possible, channel.width, len(channel.answers))).log()
@@ -312,7 +311,7 @@ def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper:
         known = "trivial, reference, maximal, sibson, blend, centre, law, monotone, power"
         refuse(f"{where}: its kind is none of {known}, which need no rows")
     # What outputs that were put together may tell beside their sum: see named.lost.
-    return compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+    compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
 
 
 def _compare_in_window(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
@@ -320,7 +319,8 @@ def _compare_in_window(channel: Large, knowledge: Knowledge, proof: dict[str, An
     stated = mapping(sequence(proof["steps"], f"the steps of {where}", 1)[0], f"the step of {where}")
     kind = proof["kind"]
     if stated.get("step") != "window" or not isinstance(kind, str) or kind not in KINDS:
-        refuse(f"{where}: a sum takes the step 'window' before one of {', '.join(KINDS)}, or points before monotone rows")
+        known = ", ".join(KINDS)
+        refuse(f"{where}: a sum takes the step 'window' before one of {known}, or points before monotone rows")
     question = in_window(channel, knowledge, stated)
     lost = channel.lost * arb(len(channel.values)).log()
     for place, bound in KINDS[kind](question, proof, where):
