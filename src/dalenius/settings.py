@@ -414,7 +414,7 @@ class MonotoneRows(_Checked):
     # Pairs of a secret value and a point at most; points for each value at least.
     point_cells: int = 2**14
     least_points: int = 24
-    # Rows of a written channel from which on points are tried before all rows: a verifier has less to repeat.
+    # Answers of a noisy sum from which on it is audited by its structure, whether or not its rows would fit.
     point_rows: int = 200
 
 
