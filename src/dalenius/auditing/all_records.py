@@ -91,7 +91,7 @@ def audit_records(
     if not mechanism.has_rows or _long_sum(problem, orbits, other):
         return _without_any_rows(problem, deadline, orbits, other)
     local = _record_by_record(problem, deadline, other)
-    late = deadline.expired() or _too_late(mechanism, deadline, problem.settings.limits)
+    late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.limits))
     if local and (late or _closed(local, problem, enough)):
         return local
     found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
