@@ -114,7 +114,10 @@ def _large() -> Iterator[tuple[str, Problem]]:
         )
     yield "sum gaussian", partial(_audit_few, partial(M.gaussian, Q.count(4000), sigma=40.0), knowledge=0.2)
     yield "sum laplace", partial(_audit_few, partial(M.laplace, Q.count(4000), epsilon=0.05), knowledge=0.2)
-    yield "sum of 0, 1, 2", partial(_audit_few, partial(M.geometric, Q.total(3000, [0, 1, 2]), epsilon=0.1), knowledge=0.2)
+    yield (
+        "sum of 0, 1, 2",
+        partial(_audit_few, partial(M.geometric, Q.total(3000, [0, 1, 2]), epsilon=0.1), knowledge=0.2),
+    )
     yield (
         "sum, a law",
         partial(_audit_few, partial(M.geometric, Q.count(5000), epsilon=0.05), knowledge=0.2, reference=[0.95, 0.05]),
