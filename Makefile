@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover clean
+.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove clean
 
 setup: .venv/.ready
 
@@ -25,9 +25,11 @@ KERNELS = hatch_build.py src/dalenius/numerics/kernels.c src/dalenius/numerics/t
 demo: setup
 	$(BIN)/python -m dalenius.demo
 
-# Two workers, each with one thread: linear algebra that takes more would have them wait for each other.
+# Two workers, each with one thread: linear algebra that takes more would have them wait for each other. REST=1 leaves
+# out what `make cover` runs.
 test: setup
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras and not nightly" -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras and not nightly" -n 2 \
+	  $(if $(REST),$(addprefix --ignore=tests/verifier/,$(COVERED)))
 
 # What takes too long for every change: every test, with more examples of each property, then the fuzzer.
 nightly: setup .venv-extras/.ready
@@ -39,7 +41,7 @@ nightly: setup .venv-extras/.ready
 .venv-extras/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-extras
 	@echo '*' > .venv-extras/.gitignore
-	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,extras-test]"
+	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[test,extras-test]"
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  echo "there is no chromium, and it cannot be installed here: tests of pages in a browser are skipped" >&2
@@ -96,18 +98,28 @@ package: dist
 	rm -rf out/package
 	mkdir -p out/package
 	$(PYTHON) -m venv out/package/venv
-	out/package/venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/dalenius-*.whl
+	out/package/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt dist/dalenius-*.whl
 	cd out/package && venv/bin/python ../../tests/package_smoke.py
 
 # Branch coverage of the verifier, which must be 100 %, by the quick tests among its own: half a minute of processor.
 cover: setup
 	mkdir -p out
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q $(addprefix tests/verifier/,$(COVERED))
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -m "not extras and not nightly" $(addprefix tests/verifier/,$(COVERED))
 	$(BIN)/python -m coverage report
 COVERED = test_golden.py test_refusals.py test_saved.py test_rested.py test_process.py test_limits.py kernel/test_contraction.py \
   kernel/test_refusals.py kernel/test_posteriors.py kernel/test_closing.py steps/test_grid.py steps/test_rounding.py \
   steps/test_real_outputs.py special/test_power.py forms/test_independent.py forms/test_joint.py forms/test_design_reference.py \
   forms/test_refusals.py forms/test_rebuilding.py forms/test_symmetric.py forms/test_quick_sums.py
+
+# The theorems in Coq, then the examples: their certificates as files that Coq checks. Debian's packages are installed where that is possible.
+prove: setup
+	@command -v coqc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends coq libcoq-interval >/dev/null; } || { \
+	  echo "there is no Coq, and it cannot be installed here: install the packages coq and libcoq-interval" >&2; exit 1; }
+	mkdir -p out/prove
+	cd proofs && coq_makefile -f _CoqProject -o CoqMakefile && $(MAKE) --no-print-directory -f CoqMakefile
+	for proof in proofs/examples/*.json; do $(BIN)/dalenius prove $$proof --out out/prove/$$(basename $$proof .json | tr - _).v || exit 1; done
+	$(BIN)/python proofs/check.py proofs/Assumptions.v out/prove/*.v
 
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs
@@ -116,3 +128,4 @@ docs: .venv/.ready-docs
 clean:
 	rm -rf .venv .venv-bench .venv-extras out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f proofs/*.vo* proofs/*.glob proofs/.*.aux proofs/.*.cache proofs/CoqMakefile* proofs/.CoqMakefile*

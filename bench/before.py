@@ -66,9 +66,9 @@ def one(build: str, options: dict[str, float]) -> dict[str, Any]:
     """Audit once, with whichever version this process imports."""
     for part in LAZY:
         importlib.import_module(part)
-    import numpy as np  # noqa: PLC0415 - the version is chosen first
+    import numpy as np
 
-    import dalenius as dl  # noqa: PLC0415 - the same
+    import dalenius as dl
 
     mechanism = eval(build, {"dl": dl, "np": np})  # noqa: S307 - our own list
     plain: dict[str, Any] = {"verify": False} if "verify" in inspect.signature(dl.audit).parameters else {}
@@ -81,7 +81,7 @@ def alone(source: Path, build: str, options: dict[str, float]) -> dict[str, Any]
     """Audit once in a process that imports dalenius from there."""
     command = [sys.executable, __file__, "--one", build, json.dumps(options)]
     environment = os.environ | THREADS | {"PYTHONPATH": str(source)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 

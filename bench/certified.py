@@ -71,7 +71,7 @@ def ours(case: int, limit: float) -> dict[str, Any]:
 
 def scip(case: int, limit: float) -> dict[str, Any]:
     """SCIP on every record in turn; the limit is for all together."""
-    import pyscipopt  # noqa: PLC0415 - only where it is installed
+    import pyscipopt
 
     _, build, b = CASES[case]
     mechanism = build()
@@ -80,7 +80,7 @@ def scip(case: int, limit: float) -> dict[str, Any]:
     problems = _problems(mechanism)
     for lumped in problems:
 
-        def solve(lumped: Lumped = lumped, left: float = left) -> Any:  # noqa: ANN401 - SCIP ships no types
+        def solve(lumped: Lumped = lumped, left: float = left) -> Any:
             model = _model(pyscipopt, lumped, knowledge, left)
             model.optimize()
             return model
@@ -101,16 +101,16 @@ def scip(case: int, limit: float) -> dict[str, Any]:
     }
 
 
-def _model(pyscipopt: Any, lumped: Lumped, knowledge: float, limit: float) -> Any:  # noqa: ANN401 - SCIP ships no types
+def _model(pyscipopt: Any, lumped: Lumped, knowledge: float, limit: float) -> Any:
     """max t with t <= I(A;Y), t <= I(X;Y), D(pi || rho) <= knowledge."""
     q, secrets, outputs = lumped.rows, range(lumped.secrets), range(lumped.channel.shape[1])
     model, total = pyscipopt.Model(), pyscipopt.quicksum
     model.hideOutput()
 
-    def mass() -> Any:  # noqa: ANN401 - the same
+    def mass() -> Any:
         return model.addVar(lb=LEAST_ARGUMENT, ub=1)
 
-    def xlogx(x: Any) -> Any:  # noqa: ANN401 - the same
+    def xlogx(x: Any) -> Any:
         return x * pyscipopt.log(x)
 
     pi, p, r = [mass() for _ in q], [mass() for _ in secrets], [mass() for _ in outputs]

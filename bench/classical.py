@@ -64,7 +64,7 @@ def capacity_whole(k: int, limit: float) -> Answer:
 
 def capacity_qif(k: int, limit: float) -> Answer:
     """qif's Blahut-Arimoto in C++ with its absolute rule, in bits; a relative rule above 0 must hold besides."""
-    import qif  # noqa: PLC0415 - only where it is installed
+    import qif
 
     q = np.ascontiguousarray(channel(k))
     return _ladder(
@@ -77,7 +77,7 @@ def capacity_qif(k: int, limit: float) -> Answer:
 
 def capacity_dit(k: int, limit: float) -> Answer:
     """dit's Blahut-Arimoto; it stops when the value moves by no more than its rule."""
-    from dit.algorithms import channel_capacity  # noqa: PLC0415 - only where it is installed
+    from dit.algorithms import channel_capacity
 
     q = channel(k)
     return _ladder(
@@ -147,7 +147,7 @@ def rate_design(k: int, beta: float, limit: float) -> Answer:
 
 def rate_qif(k: int, beta: float, limit: float) -> Answer:
     """qif's Blahut-Arimoto in C++, its loss in nats times beta."""
-    import qif  # noqa: PLC0415 - only where it is installed
+    import qif
 
     p, d = np.full(k, 1 / k), distances(k)
     make = qif.mechanism.shannon.max_entropy_given_same_loss
@@ -161,7 +161,7 @@ def rate_qif(k: int, beta: float, limit: float) -> Answer:
 
 def rate_dit(k: int, beta: float, limit: float) -> Answer:
     """dit's Blahut-Arimoto from one start; it stops when the distortion moves by less than 1e-5 of itself."""
-    from dit.rate_distortion.blahut_arimoto import blahut_arimoto  # noqa: PLC0415 - only where it is installed
+    from dit.rate_distortion.blahut_arimoto import blahut_arimoto
 
     p, d = np.full(k, 1 / k), distances(k)
     found, seconds = timed(
@@ -172,7 +172,7 @@ def rate_dit(k: int, beta: float, limit: float) -> Answer:
 
 def rate_cvxpy(k: int, beta: float, limit: float) -> Answer:
     """CVXPY with Clarabel: the joint law, its relative entropy to the product of its marginals."""
-    import cvxpy as cp  # noqa: PLC0415 - only where it is installed
+    import cvxpy as cp
 
     d, at = distances(k), distortion_at(k, beta)
 

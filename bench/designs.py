@@ -9,8 +9,8 @@ from time import process_time
 from scipy.optimize import brentq
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.results.design import Design
 from dalenius.settings import without

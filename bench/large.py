@@ -3,7 +3,7 @@
 python bench/large.py                   prints the table, each audit in a process of its own
 python bench/large.py --growth          measures time and memory of audit and verification against n for a picture
 python bench/large.py --table [PAGE]    prints how far counts of 10, 20 and 50 close, for two noises and six values of
-                                        b; with docs/performance.md the table there is renewed
+                                        b; with bench/NOTES.md the table there is renewed
 python bench/large.py --table --processor     limits count processor seconds, for a machine that is busy
 """
 
@@ -71,7 +71,7 @@ def measure(n: int, knowledge: float, limit: float, relative: float) -> dict[str
 def alone(n: int, knowledge: float, limit: float, relative: float = 0.0) -> dict[str, Any]:
     """Measure in a process of its own."""
     command = [sys.executable, __file__, "--one", str(n), str(knowledge), str(limit), str(relative)]
-    answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)  # noqa: S603
+    answer: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return answer
 
 

@@ -23,12 +23,12 @@ import dalenius as dl
 Asked = tuple[str, Callable[[], Any], dict[str, Any]]
 
 
-def random_rows(rows: int, outputs: int, records: list[int]) -> Any:  # noqa: ANN401 - a mechanism
+def random_rows(rows: int, outputs: int, records: list[int]) -> Any:
     """Rows of Dirichlet(1) law."""
     return dl.Mechanism.from_matrix(np.random.default_rng(1).dirichlet(np.ones(outputs), size=rows), records)
 
 
-def noisy(kind: str, query: Any, **noise: Any) -> Callable[[], Any]:  # noqa: ANN401 - queries and mechanisms
+def noisy(kind: str, query: Any, **noise: Any) -> Callable[[], Any]:
     """A mechanism of the gallery, built later."""
     return lambda: getattr(dl.mechanisms, kind)(query, **noise)
 
@@ -64,7 +64,7 @@ ASKED: list[Asked] = [
 ]
 
 
-def _half() -> Any:  # noqa: ANN401 - a mechanism
+def _half() -> Any:
     return dl.mechanisms.geometric(Q.count(n=10), epsilon=0.5)
 
 

@@ -27,9 +27,9 @@ Dirichlet(1/2) law, knowledge 0.5 and tolerance 1e-4."""
 
 def cases(many: int) -> dict[str, tuple[list[Any], Any, dict[str, float], str]]:
     """Mechanisms, what is known, options, and the aim for 2,000."""
-    import audits  # noqa: PLC0415 - threads are set first
+    import audits
 
-    import dalenius as dl  # noqa: PLC0415 - the same
+    import dalenius as dl
 
     parity, count = dl.queries.modular_sum(n=4, modulus=2), dl.queries.count(n=4)
     shares = [k / many for k in range(many)]
@@ -56,8 +56,8 @@ def cases(many: int) -> dict[str, tuple[list[Any], Any, dict[str, float], str]]:
 def section(*, quick: bool) -> Section:
     """Both ways, in turns."""
     os.environ.update(THREADS)
-    import dalenius as dl  # noqa: PLC0415 - threads are set first
-    from dalenius.settings import DEFAULT  # noqa: PLC0415 - the same
+    import dalenius as dl
+    from dalenius.settings import DEFAULT
 
     without = replace(DEFAULT, limits=replace(DEFAULT.limits, compiled_simplices=0, compiled_ascents=0))
     rows = []

@@ -56,7 +56,7 @@ def _alone(function: Callable[..., dict[str, Any]], arguments: dict[str, object]
     name = function.__module__
     module = os.path.basename(sys.argv[0]).removesuffix(".py") if name == "__main__" else name  # noqa: PTH119
     command = [sys.executable, __file__, module, function.__name__, json.dumps(arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | THREADS, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | THREADS, check=False)
     if done.returncode == 0:
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return answer

@@ -47,7 +47,7 @@ CHANNELS: tuple[tuple[str, Callable[[], "dl.Mechanism"]], ...] = (
 
 def rows() -> Iterator[list[str]]:
     """Every channel as a full matrix, one row per dataset, in both packages."""
-    import qif  # noqa: PLC0415 - only where it is installed
+    import qif
 
     for name, build in CHANNELS:
         mechanism = build()
@@ -75,7 +75,7 @@ def rows() -> Iterator[list[str]]:
 
 def flow_rows() -> Iterator[list[str]]:
     """What a drawn prior leaks: mutual information, Bayes vulnerability, drawn gains, and after post-processing."""
-    import qif  # noqa: PLC0415 - only where it is installed
+    import qif
 
     rng = np.random.default_rng(7)
     for name, build in CHANNELS:

@@ -30,7 +30,7 @@ def _busy() -> float:
 
 def tree(jobs: int, nodes: int) -> tuple[float, float, float, Any]:
     """Elapsed and busy seconds of one audit, those of this process, and its certificate."""
-    import dalenius as dl  # noqa: PLC0415 - threads are set first
+    import dalenius as dl
 
     rows = np.random.default_rng(3).dirichlet(np.full(8, 0.7), 64)
     mechanism = dl.Mechanism.from_matrix(rows, records=[4, 4, 4])
@@ -42,7 +42,7 @@ def tree(jobs: int, nodes: int) -> tuple[float, float, float, Any]:
 
 def sweep(jobs: int, points: int) -> tuple[float, float, float]:
     """Elapsed and busy seconds of a study, and the seconds that its audits say they took."""
-    import dalenius as dl  # noqa: PLC0415 - threads are set first
+    import dalenius as dl
 
     text = f"""
 [study]

@@ -39,7 +39,7 @@ def random_channel(
     rows: int, outputs: int, records: list[int], seed: int, concentration: float = 1.0
 ) -> "dl.Mechanism":
     """Rows drawn from a Dirichlet law."""
-    import dalenius as dl  # noqa: PLC0415 - the clock is chosen first
+    import dalenius as dl
 
     rng = np.random.default_rng(seed)
     return dl.Mechanism.from_matrix(rng.dirichlet(np.full(outputs, concentration), size=rows), records)
@@ -47,7 +47,7 @@ def random_channel(
 
 def votes(n: int, k: int, scale: float) -> "dl.Mechanism":
     """One of k candidates, drawn with weights e^(votes / scale)."""
-    import dalenius as dl  # noqa: PLC0415 - the same
+    import dalenius as dl
 
     query = dl.queries.histogram(n=n, k=k)
     weights = np.exp((np.asarray(query.answers, dtype=float) - n) / scale)
@@ -56,26 +56,28 @@ def votes(n: int, k: int, scale: float) -> "dl.Mechanism":
 
 def weighted(n: int, epsilon: float, seed: int) -> "dl.Mechanism":
     """Geometric noise on a sum of bits with distinct weights, out of 1..2n."""
-    import dalenius as dl  # noqa: PLC0415 - the same
+    import dalenius as dl
 
     weights = (np.random.default_rng(seed).permutation(2 * n)[:n] + 1).tolist()
     query = dl.queries.function([2] * n, lambda x: sum(w * bit for w, bit in zip(weights, x, strict=True)))
     return dl.mechanisms.geometric(query, epsilon=epsilon)
 
 
-def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, Any]:
-    """Audit one release and check its certificate."""
+def audited(
+    release: dict[str, Any], limit: float, *, processor: bool, **more: object
+) -> tuple[dict[str, Any], "dl.Audit | None"]:
+    """Audit one release; its line, and the audit, where there is one. more: arguments of dl.audit."""
     if processor:
         # Before dalenius is imported: its deadlines take the clock that they find here.
         time.monotonic = time.process_time
-    import dalenius as dl  # noqa: PLC0415 - the same
+    import dalenius as dl
 
     names = {"dl": dl, "np": np, "random_channel": random_channel, "votes": votes, "weighted": weighted}
 
-    def value(given: object) -> Any:  # noqa: ANN401 - whatever the expression is
+    def value(given: object) -> Any:
         return eval(given[1:], names) if isinstance(given, str) and given[:1] == "=" else given  # noqa: S307 - our own list
 
-    options = {name: value(given) for name, given in release["audit"].items()}
+    options = {name: value(given) for name, given in release["audit"].items()} | more
     if "relative" in inspect.signature(dl.audit).parameters:  # version 0.1 has none
         options["relative"] = release["within"]
     line: dict[str, Any] = {"id": release["id"], "within": release["within"], "limit": limit}
@@ -85,19 +87,27 @@ def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, 
         audit = dl.audit(mechanism, **options, time_limit=limit, verify=False)
         line |= {"seconds": time.process_time() - begin, "clock": time.perf_counter() - clock}
     except dl.InputError as error:
-        return line | {"failed": str(error)}
-    begin = time.process_time()
-    verdict = dl.verify(audit.certificate, time_limit=max(600.0, limit))
+        return line | {"failed": str(error)}, None
     return line | {
         "lower": audit.lower,
         "upper": audit.upper,
         "bound": audit.upper_by,
         "stopped": audit.stopped,
-        "check": time.process_time() - begin,
-        "verified": verdict.verified,
-        "refused": verdict.reason,
         "memory": memory(),
-    }
+    }, audit
+
+
+def run(release: dict[str, Any], limit: float, *, processor: bool) -> dict[str, Any]:
+    """Audit one release and check its certificate."""
+    line, audit = audited(release, limit, processor=processor)
+    if audit is None:
+        return line
+    import dalenius as dl
+
+    begin = time.process_time()
+    verdict = dl.verify(audit.certificate, time_limit=max(600.0, limit))
+    check = time.process_time() - begin
+    return line | {"check": check, "verified": verdict.verified, "refused": verdict.reason, "memory": memory()}
 
 
 def gap(line: dict[str, Any]) -> float:
@@ -151,7 +161,7 @@ def measured(releases: list[dict[str, Any]], limit: float, jobs: int, *, process
 
 def picture(lines: list[dict[str, Any]], before: dict[str, Any]) -> bytes:
     """Draw the gaps of version 0.1 and now."""
-    from dalenius.report.plots import DARK, figure_of, image, tidy  # noqa: PLC0415 - the same
+    from dalenius.report.plots import DARK, figure_of, image, tidy
 
     least = 1e-5
     ax = figure_of(7.2, 0.2 * len(lines) + 1.0).subplots()

@@ -7,7 +7,6 @@ import importlib.util
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ from classical import GAP, RATE_GAP, channel, distortion_at
 from measure import Section, alone, short
 
 import dalenius as dl
-from dalenius.settings import DEFAULT
+from dalenius.auditing.one_record import OneRecordSearch
+from dalenius.bounds.monotone import MonotoneRows
+from dalenius.designing.rate_distortion import RateSearch
 
 Ways = dict[str, Callable[[], Any]]
 SECONDS, TURNS = 0.1, 3
@@ -27,12 +28,7 @@ of a search (one record), linear systems in place of Newton's method (rate and d
 leave out multipliers which cannot close the bracket (parities). Certificates are written in all of our times, and
 checked in the last column alone. qif has the loosest stopping rule that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for
 rates; it writes no certificate."""
-WITHOUT = replace(
-    DEFAULT,
-    portfolio=replace(DEFAULT.portfolio, short_values=1),
-    monotone=replace(DEFAULT.monotone, closing_cells=0),
-    designing=replace(DEFAULT.designing, rate_slopes=0),
-)
+WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(closing_cells=0), RateSearch(slopes=0)))
 
 
 def in_turns(ways: Ways) -> dict[str, float]:
@@ -90,8 +86,8 @@ def _audits(mechanism: dl.Mechanism, **asked: float) -> Ways:
 def _qif_capacity(rows: np.ndarray) -> Ways:
     if importlib.util.find_spec("qif") is None:
         return {}
-    import qif  # noqa: PLC0415 - only where it is installed
-    from classical import LADDER, capacity_gap  # noqa: PLC0415
+    import qif
+    from classical import LADDER, capacity_gap
 
     rows = np.ascontiguousarray(rows)
 
@@ -105,8 +101,8 @@ def _qif_capacity(rows: np.ndarray) -> Ways:
 def _qif_rate(k: int, slope: float) -> Ways:
     if importlib.util.find_spec("qif") is None or slope * k < SLOW:
         return {}
-    import qif  # noqa: PLC0415 - only where it is installed
-    from classical import LADDER, distances, lagrangian  # noqa: PLC0415
+    import qif
+    from classical import LADDER, distances, lagrangian
 
     p, make = np.full(k, 1 / k), qif.mechanism.shannon.max_entropy_given_same_loss
 

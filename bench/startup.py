@@ -40,7 +40,7 @@ def shares(name: str, environment: dict[str, str]) -> Counter[str]:
 
 def _run(arguments: list[str], environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603 - our own text
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
 
 
 def section(*, quick: bool) -> Section:

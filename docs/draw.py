@@ -158,7 +158,7 @@ def growth() -> bytes:
 def releases() -> bytes:
     """Gaps of releases as people make them: version 0.1, now, and what is to be reached."""
     sys.path.insert(0, str(BENCH))
-    from releases import picture  # noqa: PLC0415 - a script beside
+    from releases import picture
 
     found, before = (json.loads((BENCH / f"releases_{name}.json").read_text()) for name in ("found", "before"))
     return picture(found, {line["id"]: line for line in before})
@@ -193,7 +193,7 @@ def _paper(name: str) -> bytes:
         return (Path(folder) / f"{name}.png").read_bytes()
 
 
-def _value(cell: str) -> Any:  # noqa: ANN401 - what a cell of a CSV file stands for
+def _value(cell: str) -> Any:
     try:
         return ast.literal_eval(cell) if cell else None
     except (ValueError, SyntaxError):

@@ -39,7 +39,7 @@ MATRIX = "none,some,many\n0.7,0.2,0.1\n0.35,0.4,0.25\n0.25,0.4,0.35\n0.1,0.2,0.7
 def explorer() -> Iterator[str]:
     """The address of an explorer that runs meanwhile."""
     command = [sys.executable, "-m", "dalenius", "explore", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - this very program
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             yield server.stdout.readline().strip() if server.stdout else ""
         finally:
@@ -94,7 +94,7 @@ def with_palette(picture: Image.Image, frequent: int = 128) -> Image.Image:
 
 def main(folder: Path = PICTURES) -> None:
     """Take every view in light and in dark."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - optional
+    from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as place, explorer() as address, sync_playwright() as playwright:
         matrix = Path(place) / "survey.csv"

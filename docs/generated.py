@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 import dalenius
 from dalenius import settings
 from dalenius.cli import main
-from dalenius.gallery.families import FAMILIES
+from dalenius.model.gallery.families import FAMILIES
 
 MARK = re.compile(r"<!-- generated: (?P<what>\w+)(?P<names>[^>]*?) -->")
 # Where users find the gallery: `dalenius.queries`, `dalenius.mechanisms` and `dalenius.paper`.

@@ -38,7 +38,7 @@ def leaks(weights: Floats, matrix: Floats, records: Sequence[int]) -> float:
     return max(information(joint_of(weights, matrix, records, i)) for i in range(len(records)))
 
 
-def best_prior(  # noqa: PLR0913 - a problem, and how hard to try
+def best_prior(
     matrix: Floats, records: Sequence[int], least_entropy: float, record: int, *, starts: int, seed: int
 ) -> tuple[float, Floats]:
     """Maximise I(X_record;Y) over priors with H >= least_entropy by SLSQP from many starts."""

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret

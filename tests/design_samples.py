@@ -9,9 +9,9 @@ from samples import binary, built, consistent, in_unit_down, in_unit_up
 from scipy.optimize import brentq
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit, Records
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -95,7 +95,7 @@ def any_design(query: Query, mechanism: Mechanism | None = None, **changes: obje
         "upper": audit.upper,
         "certificate": Certificate(data),
     }
-    return parity_design(**{**fields, **changes})  # type: ignore[arg-type]
+    return parity_design(**{**fields, **changes})
 
 
 def consistent_design(design: Design) -> Design:

@@ -4,14 +4,14 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dalenius.gallery import mechanisms
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.gallery import mechanisms
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import kl
 
 PAIRS = [

@@ -18,7 +18,7 @@ class Column:
     def to_numpy(self, dtype: type | None = None, na_value: float = np.nan) -> NDArray[Any]:
         return np.array([na_value if v is None else v for v in self.values], dtype=dtype)
 
-    def __array__(self, dtype: type | None = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 - of numpy
+    def __array__(self, dtype: type | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype)
 
 

@@ -9,9 +9,9 @@ from scipy.optimize import brentq
 
 from dalenius.certificates.audits import adversary_data
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit, Extremes, Records
@@ -76,7 +76,7 @@ def built(mechanism: Mechanism, knowledge: float, record: int = 0, **changes: ob
         "certificate": _certificate(prior, leak, 1.5 * leak),
         "extremes": Extremes((2 * leak, 2.1 * leak), leak / 3),
     }
-    return parity(**{**fields, **changes})  # type: ignore[arg-type]
+    return parity(**{**fields, **changes})
 
 
 def _certificate(prior: Prior, lower: float, upper: float) -> Certificate:

@@ -1,5 +1,6 @@
 """The page says where everything is; so it must be there."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -22,3 +23,39 @@ def test_every_module_of_the_table_exists_and_every_module_has_its_line() -> Non
     assert named <= there
     listed = {path for path in there if not path.endswith("__.py")}
     assert listed <= named
+
+
+def _names(tree: ast.AST) -> set[str]:
+    """Every function, class, variable, field and argument."""
+    nodes = list(ast.walk(tree))
+    made = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return made | stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+TREES = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
+NAMES = set().union(*map(_names, TREES.values())) | {path.stem for path in TREES} | {path.parent.name for path in TREES}
+CLASSES: dict[str, set[str]] = {}
+for tree in TREES.values():
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            CLASSES.setdefault(node.name, set()).update(_names(node))
+
+
+def test_every_name_on_the_page_is_a_name_of_the_code() -> None:
+    found = re.findall(r"`(?:(\w+)\.)?([A-Za-z_]\w*)(?:\(\)|=)?`", PAGE)
+    assert len(found) > 100
+    for owner, name in found:
+        if owner[:1].isupper():
+            assert name in CLASSES.get(owner, ()), f"{owner}.{name}"
+        elif name not in {"py", "c", "md"}:
+            assert name in NAMES, f"{owner}.{name}"
+
+
+def test_names_beside_a_file_are_in_that_file() -> None:
+    folder = ""
+    for path, name in re.findall(r"`((?:\w+/)*\w+\.py)`,? `(\w+)(?:`|\.(?!py`))", PAGE):
+        folder = path.rsplit("/", 1)[0] if "/" in path else folder
+        place = next((p for p in (ROOT / path, ROOT / folder / path) if p in TREES), None)
+        if place is not None:
+            assert name in _names(TREES[place]), f"{path} {name}"

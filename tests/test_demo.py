@@ -8,8 +8,8 @@ from samples import built
 
 import dalenius
 from dalenius import demo
-from dalenius.gallery import mechanisms
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.design import Design, Frontier

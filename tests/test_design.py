@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.results.design import Design, Frontier
 from dalenius.search.deadline import Progress
@@ -430,13 +430,13 @@ def test_progress_is_told_in_the_units_of_the_answer(budget: dict[str, float]) -
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
     with pytest.raises(dl.InputError) as error:
-        dl.design(dl.queries.count(n=2), **{"entropy": 1.0, **arguments})  # type: ignore[arg-type]
+        dl.design(dl.queries.count(n=2), **{"entropy": 1.0, **arguments})
     assert words in str(error.value)
 
 
 def test_what_is_no_query_or_too_large_is_refused() -> None:
     with pytest.raises(dl.InputError, match="needs a Query, not int"):
-        dl.design(5, distortion=0.1, entropy=1.0)  # type: ignore[arg-type]
+        dl.design(5, distortion=0.1, entropy=1.0)
     with pytest.raises(dl.InputError, match="limit of 8192 entries"):
         dl.design(dl.queries.count(n=200), distortion=0.1, entropy=1.0)
     with pytest.raises(dl.InputError, match="limit of 8192 entries"):

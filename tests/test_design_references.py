@@ -22,7 +22,7 @@ LAWS = [[0.8, 0.2], [0.6, 0.4]]
 
 def design(reference: object, **changes: object) -> Design:
     asked = {"distortion": 0.3, "knowledge": 0.4, "tolerance": 2e-3, **changes}
-    return dl.design(COUNT, reference=reference, **asked)  # type: ignore[arg-type]
+    return dl.design(COUNT, reference=reference, **asked)
 
 
 def overlap(one: Design, other: Design) -> bool:

@@ -47,7 +47,7 @@ def test_a_resolver_finds_versions_of_everything(python: str, extra: str, tmp_pa
         sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--disable-pip-version-check",
         "--python-version", python, "--only-binary=:all:", "--target", str(tmp_path), *wanted,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603 - our own interpreter
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     if "No matching distribution found" in done.stderr and "from versions: none" in done.stderr:
         pytest.skip(f"no package index can be reached: {done.stderr[-200:]}")
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ def loaded(script: str) -> set[str]:
     """The modules that a new process has loaded at the end of a script."""
     command = [sys.executable, "-c", f"{script}\nimport sys; print(*sys.modules)"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
-    return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())  # noqa: S603 - our own text
+    return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())
 
 
 def test_import_pulls_in_nothing_heavy() -> None:
@@ -25,7 +25,7 @@ def test_import_pulls_in_nothing_heavy() -> None:
 
 def test_the_gallery_pulls_in_no_statistics_and_no_plots() -> None:
     script = """
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 parse_mechanism("geometric(epsilon=1)", parse_query("count(n=4)"))
 """
     assert not {"scipy.stats", "scipy.optimize", "matplotlib"} & loaded(script)

@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.settings import Settings, only, without
+from dalenius.settings import Settings, only
 from dalenius.tools import calibration
 
 COUNT = dl.queries.count
@@ -18,7 +19,7 @@ def upper(n: int, epsilon: float, knowledge: float, family: str = "geometric") -
     build = {"geometric": lambda q: dl.mechanisms.geometric(q, epsilon=epsilon)}.get(
         family, lambda q: dl.mechanisms.gaussian(q, sigma=1 / epsilon)
     )
-    return dl.audit(build(COUNT(n)), knowledge=knowledge, tolerance=1e-4 * min(1.0, epsilon), time_limit=10)
+    return dl.audit(build(COUNT(n)), knowledge=knowledge, tolerance=1e-9, relative=0.3, time_limit=600)
 
 
 def test_wide_noise_on_five_hundred_records_is_certified_to_leak_little() -> None:
@@ -48,9 +49,8 @@ def test_rows_that_are_written_and_rows_that_are_not_lead_to_the_same_bracket() 
 
 def test_a_window_is_taken_of_an_unwritten_sum() -> None:
     mechanism = dl.mechanisms.geometric(COUNT(3000), epsilon=0.3)
-    audit = dl.audit(
-        mechanism, knowledge=0.5, relative=0.06, time_limit=20, settings=Settings(portfolio=only("window", "convex"))
-    )
+    settings = Settings(portfolio=only("window", "convex"))
+    audit = dl.audit(mechanism, knowledge=0.5, relative=0.06, time_limit=20, settings=settings)
     assert audit.upper_by == "window"
     assert audit.closed
     assert audit.verified
@@ -60,7 +60,7 @@ def test_a_window_is_taken_of_an_unwritten_sum() -> None:
 @pytest.mark.parametrize("epsilon", [0.001, 0.1])
 @pytest.mark.parametrize("knowledge", [0.1, math.inf])
 def test_the_bound_does_not_jump_where_the_search_ends(epsilon: float, knowledge: float) -> None:
-    found = [upper(n, epsilon, knowledge).upper for n in (399, 400, 401)]
+    found = [upper(n, epsilon, knowledge).upper for n in (400, 401)]
     assert all(0.5 <= a / b <= 2 for a, b in itertools.pairwise(found)), found
 
 
@@ -82,7 +82,7 @@ def test_the_bound_does_not_jump_where_rows_end(family: str, epsilon: float, kno
 @pytest.mark.slow
 @pytest.mark.parametrize("knowledge", [0.05, 1.0])
 def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
-    for epsilon in (0.003, 0.01, 0.03, 0.1):
+    for epsilon in (0.003, 0.1):
         a, b = upper(450, epsilon, knowledge).upper, upper(450, 1.1 * epsilon, knowledge).upper
         assert 0.5 <= a / b <= 2, (epsilon, a, b)
 
@@ -91,13 +91,13 @@ def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
     "mechanism",
     [
         dl.mechanisms.geometric(COUNT(450), epsilon=0.001),
-        dl.mechanisms.exponential(COUNT(450), epsilon=0.001),
-        dl.mechanisms.symmetric(COUNT(450), flip=0.99),
+        pytest.param(dl.mechanisms.exponential(COUNT(450), epsilon=0.001), marks=pytest.mark.nightly),
+        pytest.param(dl.mechanisms.symmetric(COUNT(450), flip=0.99), marks=pytest.mark.nightly),
     ],
     ids=str,
 )
 def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
-    profile = mechanism.profile([0.0, 200.0], time_limit=6)
+    profile = mechanism.profile([0.0, 200.0], time_limit=600)
     assert profile.capacity is not None
     for audit in profile.leakage.audits:
         assert audit.upper <= profile.capacity.upper + 1e-8
@@ -110,7 +110,7 @@ def test_nothing_leaks_more_than_the_capacity(mechanism: dl.Mechanism) -> None:
         pytest.param(dl.mechanisms.geometric(COUNT(2896), epsilon=0.001), marks=pytest.mark.nightly),
         pytest.param(dl.mechanisms.laplace(COUNT(20_000), epsilon=0.0001), marks=pytest.mark.nightly),
         dl.mechanisms.gaussian(COUNT(5000), sigma=2000),
-        dl.mechanisms.geometric(dl.queries.total(3000, [0, 1, 5]), epsilon=0.0005),
+        dl.mechanisms.geometric(dl.queries.total(700, [0, 1, 5]), epsilon=0.002),
     ],
     ids=str,
 )
@@ -136,10 +136,11 @@ def test_a_survey_of_five_hundred_can_be_calibrated() -> None:
 
 def test_a_calibration_says_when_there_was_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "PACE", calibration.Pace(loudest=math.log(10)))
-    settings = Settings(portfolio=without("monotone"))
+    # Few outputs count as too many, so that each level has one audit.
+    settings = Settings(portfolio=replace(only("formulas"), most_outputs=20))
     with pytest.raises(
-        InputError, match=r"could be certified to leak at most 0\.06 nats: with epsilon = 0\.1 it leaks"
+        InputError, match=r"could be certified to leak at most 0\.03 nats: with epsilon = 0\.1 it leaks"
     ):
-        dl.calibrate("geometric", COUNT(450), leakage=0.06, knowledge=0.1, settings=settings, time_limit=6)
-    with pytest.raises(InputError, match=r"leakage = 0\.02 nats is too small"):
-        dl.calibrate("geometric", COUNT(450), leakage=0.02, knowledge=0.1, settings=settings, time_limit=6)
+        dl.calibrate("geometric", COUNT(40), leakage=0.03, knowledge=0.1, settings=settings)
+    with pytest.raises(InputError, match=r"leakage = 0\.01 nats is too small"):
+        dl.calibrate("geometric", COUNT(40), leakage=0.01, knowledge=0.1, settings=settings)

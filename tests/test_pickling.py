@@ -52,7 +52,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_pickles(name: str) -> None:
     result = RESULTS[name]()
-    again = pickle.loads(pickle.dumps(result))  # noqa: S301 - our own
+    again = pickle.loads(pickle.dumps(result))
     assert repr(again) == repr(result)
     # It has yet to be checked in the process that it was sent to.
     if hasattr(result, "summary"):
@@ -61,7 +61,7 @@ def test_a_result_pickles(name: str) -> None:
         assert unchecked(again.to_dict()) == unchecked(result.to_dict())
 
 
-def unchecked(data: Any) -> Any:  # noqa: ANN401 - plain data
+def unchecked(data: Any) -> Any:
     """The same without what the verifier has said."""
     if isinstance(data, dict):
         return {key: unchecked(value) for key, value in data.items() if key != "verified"}

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pandas_like import Column
 
 import dalenius as dl
+from dalenius.auditing.real_records import RealRecordSearch
 from dalenius.model.channels.density import Density, histogram
 from dalenius.reductions.real_records import rounded_together
-from dalenius.settings import RealRecords
 from dalenius.verifier.forms import real_records as verifier
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.steps.one_coin import one_coin
@@ -268,7 +268,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-def _stepped(n: int, step: float, **options: Any) -> dl.Mechanism:  # noqa: ANN401 - of geometric
+def _stepped(n: int, step: float, **options: Any) -> dl.Mechanism:
     return dl.mechanisms.geometric(dl.queries.real_sum(n, 0, 1), step=step, **(options or {"epsilon": 1}))
 
 
@@ -305,7 +305,7 @@ def test_forged_certificates_are_refused() -> None:
         "does not make up": {**data, "adversary": {"knowledge": 0.5}},
         "about every record": {
             **data,
-            "proofs": [{**data["proofs"][0], "audit": {**inside, "secret": {"records": [0]}}}],
+            "proofs": [{**data["proofs"][0], "audit": {**inside, "secret": {"kind": "records", "records": [0]}}}],
         },
         "less than": {
             **data,
@@ -363,7 +363,7 @@ def test_two_hundred_records_are_bracketed_where_nothing_else_is_known() -> None
 
 def test_forged_coins_for_the_others_are_refused() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.real_sum(4, 0, 1), epsilon=1)
-    settings = dl.Settings(continuous=RealRecords(cells=(4,)))
+    settings = dl.Settings(parts=(RealRecordSearch(cells=(4,)),))
     data = json.loads(dl.audit(mechanism, knowledge=0.1, settings=settings).certificate.text())
     proof = data["proofs"][0]
     assert proof["together"] is True
@@ -421,10 +421,10 @@ def test_forged_bins_are_refused() -> None:
         ("the bin of record 0", [0, 0.25, 1]),
         ("ascend", [0, 0.5, 0.5, 1]),
     ):
-        verdict = verify_here({**data, "secret": {"record": 0, "edges": edges}})
+        verdict = verify_here({**data, "secret": {"kind": "bin", "record": 0, "edges": edges}})
         assert not verdict.verified
         assert words in verdict.reason
-    assert not verify_here({**data, "secret": {"records": [0]}})
+    assert not verify_here({**data, "secret": {"kind": "records", "records": [0]}})
     assert not verify_here({key: x for key, x in data.items() if key != "secret"})
 
 

@@ -153,7 +153,7 @@ def test_priors_within_a_ball_stay_where_the_reference_has_mass(seed: int) -> No
     knowledge = float(rng.choice([0.1, 0.5, 1.0])) * most
     audit = dl.audit(mechanism, reference=laws, knowledge=knowledge, tolerance=1e-2, time_limit=0.3)
     truth = Posed(mechanism.matrix(), tuple(labels_of(records, [i]) for i in range(len(records))), rho, knowledge)
-    attained = truth.attained(random.Random(seed), starts=2)  # noqa: S311 - a search, no secret
+    attained = truth.attained(random.Random(seed), starts=2)
     assert attained <= audit.upper + SLACK
     weights = audit.prior.weights()
     assert not weights[rho == 0].any()

@@ -27,7 +27,7 @@ PARITY = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.
 LAWS = {2: [0.8, 0.2], 3: [0.5, 0.3, 0.2]}
 
 
-def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:  # noqa: ANN401 - as audit
+def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.3, "tolerance": 5e-3, "time_limit": 10.0, **options})
 
 

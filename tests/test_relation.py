@@ -18,7 +18,7 @@ NUMBERS = DOCS / "reproduced"
 WITHOUT = ("saddle", "convergence")
 
 
-def value(cell: str) -> Any:  # noqa: ANN401 - what a cell of a CSV file stands for
+def value(cell: str) -> Any:
     if not cell:
         return None
     try:
@@ -44,7 +44,7 @@ def test_every_point_of_the_grid_is_there_and_verified() -> None:
     for name, experiment in EXPERIMENTS.items():
         if name not in WITHOUT:
             found = rows(name)
-            assert [row["key"] for row in found] == [point.key for point in experiment.points(False)]  # noqa: FBT003
+            assert [row["key"] for row in found] == [point.key for point in experiment.points(False)]
             assert all(row["verified"] for row in found if row.get("lower") is not None)
 
 
@@ -98,7 +98,7 @@ def test_the_global_claim_is_refuted_at_a_tolerance_of_1e_9_and_without_symmetry
 def test_the_table_comes_out_the_same_today(b: float) -> None:
     """Certified numbers to their tolerance; the search's medians loosely, for they depend on rounding."""
     kept = {row["key"]: row for row in rows("table")}
-    for point in EXPERIMENTS["table"].points(False):  # noqa: FBT003
+    for point in EXPERIMENTS["table"].points(False):
         if point.parameters["b"] == b:
             (row,) = measure(point, 0).rows
             old = kept[row["key"]]

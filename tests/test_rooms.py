@@ -1,4 +1,4 @@
-"""Rooms: a file imports only from rooms before its own, deferred imports included, but for the exceptions named."""
+"""Rooms: a file imports only from rooms before its own, deferred imports and those for type checkers included."""
 
 import ast
 from pathlib import Path
@@ -9,54 +9,31 @@ import dalenius
 
 ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
-    "errors", "shown", "settings", "verifier", "numerics", "model", "gallery", "reductions", "search", "bounds",
-    "certificates", "auditing", "designing", "results", "report", "api", "tools", "adapters", "sklearn", "studies",
+    "errors", "shown", "settings", "verifier", "numerics", "model", "reductions", "search", "bounds",
+    "certificates", "auditing", "designing", "results", "api", "report", "tools", "adapters", "sklearn", "studies",
     "paper", "demo", "explore", "cli",
     "__main__", "__init__",
 )  # fmt: skip
-# Public convenience: the bodies of methods that reach forward, so that users find them where they look for them.
-FORWARD = {
-    ("model/channels/mechanism.py", "profile", "tools"),
-    ("model/channels/mechanism.py", "_exact", "tools"),
-    ("model/storage.py", "mechanism_from", "gallery"),
-    ("model/storage.py", "query_from", "gallery"),
-    ("api.py", "load", "studies"),
-    ("api.py", "load", "tools"),
-    ("report/audit_page.py", "_other", "api"),
-    ("results/result.py", "summary", "report"),
-    ("results/result.py", "report", "report"),
-    ("results/result.py", "_repr_html_", "report"),
-    ("results/result.py", "plot", "report"),
-}
 
 
-def imports(tree: ast.AST, inside: str = "") -> list[tuple[str, str]]:
-    """Every room that is imported, with the innermost function around it; what only type checkers see is left out."""
-    found = []
-    for node in ast.iter_child_nodes(tree):
-        name = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else inside
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
+def imports(tree: ast.AST) -> set[str]:
+    """Return every room that is imported, inside of functions and for type checkers too."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        modules: list[str] = []
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "dalenius":
-            modules = [f"dalenius.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            modules = [node.module or ""]
-        else:
-            modules = []
-        found += [(m.split(".")[1], inside) for m in modules if m.startswith("dalenius.")]
-        found += imports(node, name)
+            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+        found |= {module.split(".")[1] for module in modules if module.startswith("dalenius.")}
     return found
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_file_imports_only_from_rooms_before_its_own(path: Path) -> None:
-    name = path.relative_to(ROOT).as_posix()
-    own = name.split("/")[0].removesuffix(".py")
-    for room, function in imports(ast.parse(path.read_text())):
-        if room in ROOMS and ROOMS.index(room) > ROOMS.index(own):
-            assert (name, function, room) in FORWARD, f"{name} imports from {room} in {function or 'its head'}"
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    late = {room for room in imports(ast.parse(path.read_text())) & set(ROOMS) if ROOMS.index(room) > ROOMS.index(own)}
+    assert not late
 
 
 def test_every_folder_is_a_room() -> None:

@@ -57,7 +57,7 @@ def digests(speed: float, hash_seed: int) -> dict[str, str]:
     source = Path(__file__).parent.parent / "src"
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": str(hash_seed)}
     command = [sys.executable, "-c", SCRIPT, str(speed)]
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - our own script
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
     return dict(json.loads(line) for line in answer.stdout.splitlines())
 

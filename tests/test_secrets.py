@@ -27,7 +27,7 @@ SMALL = [
 every = pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: str(m.query))
 
 
-def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:  # noqa: ANN401 - as audit
+def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.4, "tolerance": 5e-3, "time_limit": 10.0, **options})
 
 
@@ -68,7 +68,7 @@ def test_one_index_asks_for_that_record_alone() -> None:
     assert one.secret == 2
     assert one.record == 2
     assert [r.record for r in one.records] == [2]
-    assert one.certificate.data["secret"] == {"records": [2]}
+    assert one.certificate.data["secret"] == {"kind": "records", "records": [2]}
     assert "record" not in one.certificate.data["witness"]
     assert every_record.secret is None
     assert "secret" not in every_record.certificate.data
@@ -181,7 +181,7 @@ def test_large_and_small_audits_of_a_group_agree(mechanism: str, query: str, law
         assert dl.verify(mine).verified
 
 
-def attributes(shape: tuple[int, ...], *pairs: tuple[int, int]) -> Any:  # noqa: ANN401 - a function of the dataset
+def attributes(shape: tuple[int, ...], *pairs: tuple[int, int]) -> Any:
     return lambda x: tuple(int(np.unravel_index(x[i], shape)[j]) for i, j in pairs)
 
 
@@ -205,13 +205,13 @@ def test_attributes_of_a_table_are_functions_of_its_records(
         again.to_dict()["secret"]
         == audit.to_dict()["secret"]
         == sorted([secret] if isinstance(secret, str) else secret)
-    )  # type: ignore[type-var]
+    )
     assert "attribute 1 of record" in again.summary()
     told = dl.leakage(mechanism, law, secret=secret)
     assert told.lower <= told.upper <= audit.upper
 
 
-def _plogp(p: Any) -> Any:  # noqa: ANN401 - arrays
+def _plogp(p: Any) -> Any:
     return np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0.0)
 
 
@@ -248,7 +248,7 @@ UNWRITTEN = [
 
 @pytest.mark.parametrize(("both_kinds", "mechanism", "query", "secret", "law"), UNWRITTEN)
 def test_attributes_of_releases_that_are_never_written_out(
-    both_kinds: Any,  # noqa: ANN401 - a function
+    both_kinds: Any,
     mechanism: str,
     query: str,
     secret: object,
@@ -288,14 +288,14 @@ def test_an_attribute_of_a_large_table_leaks_less_than_the_record(tmp_path: Path
 def test_forged_attributes_are_refused() -> None:
     mechanism = dl.mechanisms.exponential(dl.queries.table(2, (2, 2)), epsilon=2)
     data = json.loads(audited(mechanism, secret=["0.1"], tolerance=1e-2, time_limit=1.0).certificate.text())
-    assert data["secret"] == {"records": [0], "values": [0, 1, 0, 1]}
+    assert data["secret"] == {"kind": "attributes", "records": [0], "values": [0, 1, 0, 1]}
     assert verify_here(data)
     for values in ([0, 1, 1, 1], [0, 1, 2, 3], [0, 2, 0, 2], [0, 1, 0]):
-        assert not verify_here({**data, "secret": {"records": [0], "values": values}})
+        assert not verify_here({**data, "secret": {"kind": "attributes", "records": [0], "values": values}})
 
 
 def test_values_are_called_by_their_names_where_a_prior_is_printed() -> None:
-    def words(mechanism: dl.Mechanism, **options: Any) -> str:  # noqa: ANN401 - as audit
+    def words(mechanism: dl.Mechanism, **options: Any) -> str:
         return audited(mechanism, tolerance=5e-2, time_limit=1.0, **options).summary()
 
     count = dl.mechanisms.geometric(dl.queries.count(3, names=["no", "yes"]), epsilon=1)

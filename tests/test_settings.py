@@ -10,23 +10,27 @@ import pytest
 from cases import named
 
 import dalenius as dl
-from dalenius.settings import DEFAULT, Newton, Quantising, without
+from dalenius.auditing.real_outputs import Quantising
+from dalenius.settings import DEFAULT, Limits, without
 
 SOURCE = Path(str(dl.__file__)).parent
 GROUPS = [type(value) for item in fields(DEFAULT) if is_dataclass(value := getattr(DEFAULT, item.name))]
 NAMES = [(group.__name__, item.name) for group in (dl.Settings, *GROUPS) for item in fields(group)]
+MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if "(Part):" in path.read_text()]
 
 
 @pytest.mark.parametrize(
     ("build", "says"),
     [
         (
-            lambda: dl.Settings(quantizing=Quantising()),
-            "Settings has no field 'quantizing'; did you mean 'quantising'?",
+            lambda: dl.Settings(limit=Limits()),
+            "Settings has no field 'limit'; did you mean 'limits'?",
         ),
         (lambda: dl.Settings(tolerance_share="0.9"), "Settings(tolerance_share='0.9'): it must be a number"),
-        (lambda: dl.Settings(quantising=3), "it must be dalenius.settings.Quantising(...)"),
-        (lambda: dl.Settings(quantising=Newton()), "it must be dalenius.settings.Quantising(...)"),
+        (lambda: dl.Settings(limits=3), "it must be dalenius.settings.Limits(...)"),
+        (lambda: dl.Settings(limits=Quantising()), "it must be dalenius.settings.Limits(...)"),
+        (lambda: dl.Settings(parts=(3,)), "give a tuple of parts such as OwnCountSearch(), one of a kind"),
+        (lambda: dl.Settings(parts=(Quantising(), Quantising())), "one of a kind"),
         (lambda: dl.Settings(0.5), "Settings takes its fields by name"),
         (lambda: Quantising(los_share=1), "Quantising has no field 'los_share'; did you mean 'loss_share'?"),
         (lambda: Quantising(xyz=1), "Quantising has no field 'xyz'; it has loss_share, least_loss"),
@@ -39,7 +43,7 @@ NAMES = [(group.__name__, item.name) for group in (dl.Settings, *GROUPS) for ite
 )
 def test_what_no_search_can_work_with_is_refused(build: object, says: str) -> None:
     with pytest.raises(dl.InputError) as refusal:
-        build()  # type: ignore[operator]
+        build()
     assert says in str(refusal.value)
 
 
@@ -49,9 +53,9 @@ def test_whole_numbers_may_stand_for_numbers() -> None:
 
 
 def test_settings_are_values() -> None:
-    changed = dl.Settings(quantising=Quantising(loss_share=0.5))
+    changed = dl.Settings(parts=(Quantising(loss_share=0.5),))
     assert changed != DEFAULT == dl.Settings()
-    for again in (pickle.loads(pickle.dumps(changed)), copy.deepcopy(changed)):  # noqa: S301 - our own
+    for again in (pickle.loads(pickle.dumps(changed)), copy.deepcopy(changed)):
         assert again == changed
         assert hash(again) == hash(changed)
 
@@ -75,7 +79,7 @@ def test_every_group_can_be_built_from_its_own_values() -> None:
 )
 def test_only_settings_are_settings(ask: object) -> None:
     with pytest.raises(dl.InputError, match=r"settings = \{\} is not a dl.Settings"):
-        ask({})  # type: ignore[operator]
+        ask({})
 
 
 def test_a_smaller_share_of_the_tolerance_closes_more_of_the_gap() -> None:
@@ -114,7 +118,7 @@ def test_points_of_real_outputs_follow_the_settings() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.count(n=2), epsilon=1, output="real")
     plain, coarse = (
         dl.audit(mechanism, knowledge=0.5, tolerance=1e-2, verify=False, settings=settings)
-        for settings in (None, dl.Settings(quantising=Quantising(loss_share=0.5)))
+        for settings in (None, dl.Settings(parts=(Quantising(loss_share=0.5),)))
     )
     slack = [answer.certificate.data["problem"]["quadrature"]["slack"] for answer in (plain, coarse)]
     assert slack[0] < slack[1]
@@ -123,10 +127,10 @@ def test_points_of_real_outputs_follow_the_settings() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
 def test_numbers_are_finite_and_not_negative(value: float) -> None:
-    with pytest.raises(dl.InputError, match="ridge"):
-        Newton(ridge=value)
-    with pytest.raises(dl.InputError, match="warm_mu"):
-        Newton(warm_mu=(0.1, value))
+    with pytest.raises(dl.InputError, match="loss_share"):
+        Quantising(loss_share=value)
+    with pytest.raises(dl.InputError, match="first_losses"):
+        Quantising(first_losses=(0.1, value))
 
 
 def test_every_field_is_used_somewhere_and_has_a_comment() -> None:
@@ -134,6 +138,16 @@ def test_every_field_is_used_somewhere_and_has_a_comment() -> None:
     # Lines of the portfolio's table are known by their names alone.
     used = set(re.findall(r"\.([a-z_0-9]+)\b", text)) | set(DEFAULT.portfolio.plans)
     assert [name for name in NAMES if name[1] not in used] == []
-    for block in re.split(r"\n\s*\n|(?=\n    #)", (SOURCE / "settings.py").read_text()):
-        tunable = re.findall(r"^    ([a-z_0-9]+): [^=]+ = [^f]", block, re.MULTILINE)
-        assert not tunable or "#" in block, tunable
+    assert len(NAMES) <= 45
+
+
+def test_every_number_of_a_bound_or_step_is_used_beside_its_comment() -> None:
+    assert len(MODULES) > 20
+    text = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    used = set(re.findall(r"\.([a-z_0-9]+)\b", text)) | set(DEFAULT.portfolio.plans)
+    for path in MODULES:
+        for group in re.findall(r"^class \w+\(Part\):\n(.*?)(?=^\S|\Z)", path.read_text(), re.DOTALL | re.MULTILINE):
+            for block in re.split(r"\n\s*\n|(?=\n    #)", group):
+                tunable = re.findall(r"^    ([a-z_0-9]+): [^=]+ = [^f]", block, re.MULTILINE)
+                assert not tunable or "#" in block, (path, tunable)
+                assert set(tunable) <= used, path

@@ -21,7 +21,7 @@ class Balanced(HTMLParser):
         super().__init__()
         self.open: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ANN401, ARG002 - as html.parser calls it
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
         if tag != "br":
             self.open.append(tag)
 

@@ -20,7 +20,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.errors import show
-from dalenius.gallery.parse import MECHANISMS, QUERIES
+from dalenius.model.gallery.parse import MECHANISMS, QUERIES
 
 COUNT = dl.queries.count(n=3)
 TWO = dl.queries.count(n=2)
@@ -62,16 +62,16 @@ CALLBACKS = ("progress",)
 STEPS = ("T_max", "max_inner")
 
 
-def released(mechanism: object, name: object = None, columns: object = None, force: object = False) -> object:  # noqa: FBT002
-    return dl.Ledger(COUNT, entropy=1.0, **QUICK).release(mechanism, name, columns, force=force)  # type: ignore[arg-type]
+def released(mechanism: object, name: object = None, columns: object = None, force: object = False) -> object:
+    return dl.Ledger(COUNT, entropy=1.0, **QUICK).release(mechanism, name, columns, force=force)
 
 
 def composed(first: object, times: object) -> object:
-    return dl.compose(first, times=times)  # type: ignore[arg-type]
+    return dl.compose(first, times=times)
 
 
 def audited_many(mechanisms: object, knowledge: object, entropy: object = None) -> object:
-    return dl.audit_many(mechanisms, knowledge=knowledge, entropy=entropy, jobs=1, **QUICK)  # type: ignore[arg-type]
+    return dl.audit_many(mechanisms, knowledge=knowledge, entropy=entropy, jobs=1, **QUICK)
 
 
 @cache
@@ -95,7 +95,7 @@ def made() -> dict[str, Any]:
 def of(name: str, method: str) -> Callable[..., Any]:
     """A method of a result that is made when it is first called."""
 
-    def call(*arguments: Any, **given: Any) -> Any:  # noqa: ANN401 - anything
+    def call(*arguments: Any, **given: Any) -> Any:
         return getattr(made()[name], method)(*arguments, **given)
 
     return call
@@ -252,7 +252,7 @@ LONG = ("audit", "curve", "design", "frontier", "calibrate", "Ledger", "paper", 
 
 def tried(name: str, argument: str, few: int = 6) -> Iterator[Any]:
     """What is given in place of an argument; `make fuzz` tries the rest."""
-    listed = random.Random(f"{name} {argument}").sample(JUNK, few) if name.startswith(LONG) else JUNK  # noqa: S311
+    listed = random.Random(f"{name} {argument}").sample(JUNK, few) if name.startswith(LONG) else JUNK
     for junk in listed:
         long = isinstance(junk, (int, np.integer)) and junk > 1000
         if not (argument in CALLBACKS and callable(junk)) and not (argument in STEPS and (long or junk is None)):
@@ -276,7 +276,7 @@ def limited(what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def attempt(name: str, argument: str, junk: Any) -> str:  # noqa: ANN401 - anything
+def attempt(name: str, argument: str, junk: Any) -> str:
     """Call with junk in place of one argument; fail unless it is refused in a sentence, or a good argument."""
     call, good = CALLS[name]
     what = f"{name}({argument}={show(junk, 60)})"
@@ -329,7 +329,7 @@ def test_masked_entries_are_not_read_as_if_they_were_there() -> None:
 @pytest.mark.parametrize("query", [COUNT, REALS])
 def test_a_parameter_of_another_type_is_written_as_a_plain_number(
     query: dl.Query,
-    epsilon: Any,  # noqa: ANN401 - a number
+    epsilon: Any,
     tmp_path: Path,
 ) -> None:
     mechanism = dl.mechanisms.geometric(query, epsilon=epsilon)
@@ -389,5 +389,5 @@ def test_a_frontier_has_a_limit_of_points() -> None:
 )
 def test_no_warning_reaches_standard_error(code: str) -> None:
     command = [sys.executable, "-W", "always", "-c", f"import dalenius as dl; {code}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""

@@ -5,20 +5,24 @@ mechanism = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=2), flip
 dl.audit(mechanism, entropy=2.2)
 """
 
-# Nothing is imported here: the command starts quickly, and Ctrl-C finds it ready (see __main__.py).
+# Nothing is imported here, not even the version: the command starts quickly, and Ctrl-C finds it ready
+# (see __main__.py).
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dalenius import paper, settings, sklearn
     from dalenius.adapters.curves import from_privacy_curve
     from dalenius.adapters.diffprivlib import from_diffprivlib
     from dalenius.adapters.opendp import from_opendp
-    from dalenius.api import audit, curve, design, frontier, load
+    from dalenius.api.audits import audit, curve
+    from dalenius.api.designs import design, frontier
     from dalenius.certificates.certificate import Certificate
+    from dalenius.certificates.coq import to_coq
     from dalenius.certificates.verifying import verify
     from dalenius.errors import BudgetError, InputError
-    from dalenius.gallery import mechanisms, queries
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.files import __version__ as __version__
+    from dalenius.model.gallery import mechanisms, queries
     from dalenius.model.prior import Prior
     from dalenius.model.query import Query
     from dalenius.results.audit import Audit, Curve
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from dalenius.results.design import Design, Frontier
     from dalenius.results.profile import Profile
     from dalenius.settings import Settings
+    from dalenius.studies.loading import load
     from dalenius.studies.study import Study
     from dalenius.tools.account import Account
     from dalenius.tools.calibration import calibrate
@@ -35,7 +40,6 @@ if TYPE_CHECKING:
     from dalenius.tools.measures import g_leakage, leakage
     from dalenius.verifier.verify import Verification
 
-__version__ = "0.2.0"
 __all__ = [
     "Account",
     "Adversary",
@@ -74,22 +78,25 @@ __all__ = [
     "queries",
     "settings",
     "sklearn",
+    "to_coq",
     "verify",
 ]
 
 # Where each public name lives; loaded on first use, which keeps `import dalenius` quick.
 _HOME = {
-    "queries": "dalenius.gallery.queries",
-    "mechanisms": "dalenius.gallery.mechanisms",
+    "queries": "dalenius.model.gallery.queries",
+    "mechanisms": "dalenius.model.gallery.mechanisms",
     "Mechanism": "dalenius.model.channels.mechanism",
     "InputError": "dalenius.errors",
     "BudgetError": "dalenius.errors",
-    "audit": "dalenius.api",
+    "__version__": "dalenius.model.files",
+    "audit": "dalenius.api.audits",
     "audit_many": "dalenius.tools.many",
     "verify": "dalenius.certificates.verifying",
-    "curve": "dalenius.api",
-    "design": "dalenius.api",
-    "frontier": "dalenius.api",
+    "to_coq": "dalenius.certificates.coq",
+    "curve": "dalenius.api.audits",
+    "design": "dalenius.api.designs",
+    "frontier": "dalenius.api.designs",
     "calibrate": "dalenius.tools.calibration",
     "compose": "dalenius.tools.composition",
     "adaptive": "dalenius.tools.composition",
@@ -99,7 +106,7 @@ _HOME = {
     "from_diffprivlib": "dalenius.adapters.diffprivlib",
     "from_privacy_curve": "dalenius.adapters.curves",
     "from_opendp": "dalenius.adapters.opendp",
-    "load": "dalenius.api",
+    "load": "dalenius.studies.loading",
     "paper": "dalenius.paper",
     "settings": "dalenius.settings",
     "sklearn": "dalenius.sklearn",

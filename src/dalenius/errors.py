@@ -1,6 +1,7 @@
 """The exceptions a user of dalenius is meant to see, and text that is safe to show."""
 
 import re
+from typing import NoReturn
 
 LONG_LIST = re.compile(r"(\[(?:-?\d+, ){3})(?:-?\d+, ){12,}(-?\d+)\]")
 
@@ -19,6 +20,11 @@ class InputError(ValueError):
     def __str__(self) -> str:
         # Messages quote names from files, and end on a terminal; call strings may list hundreds of values.
         return printable(LONG_LIST.sub(r"\1..., \2]", super().__str__()))
+
+
+def refuse(message: str) -> NoReturn:
+    """Raise InputError with a sentence that names value, place and remedy."""
+    raise InputError(message) from None
 
 
 class BudgetError(InputError):

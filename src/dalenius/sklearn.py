@@ -19,7 +19,7 @@ __all__ = ["LeakageTransformer", "NoisyCategoricalNB", "NoisyVotingClassifier"]
 _HOME = {"LeakageTransformer": "transformer", "NoisyCategoricalNB": "bayes", "NoisyVotingClassifier": "voting"}
 
 
-def __getattr__(name: str) -> "Any":  # noqa: ANN401 - a class
+def __getattr__(name: str) -> "Any":
     """Import an estimator when it is first asked for (PEP 562)."""
     if name not in _HOME:
         message = f"module 'dalenius.sklearn' has no attribute {name!r}"

@@ -10,7 +10,7 @@ import dalenius as dl
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.model.reference import Reference
 from dalenius.search.deadline import Deadline
-from dalenius.settings import without
+from dalenius.settings import only
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,9 @@ def test_written_noise_on_a_sum_has_the_closed_forms_too(
     secret: list[int] | None, reference: list[float] | None, kind: str
 ) -> None:
     mechanism = named("count(n=450)", "gaussian(sigma=60)")
-    settings = dl.Settings(portfolio=without("monotone"))
+    settings = dl.Settings(portfolio=only("formulas"))
     given = {"secret": secret, "reference": reference, "settings": settings}
-    audit = dl.audit(mechanism, knowledge=0.05, time_limit=3, **given)
+    audit = dl.audit(mechanism, knowledge=0.05, **given)
     assert audit.bounds == kind
     assert 0 < audit.lower < audit.upper < 0.05
     assert audit.prior.leakage() >= audit.lower - 1e-9
@@ -64,3 +64,11 @@ def test_every_record_has_an_upper_bound_when_the_time_is_short() -> None:
     assert len(found) == 8
     assert all(np.isfinite(item.audit.upper) for item in found)
     assert all(item.audit.lower <= item.audit.upper for item in found)
+
+
+def test_local_randomisers_without_their_formulas_have_other_bounds() -> None:
+    """With no formula at all the best of one proof was asked for, which raised TypeError."""
+    mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=3), epsilon=1)
+    settings = dl.Settings(portfolio=only("posteriors"))
+    audit = dl.audit(mechanism, knowledge=0.3, relative=0.05, settings=settings, verify=False)
+    assert audit.upper_by == "posteriors"

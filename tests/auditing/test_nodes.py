@@ -26,4 +26,4 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 @pytest.mark.parametrize("nodes", [0, -1, 1.5, True])
 def test_a_limit_is_a_whole_number(nodes: object) -> None:
     with pytest.raises(InputError, match="nodes"):
-        dl.audit(MECHANISM, knowledge=0.5, nodes=nodes)  # type: ignore[arg-type]
+        dl.audit(MECHANISM, knowledge=0.5, nodes=nodes)

@@ -1,16 +1,16 @@
 """Audits that one Newton run answers are those of the general way."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.settings import DEFAULT, Settings, without
+from dalenius.auditing.one_record import OneRecordSearch
+from dalenius.settings import Settings, without
 
-GENERAL = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, short_values=1))
+GENERAL = Settings(parts=(OneRecordSearch(values=1),))
 
 
 def channel(k: int, outputs: int, seed: int = 0, spread: float = 0.5) -> dl.Mechanism:

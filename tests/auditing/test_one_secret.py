@@ -13,7 +13,6 @@ import dalenius as dl
 from dalenius.auditing.all_records import audit_records, bracket
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
-from dalenius.bounds.trees.simplex_tree import SimplexTree
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
@@ -143,14 +142,15 @@ def test_choices_are_not_searched_once_the_bracket_has_closed() -> None:
     assert audit.lower <= low <= high <= audit.trivial
 
 
-@pytest.mark.parametrize(("records", "outputs"), [([2, 2, 2], 2), ([3, 3], 2)])
-def test_simplices_come_first_where_there_are_at_most_nine_cells(records: list[int], outputs: int) -> None:
-    mechanism = random_channel(records, outputs, 5)  # rows have more cells than outputs
-    audit, deadline = begun(mechanism, 0.4)
+@pytest.mark.parametrize(
+    ("records", "outputs", "kind"),
+    [([2, 2, 2], 8, "posteriors"), ([2, 2], 9, "simplices"), ([3, 3], 3, "simplices"), ([4, 4], 5, "simplices")],
+)
+def test_simplices_come_first_where_cells_are_fewer_than_boxes(records: list[int], outputs: int, kind: str) -> None:
+    audit, deadline = begun(random_channel(records, outputs, 5), 0.4, tolerance=1e-3)
     audit.finish(deadline, 0.0, lambda: None)
-    assert isinstance(audit.proof, SimplexTree)
-    assert audit.gap <= 1e-6
-    assert len(audit.proofs) <= 2  # what was known before, and the simplices
+    assert audit.proof.kind == kind
+    assert audit.gap <= 1e-3
 
 
 def test_an_audit_goes_on_where_it_was_left() -> None:
@@ -202,6 +202,6 @@ def test_chains_do_not_begin_from_rows_that_floats_are_too_short_for() -> None:
     # e^-10000 is 0 in floats. Chains from there met below what a prior leaks, and the audit called its bracket closed.
     mechanism = dl.mechanisms.gaussian(dl.queries.count(n=801), sigma=5)
     alone = Settings(portfolio=replace(Portfolio(), opening=("monotone",), wide=()))
-    audit = dl.audit(mechanism, knowledge=0.5, settings=alone, time_limit=2, verify=False)
+    audit = dl.audit(mechanism, knowledge=0.5, settings=alone, relative=0.5, verify=False)
     assert audit.upper > audit.lower + 0.01
     assert dl.verify(audit.certificate).verified

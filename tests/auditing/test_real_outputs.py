@@ -8,8 +8,8 @@ from real_leakage import leakage
 from scipy.optimize import minimize_scalar
 
 import dalenius as dl
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.real import Real
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 

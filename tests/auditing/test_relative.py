@@ -82,7 +82,7 @@ def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("relative", [-0.1, 1.0, float("nan"), "all", True])
 def test_what_is_no_share_is_refused(relative: object) -> None:
     with pytest.raises(InputError, match="relative"):
-        dl.audit(named("count(n=2)", "geometric(epsilon=1)"), knowledge=0.3, relative=relative)  # type: ignore[arg-type]
+        dl.audit(named("count(n=2)", "geometric(epsilon=1)"), knowledge=0.3, relative=relative)
 
 
 def test_of_a_curve_and_on_the_command_line() -> None:

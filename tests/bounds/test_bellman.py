@@ -9,8 +9,8 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.bounds import bellman
+from dalenius.bounds.bellman import BellmanSearch
 from dalenius.numerics.information import mutual_information, phi
-from dalenius.settings import Locals
 from dalenius.verifier.verify import verify_here
 
 
@@ -74,7 +74,7 @@ def test_six_bits_are_known_to_three_per_cent() -> None:
 
 def test_it_is_left_out_where_a_setting_says_so_and_where_the_time_is_over() -> None:
     local, _ = both_local("randomized_response(epsilon=1)", "count(n=6)")
-    formula = dl.audit(local, knowledge=0.5, settings=dl.Settings(locals=Locals(bellman_records=5)))
+    formula = dl.audit(local, knowledge=0.5, settings=dl.Settings(parts=(BellmanSearch(records=5),)))
     assert formula.upper_by == "product"
     assert dl.audit(local, knowledge=0.5).upper < formula.upper
     late = dl.audit(local, knowledge=0.5, time_limit=1e-6)

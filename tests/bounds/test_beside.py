@@ -12,7 +12,7 @@ from dalenius.bounds import beside
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.beside import Beside
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, only
+from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
 
 
@@ -73,8 +73,8 @@ def test_the_list_has_it_within_five_percent() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_both_parts_are_found_in_either_order(swapped: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    found = Beside.of(count_and_response(3, swapped=swapped), DEFAULT.limits)
+def test_both_parts_are_found_in_either_order(swapped: bool) -> None:
+    found = Beside.of(count_and_response(3, swapped=swapped))
     assert found.first is not swapped
     assert found.local[0, 1] == pytest.approx(1 / (1 + np.e))
     whole = matrix(found).reshape(8, 4, 8)
@@ -98,7 +98,7 @@ def test_both_parts_are_found_in_either_order(swapped: bool) -> None:  # noqa: F
     ],
 )
 def test_other_releases_are_not_taken_for_one(build: object) -> None:
-    assert Beside.of(build(dl.queries, dl.mechanisms), DEFAULT.limits) is None
+    assert Beside.of(build(dl.queries, dl.mechanisms)) is None
 
 
 def test_groups_laws_of_their_own_and_weights_are_left_to_other_bounds() -> None:

@@ -8,8 +8,8 @@ from cases import random_channel
 from numpy.typing import NDArray
 
 from dalenius.bounds.capacity import capacity
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics import newton
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.search.deadline import Deadline

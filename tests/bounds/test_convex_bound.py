@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import random_channel
 
-from dalenius.api import audit
+from dalenius.api.audits import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.contraction import coefficient

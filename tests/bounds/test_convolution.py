@@ -9,8 +9,8 @@ from scipy.special import rel_entr
 
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge_bound
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.search.deadline import Deadline
 
 MORE = [

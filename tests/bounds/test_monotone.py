@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.bounds.monotone import Chains, Scan
+from dalenius.bounds.monotone import Chains, MonotoneRows, Scan
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
@@ -76,7 +76,7 @@ def test_pairs_that_cannot_close_are_left_out_and_change_no_certificate(monkeypa
     run = Scan._try
     monkeypatch.setattr(Scan, "_try", lambda self, log_r, s, *rest: tries.append(s) or run(self, log_r, s, *rest))
     mechanism = M.symmetric(Q.modular_sum(n=4, modulus=2), flip=0.3)
-    everything = dl.Settings(monotone=dl.settings.MonotoneRows(closing_cells=0))
+    everything = dl.Settings(parts=(MonotoneRows(closing_cells=0),))
     few, all_pairs = (
         dl.audit(mechanism, knowledge=0.3, tolerance=1e-4, verify=False, settings=settings)
         for settings in (None, everything)
@@ -185,7 +185,7 @@ def test_labels_that_are_not_all_counts_are_no_runs(labels: list[object]) -> Non
     ids=["two releases", "two runs", "three runs and a release", "mixed up", "exponential", "pairs", "gaussian total"],
 )
 def test_the_bound_closes_and_its_certificate_verifies(build: object) -> None:
-    mechanism = build()  # type: ignore[operator]
+    mechanism = build()
     settings = Settings(portfolio=only("monotone"))
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-3, settings=settings, verify=False)
     assert audit.upper_by == "monotone"

@@ -12,12 +12,11 @@ from fuzz.pool import MOVED
 from large_samples import both_histograms, feasible
 
 import dalenius as dl
-from dalenius.bounds.moved_counts import MovedCounts
+from dalenius.bounds.moved_counts import MovedCounts, MovedSearch
 from dalenius.bounds.moved_counts import moved_counts as solved
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
-from dalenius.settings import ClosedForms
 from dalenius.verifier.forms import histograms
 from dalenius.verifier.forms.reference import UNIFORM
 from dalenius.verifier.forms.secret import Group
@@ -29,10 +28,10 @@ TABLES = [
     ("laplace(epsilon=0.8)", "histogram(n=7, k=2)"),
     ("gaussian(sigma=1.5)", "histogram(n=3, k=4)"),
 ]
-SETTINGS = ClosedForms(moved_steps=60, moved_own=3, moved_others=2)
+SETTINGS = MovedSearch(steps=60, own=3, others=2)
 
 
-def best(mechanism: NoisyCounts, knowledge: float, settings: ClosedForms = SETTINGS) -> MovedCounts:
+def best(mechanism: NoisyCounts, knowledge: float, settings: MovedSearch = SETTINGS) -> MovedCounts:
     found = solved(mechanism, knowledge, Deadline(60), settings)
     assert found is not None
     return found
@@ -48,7 +47,7 @@ def checked(mechanism: NoisyCounts, knowledge: float, found: MovedCounts) -> flo
 def test_the_bound_is_its_formula_over_all_count_vectors_and_outputs(table: tuple[str, str]) -> None:
     large, _ = both_histograms(*table)
     n, k, knowledge, wide = large.n, large.k, 0.2, 40
-    found = best(large, knowledge, replace(SETTINGS, moved_unseen=1e-3))
+    found = best(large, knowledge, replace(SETTINGS, unseen=1e-3))
     vectors = np.array([t for t in product(range(n + 1), repeat=k) if sum(t) == n])
     # Outputs far beyond all counts, where the noise of any count has nothing left that matters.
     tails = large.noise.tail(np.arange(1.0, 3 * wide))
@@ -191,4 +190,4 @@ def test_too_many_counts_and_too_wide_noise_are_left_to_other_bounds() -> None:
     large = dl.mechanisms.geometric(dl.queries.histogram(n=10**5, k=3), epsilon=1)
     assert solved(large, 0.3, Deadline(60), SETTINGS) is None
     wide = dl.mechanisms.geometric(dl.queries.histogram(n=1000, k=3), epsilon=0.01)
-    assert solved(wide, 0.3, Deadline(60), replace(SETTINGS, moved_terms=2**16)) is None
+    assert solved(wide, 0.3, Deadline(60), replace(SETTINGS, terms=2**16)) is None

@@ -1,7 +1,6 @@
 """Monotone rows on points: the mixtures they rest on, bounds beside those of written rows, and what is refused."""
 
 import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from large_samples import both
 
 import dalenius as dl
 from dalenius.bounds.monotone import Chains
-from dalenius.bounds.unwritten_rows import between_points
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.bounds.unwritten_rows import PointRows, between_points
 from dalenius.model.channels.noise import Geometric
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
 
@@ -44,8 +43,7 @@ def test_rows_on_points_bound_what_written_rows_leak(mechanism: str, options: di
     ],
 )
 def test_rows_that_are_written_out_go_to_points_as_well(mechanism: str, options: dict[str, Any]) -> None:
-    few = replace(dl.Settings().monotone, point_rows=50)
-    alone = dl.Settings(portfolio=only("monotone"), monotone=few)
+    alone = dl.Settings(portfolio=only("monotone"), parts=(PointRows(rows=50),))
     asked = parse_mechanism(mechanism, parse_query("count(n=90)"))
     audit = dl.audit(asked, **options, relative=0.02, settings=alone, verify=False)
     truth = dl.audit(asked, **options, tolerance=1e-4, settings=dl.Settings(portfolio=only("monotone")))
@@ -63,8 +61,8 @@ def test_rows_that_are_written_out_go_to_points_as_well(mechanism: str, options:
 def test_records_of_many_values_beside_written_rows() -> None:
     """Ages: the answer tells less than all values, and points that are far apart use that."""
     large, dense = both("laplace(epsilon=2)", f"total(n=4, values={list(range(30))})")
-    far = replace(dl.Settings().monotone, points_per_spread=3.0)
-    settings = dl.Settings(portfolio=only("monotone", "formulas"), monotone=far)
+    far = PointRows(points_per_spread=3.0)
+    settings = dl.Settings(portfolio=only("monotone", "formulas"), parts=(far,))
     audit = dl.audit(large, knowledge=0.3, relative=0.1, settings=settings)
     truth = dl.audit(dense, knowledge=0.3, tolerance=1e-3, settings=dl.Settings(portfolio=only("monotone")))
     assert audit.upper_by == "monotone"
@@ -157,8 +155,10 @@ def test_points_that_make_no_sense_are_refused() -> None:
 
 
 def test_where_a_share_is_asked_for_a_verifier_has_less_to_repeat() -> None:
-    mechanism = dl.mechanisms.geometric(dl.queries.count(n=20_000), epsilon=0.01)
-    rough, small, fine = (dl.audit(mechanism, knowledge=0.3, relative=x, verify=False) for x in (0.1, 0.03, 0.0))
+    mechanism, _ = both("geometric(epsilon=0.05)", "count(n=600)")
+    rough, small, fine = (
+        dl.audit(mechanism, knowledge=0.3, relative=x, verify=False, nodes=50) for x in (0.1, 0.03, 0.0)
+    )
     work = [
         len(proof["rho"]) * proof["rounds"]
         for proof in (audit.certificate.data["proofs"][0] for audit in (rough, small, fine))

@@ -9,6 +9,7 @@ from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
 from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
+from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
@@ -69,7 +70,7 @@ def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, k
 def test_channels_of_many_outputs_have_certified_bounds(mechanism: str, factor: float, knowledge: float) -> None:
     given = named("count(n=40)", mechanism)
     best = dl.audit(given, knowledge=knowledge, time_limit=3, tolerance=1e-4)
-    settings = dl.Settings(portfolio=Portfolio(most_outputs=20, most_choices=20))
+    settings = dl.Settings(portfolio=Portfolio(most_outputs=20), parts=(ChoiceSearch(most=20),))
     audit = dl.audit(given, knowledge=knowledge, tolerance=1e-4, settings=settings)
     assert audit.upper >= best.lower
     assert audit.upper <= factor * best.upper

@@ -25,11 +25,11 @@ def places(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     child, here = verifier.verify, verifier.verify_here
 
-    def there(*arguments: Any, **options: Any) -> verifier.Verification:  # noqa: ANN401
+    def there(*arguments: Any, **options: Any) -> verifier.Verification:
         found.append("child")
         return child(*arguments, **options)
 
-    def in_process(*arguments: Any, **options: Any) -> verifier.Verification:  # noqa: ANN401
+    def in_process(*arguments: Any, **options: Any) -> verifier.Verification:
         found.append("here")
         return here(*arguments, **options)
 
@@ -68,7 +68,7 @@ def unwritable(certificate: Certificate) -> Certificate:
         lambda certificate: certificate.data,
         lambda certificate: Certificate(certificate.data),
         lambda certificate: Certificate.of(json.loads(certificate.text())),
-        lambda certificate: pickle.loads(pickle.dumps(certificate)),  # noqa: S301 - our own
+        lambda certificate: pickle.loads(pickle.dumps(certificate)),
         copy.copy,
         copy.deepcopy,
         edited,
@@ -111,8 +111,8 @@ def test_what_is_forgotten_makes_room() -> None:
 class Worker:
     """A worker process, as far as answers arrive from one: as other objects."""
 
-    def call(self, function: Callable[[Any], Any], given: object) -> Any:  # noqa: ANN401
-        return pickle.loads(pickle.dumps(function(given)))  # noqa: S301 - our own
+    def call(self, function: Callable[[Any], Any], given: object) -> Any:
+        return pickle.loads(pickle.dumps(function(given)))
 
     def end(self) -> None:
         pass

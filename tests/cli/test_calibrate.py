@@ -22,7 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Stands for the solver, and remembers what it was asked."""
     found: dict[str, Any] = {"stopped": "accuracy"}
 
-    def calibrate(family: str, query: object, **options: Any) -> SimpleNamespace:  # noqa: ANN401
+    def calibrate(family: str, query: object, **options: Any) -> SimpleNamespace:
         found.update(options, family=family, query=str(query))
         audit = parity()
         answer = {"mechanism": audit.mechanism, "leakage": audit, "stopped": found["stopped"]}

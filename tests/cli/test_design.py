@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 from design_samples import consistent_design, parity_design
 
-import dalenius
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
 from dalenius.cli.design import output_list
@@ -29,7 +28,7 @@ class Solver:
         self.answer = parity_design()
         self.asked: dict[str, Any] = {}
 
-    def design(self, query: Query, **asked: Any) -> Design:  # noqa: ANN401
+    def design(self, query: Query, **asked: Any) -> Design:
         Adversary.from_user(query.records, asked["entropy"], asked["knowledge"], asked["unit"])
         self.asked = {"query": str(query), **asked}
         return self.answer
@@ -38,9 +37,7 @@ class Solver:
 @pytest.fixture
 def solver(monkeypatch: pytest.MonkeyPatch) -> Solver:
     stand_in = Solver()
-    api = SimpleNamespace(design=stand_in.design)
-    monkeypatch.setitem(sys.modules, "dalenius.api", api)  # type: ignore[arg-type]
-    monkeypatch.setattr(dalenius, "api", api, raising=False)
+    monkeypatch.setattr("dalenius.api.designs.design", stand_in.design)
     return stand_in
 
 

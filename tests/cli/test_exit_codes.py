@@ -26,7 +26,7 @@ def through_a_closed_pipe(folder: Path, *command: str, **environment: str) -> tu
     reading, writing = os.pipe()
     os.close(reading)
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter
+        done = subprocess.run(
             [sys.executable, "-m", *command],
             cwd=folder,
             stdout=writing,
@@ -61,7 +61,7 @@ def test_a_crash_is_not_a_verdict(tmp_path: Path) -> None:
     )
     (tmp_path / "gate.toml").write_text(GATE.format(1), encoding="utf-8")
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - the same
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 70
     assert "this is a defect of dalenius" in done.stderr
 

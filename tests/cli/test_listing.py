@@ -5,8 +5,8 @@ import json
 from click.testing import CliRunner
 
 from dalenius.cli import main
-from dalenius.gallery.families import FAMILIES
-from dalenius.gallery.parse import QUERIES
+from dalenius.model.gallery.families import FAMILIES
+from dalenius.model.gallery.parse import QUERIES
 
 
 def test_every_name_is_listed_with_its_arguments() -> None:

@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dalenius.cli import main
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
+from dalenius.tools import profile as tools
 
 NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
 FLIP = math.log(2) + 0.3 * math.log(0.3) + 0.7 * math.log(0.7)
@@ -74,13 +75,13 @@ def test_every_source_of_a_mechanism(tmp_path: Path) -> None:
 
 def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
-    true_profile = Mechanism.profile
+    true_profile = tools.profile
 
-    def profile(mechanism: Mechanism, entropies: list[float] | None, **options: Any) -> Any:  # noqa: ANN401
+    def profile(mechanism: Mechanism, entropies: list[float] | None, **options: Any) -> Any:
         asked.update(options, entropies=entropies)
         return true_profile(mechanism, [0.0])
 
-    monkeypatch.setattr(Mechanism, "profile", profile)
+    monkeypatch.setattr(tools, "profile", profile)
     options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--epsilon", 2]
     assert run(*NAMED, *options, "--entropies", "0,0.5").exit_code == 0
     assert asked == {

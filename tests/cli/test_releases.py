@@ -22,7 +22,7 @@ def run(*arguments: object) -> Result:
 def answer(*arguments: object, code: int = 0) -> dict[str, object]:
     result = run(*arguments, "--json")
     assert result.exit_code == code, result.output
-    return json.loads(result.stdout)  # type: ignore[no-any-return]
+    return json.loads(result.stdout)
 
 
 def test_a_ledger_from_new_to_show(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_ledger_from_new_to_show(tmp_path: Path) -> None:
     assert (new["upper"], new["remaining"]) == (0.0, 0.1)
     little, much = [*COUNT, "geometric(epsilon=0.2)"], [*COUNT, "geometric(epsilon=3)"]
     promised = answer("ledger", "what-if", book, *little)
-    assert answer("ledger", "what-if", book, *much, code=1)["lower"] > 0.1  # type: ignore[operator]
+    assert answer("ledger", "what-if", book, *much, code=1)["lower"] > 0.1
     kept = answer("ledger", "release", book, *little, "--name", "March")
     assert kept["upper"] == promised["upper"]
     before = book.read_bytes()
@@ -41,7 +41,7 @@ def test_a_ledger_from_new_to_show(tmp_path: Path) -> None:
     assert book.read_bytes() == before
     assert answer("ledger", "release", book, *much, "--force")["remaining"] == 0.0
     shown = answer("ledger", "show", book)
-    assert [r["name"] for r in shown["names"]] == ["March", "geometric(epsilon=3) of count(n=2)"]  # type: ignore[attr-defined]
+    assert [r["name"] for r in shown["names"]] == ["March", "geometric(epsilon=3) of count(n=2)"]
     words = run("ledger", "show", book).stdout
     assert "1. March" in words
     assert "0.000000 of it left" in words
@@ -62,7 +62,7 @@ def test_curves_and_leakages(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
     found = answer("curve", *noisy, "--knowledges", "0.1,0.5", "--tolerance", 1e-4, "--save", tmp_path / "curve.json")
     direct = dl.curve(mechanism, knowledges=[0.1, 0.5], tolerance=1e-4)
-    assert [point["lower"] for point in found["points"]] == list(direct.lower)  # type: ignore[attr-defined]
+    assert [point["lower"] for point in found["points"]] == list(direct.lower)
     assert list(dl.load(tmp_path / "curve.json").upper) == list(direct.upper)
     words = run("curve", *noisy, "--entropies", "0,1").stdout
     assert words.count("<= L <=") == 2

@@ -23,7 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Stands for the run, and remembers what it was asked."""
     found: dict[str, Any] = {"verified": True}
 
-    def reproduce(out: Path, only: tuple[str, ...] | None, **options: Any) -> Reproduction:  # noqa: ANN401
+    def reproduce(out: Path, only: tuple[str, ...] | None, **options: Any) -> Reproduction:
         options.pop("report")(Progress(3, 0, 4, text="table: measured"))
         found.update(options, out=out, only=only)
         if "interrupted" in found:
@@ -121,7 +121,7 @@ def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     out = tmp_path / "run"
     words = [sys.executable, "-m", "dalenius", "reproduce", "--quick", "--json", "--out", str(out)]
     words += [word for name in SOME for word in ("--only", name)]
-    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=900, env=os.environ)  # noqa: S603
+    done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=900, env=os.environ)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [one["name"] for one in found["experiments"]] == SOME
@@ -132,7 +132,7 @@ def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
         assert f"{name}: measured" in done.stderr
     assert "<html" in (out / "index.html").read_text(encoding="utf-8")
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
-    again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)  # noqa: S603
+    again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)
     assert again.returncode == 0, again.stderr
     assert " to go" in again.stderr
     assert {path: path.read_bytes() for path in out.glob("*.csv")} == tables

@@ -32,7 +32,7 @@ def test_a_group_against_public_knowledge(tmp_path: Path) -> None:
     assert said["knowledge"] == 0.3
     assert [r["record"] for r in said["records"]] == [None]
     content = json.loads(certificate.read_text())
-    assert content["secret"] == {"records": [0, 2]}
+    assert content["secret"] == {"kind": "records", "records": [0, 2]}
     assert content["adversary"] == {"knowledge": 0.3, "reference": {"marginal": [0.8, 0.2]}}
     assert dl.verify(certificate).verified
 

@@ -73,6 +73,6 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 
 
 def test_the_example_is_a_study() -> None:
-    from dalenius.studies.study import Study  # noqa: PLC0415
+    from dalenius.studies.study import Study
 
     assert len(Study.load(EXAMPLES / "study.toml").points) == 12

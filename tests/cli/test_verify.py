@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.gallery import mechanisms, queries
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.verifier.__main__ import main as alone
 
 GOOD = {
@@ -46,7 +46,7 @@ class Verifier:
 def verifier(monkeypatch: pytest.MonkeyPatch) -> Verifier:
     stand_in = Verifier()
     module = SimpleNamespace(verify=stand_in.verify)
-    monkeypatch.setitem(sys.modules, "dalenius.verifier.verify", module)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "dalenius.verifier.verify", module)
     return stand_in
 
 

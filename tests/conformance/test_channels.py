@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.written import rebuild
@@ -110,7 +110,7 @@ MAKERS = {
     ],
 }
 UNWRITTEN: dict[str, Callable[[], tuple[dl.Mechanism, dl.Mechanism]]] = {
-    f"{call[0]} of {call[1]}": lambda make=make, call=call: make(*call)  # type: ignore[misc]
+    f"{call[0]} of {call[1]}": lambda make=make, call=call: make(*call)
     for make, calls in MAKERS.items()
     for call in calls
 }
@@ -133,7 +133,7 @@ LARGE = {
     },
     "samples": lambda: dl.Mechanism.from_samples({0: [0] * 90 + [1] * 10, 1: [1] * 80 + [0] * 20}, dl.queries.count(1)),
 }
-ALL = {**WRITTEN, **{name: lambda name=name: UNWRITTEN[name]()[0] for name in UNWRITTEN}, **LARGE}  # type: ignore[misc]
+ALL = {**WRITTEN, **{name: lambda name=name: UNWRITTEN[name]()[0] for name in UNWRITTEN}, **LARGE}
 
 
 def matrix(mechanism: dl.Mechanism) -> Floats:
@@ -225,7 +225,7 @@ def test_a_prior_leaks_what_it_leaks_through_the_rows(name: str) -> None:
 
 # Exact draws by rows: see tests/tools/test_exact_sampling.py.
 @pytest.mark.parametrize(("name", "secure"), [*product([*WRITTEN, *UNWRITTEN], [False]), *product(UNWRITTEN, [True])])
-def test_samples_follow_the_row(name: str, secure: bool) -> None:  # noqa: FBT001 - a case
+def test_samples_follow_the_row(name: str, secure: bool) -> None:
     mechanism, dense = UNWRITTEN[name]() if name in UNWRITTEN else (WRITTEN[name](),) * 2
     written = mechanism.written() if mechanism.as_records is not None else dense.written()
     dataset = [int(i == 0 and k > 1) for i, k in enumerate(mechanism.records)]
@@ -247,14 +247,14 @@ def _place(y: object, place: dict[object, int]) -> int:
     if label in place:
         return place[label]
     low, high = (float(str(end)[2:]) for end in (min(place, key=place.__getitem__), max(place, key=place.__getitem__)))
-    return 0 if float(label) <= low else len(place) - 1 if float(label) >= high else -1  # type: ignore[arg-type]
+    return 0 if float(label) <= low else len(place) - 1 if float(label) >= high else -1
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_is_made_twice_or_sent_to_another_process_is_equal(name: str) -> None:
     mechanism, copies = ALL[name](), [ALL[name]()]
     if "function" not in name:  # of this file, which pickle does not find
-        copies.append(pickle.loads(pickle.dumps(mechanism)))  # noqa: S301 - our own
+        copies.append(pickle.loads(pickle.dumps(mechanism)))
     for copy in copies:
         assert copy == mechanism
         assert hash(copy) == hash(mechanism)

@@ -15,21 +15,20 @@ from large_samples import PAIRS, both
 from real_leakage import drawn, leakage
 
 import dalenius as dl
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real import Real
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.coarse import coarsen
+from dalenius.reductions.coarse import Coarseness, coarsen
 from dalenius.reductions.lump import lump
 from dalenius.reductions.quantise import quantise
 from dalenius.reductions.symmetry import symmetrise
-from dalenius.settings import ClosedForms
 
-SMALL_GRID = ClosedForms(coarse_blocks=9, coarse_cuts=7)
+SMALL_GRID = Coarseness(blocks=9, cuts=7)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def simplex_parts(_: SimplexTree, vertices: Floats, cut: tuple[int, int, float])
     return left, right
 
 
-def simplex_value(tree: SimplexTree, vertices: Floats, proof: Any) -> float:  # noqa: ANN401 - a dual point
+def simplex_value(tree: SimplexTree, vertices: Floats, proof: Any) -> float:
     nodes = Simplices.of(tree.problem.cells, vertices[None])
     return float(simplex_bound.evaluate(tree.problem, nodes, proof)[0])
 
@@ -130,7 +130,7 @@ def slowly(matrix: bytes, records: tuple[int, ...], knowledge: float) -> float:
     return brute_force.best_prior(q, list(records), b, 0, starts=8, seed=0)[0]
 
 
-def of_priors(**own: Any) -> Domain:  # noqa: ANN401 - fields of a domain
+def of_priors(**own: Any) -> Domain:
     return Domain(points=priors_at_random, worth=leakage, truth=best_prior, **own)
 
 

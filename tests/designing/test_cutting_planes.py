@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius.designing.cutting_planes import CuttingPlanes, Problem, leaked
+from dalenius.designing.cutting_planes import CuttingPlanes, CuttingSearch, Problem, leaked
 from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import Goal
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Designing, Settings
+from dalenius.settings import Settings
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ PARITY = dl.queries.modular_sum(n=3, modulus=2)
 
 
 def problem(query: Query, b: float, goal: Goal, budget: float, **arguments: object) -> Problem:
-    domain = symmetrise(Distortion.from_user(query, **arguments))  # type: ignore[arg-type]
+    domain = symmetrise(Distortion.from_user(query, **arguments))
     return Problem(domain, query.log_universe - b, goal, budget)
 
 
@@ -143,7 +143,7 @@ def test_a_count_closes_and_its_mechanism_stands_up_to_another_search() -> None:
 def test_a_pool_that_grows_is_pruned_but_keeps_its_proof() -> None:
     most = 20
     task = replace(
-        problem(dl.queries.count(n=3), 1.2, "leakage", 0.3), settings=Settings(designing=Designing(pool=most))
+        problem(dl.queries.count(n=3), 1.2, "leakage", 0.3), settings=Settings(parts=(CuttingSearch(pool=most),))
     )
     planes, _ = run(task, 1e-3)
     proof = {id(e.masses) for e in planes.lower.evidence}

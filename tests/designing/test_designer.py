@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 2e-3
 
 
-def designed(  # noqa: PLR0913 - a problem, and how it is solved
+def designed(
     query: Query,
     b: float,
     goal: Goal,
@@ -35,7 +35,7 @@ def designed(  # noqa: PLR0913 - a problem, and how it is solved
     known: tuple[Attack, ...] = (),
     **arguments: object,
 ) -> tuple[Problem, Designed, tuple[Attack, ...]]:
-    task = Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
+    task = Distortion.from_user(query, **arguments)
     problem = Problem(symmetrise(task, symmetric=symmetric), query.log_universe - b, goal, budget)
     asked = DesignProblem(task, Adversary.from_user(query.records, entropy=b), goal, budget, tolerance)
     answer, pool = Designer(problem, asked, deadline or Deadline(60.0), 0).solve(known)

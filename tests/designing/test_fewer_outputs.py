@@ -7,6 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.designer import DesignSearch
 from dalenius.designing.fewer_outputs import Fewer
 from dalenius.model.distortion import Distortion
 from dalenius.reductions.symmetry import symmetrise
@@ -47,9 +48,9 @@ def test_none_where_nothing_is_left_out_or_the_budget_needs_all() -> None:
 @pytest.mark.slow
 def test_an_open_design_tries_them_and_keeps_its_budget() -> None:
     """Without trees, so that the audit of all outputs stays open."""
-    coarse = replace(DEFAULT.designing, fewer_outputs=(3,))
     closed_forms = dl.Settings(
-        designing=coarse, portfolio=replace(DEFAULT.portfolio, opening=("choices",), general=(), few=(), designed=())
+        portfolio=replace(DEFAULT.portfolio, opening=("choices",), general=(), few=()),
+        parts=(DesignSearch(fewer_outputs=(3,)),),
     )
     asked = {"distortion": 0.5, "entropy": 2.0, "tolerance": 1e-2, "time_limit": 30, "settings": closed_forms}
     design = dl.design(dl.queries.count(n=4), **asked)
@@ -58,7 +59,7 @@ def test_an_open_design_tries_them_and_keeps_its_budget() -> None:
     assert used.tolist() == [1, 2, 3]
     whole = dl.design(
         dl.queries.count(n=4),
-        **{**asked, "settings": replace(closed_forms, designing=replace(coarse, fewer_outputs=(5,)))},
+        **{**asked, "settings": closed_forms.having(DesignSearch(fewer_outputs=(5,)))},
     )
     assert design.upper < whole.upper
     assert design.lower <= whole.upper

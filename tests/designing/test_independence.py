@@ -48,7 +48,7 @@ def least_independent(query: Query) -> float:
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_without_knowledge_the_output_is_independent_of_every_record(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+def test_without_knowledge_the_output_is_independent_of_every_record(query: Query, symmetric: bool) -> None:
     task = problem(query, 0.0, symmetric=symmetric)
     rows, lower = no_leakage(task, np.random.default_rng(0))
     assert rows.sum(axis=1) == pytest.approx(1, abs=1e-9)

@@ -8,8 +8,8 @@ from brute_force import information
 from designing.test_master import problem, spent, worst
 
 import dalenius as dl
-from dalenius.designing.interior_master import Pool
-from dalenius.designing.master import Best, Master, Plane
+from dalenius.designing.interior_master import InteriorSearch, Pool
+from dalenius.designing.master import Best, Master, MasterSearch, Plane
 from dalenius.designing.weak_duality import Evidence, best_leakage, ratios
 from dalenius.model.query import Query
 
@@ -19,9 +19,8 @@ QUERIES = [dl.queries.count(n=5), dl.queries.histogram(n=2, k=2), dl.queries.mod
 def both(query: Query, seed: int, *, symmetric: bool) -> tuple[Master, Master, list[Plane]]:
     """The same problem for the interior-point method and for Clarabel."""
     clarabel, pool = problem(query, 7, seed, symmetric=symmetric)
-    settings = clarabel.settings
-    own = replace(clarabel, settings=replace(settings, interior_parameters=1))
-    return own, replace(clarabel, settings=replace(settings, interior_parameters=10**9)), pool
+    own, other = (replace(clarabel, settings=dl.Settings(parts=(MasterSearch(parameters=k),))) for k in (1, 10**9))
+    return own, other, pool
 
 
 def found(best: Best | None) -> Best:
@@ -51,7 +50,7 @@ def test_derivatives_are_those_of_the_leakage() -> None:
 
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("query", QUERIES[1:], ids=str)
-def test_it_finds_what_clarabel_finds(query: Query, symmetric: bool) -> None:  # noqa: FBT001 - a parameter
+def test_it_finds_what_clarabel_finds(query: Query, symmetric: bool) -> None:
     own, clarabel, pool = both(query, 5, symmetric=symmetric)
     domain = own.domain
     budget = 0.6 * spent(domain, np.full(domain.orbit.shape, 1 / domain.orbit.shape[1]))
@@ -79,7 +78,7 @@ def test_its_ratios_prove_the_optimum_of_the_pool() -> None:
 
 def test_clarabel_answers_where_it_breaks_down() -> None:
     own, _, pool = both(QUERIES[0], 2, symmetric=True)
-    short = replace(own, settings=replace(own.settings, interior_rounds=3))
+    short = replace(own, settings=own.settings.having(InteriorSearch(rounds=3)))
     assert found(short.least_leakage(pool, 0.7)).ratios
     assert worst(pool, found(short.least_leakage(pool, 0.7)).rows) == pytest.approx(
         worst(pool, found(own.least_leakage(pool, 0.7)).rows), abs=1e-6

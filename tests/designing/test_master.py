@@ -166,7 +166,7 @@ def test_barred_outputs_stay_empty() -> None:
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_a_plane_states_the_joint_law(symmetric: bool) -> None:  # noqa: FBT001
+def test_a_plane_states_the_joint_law(symmetric: bool) -> None:
     master, pool = problem(dl.queries.histogram(n=2, k=2), 2, 3, symmetric=symmetric)
     domain = master.domain
     rng = np.random.default_rng(0)

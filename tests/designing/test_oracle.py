@@ -9,11 +9,10 @@ import pytest
 from cases import named, parity_leakage, random_channel
 from numpy.typing import NDArray
 
-from dalenius.designing.oracle import Attack, Oracle
+from dalenius.designing.oracle import Attack, Oracle, OracleSearch
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +43,7 @@ def test_priors_are_allowed_different_and_leak_what_they_say(mechanism: Mechanis
         assert prior.leakage() == pytest.approx(attack.leakage, abs=1e-12)
     for members in mechanism.statistic.orbits:
         own = [attack for attack in found if attack.record == members[0]]
-        assert 1 <= len(own) <= DEFAULT.designing.priors_taken
+        assert 1 <= len(own) <= OracleSearch().priors_taken
         for one, other in itertools.combinations(own, 2):
             assert np.abs(one.masses - other.masses).sum() > 1e-4
 

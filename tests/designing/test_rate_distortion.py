@@ -42,7 +42,7 @@ def test_uniform_values_and_zero_one_distortion(k: int, share: float) -> None:
 @pytest.mark.parametrize(("slope", "all_used"), [(2.0, True), (0.8, True), (0.5, False), (0.1, False)])
 def test_linear_systems_answer_where_all_outputs_are_used_and_newton_elsewhere(
     slope: float,
-    all_used: bool,  # noqa: FBT001 - a case
+    all_used: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With |x - y| and uniform values the first and the last output are used from a slope of log 2 on."""

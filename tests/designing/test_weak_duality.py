@@ -80,7 +80,7 @@ def spent(domain: Domain, rows: Floats) -> float:
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_evidence_bounds_the_information_of_every_mechanism(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+def test_evidence_bounds_the_information_of_every_mechanism(query: Query, symmetric: bool) -> None:
     rng = np.random.default_rng(1)
     domain = domain_of(query, symmetric=symmetric)
     for evidence in random_evidence(domain, rng, 9):
@@ -110,7 +110,7 @@ def test_ratios_are_finite_where_probabilities_vanish() -> None:
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_no_mechanism_within_the_distortion_leaks_less(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+def test_no_mechanism_within_the_distortion_leaks_less(query: Query, symmetric: bool) -> None:
     rng = np.random.default_rng(3)
     domain = domain_of(query, symmetric=symmetric)
     positive = 0
@@ -133,7 +133,7 @@ def test_no_mechanism_within_the_distortion_leaks_less(query: Query, symmetric: 
 
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 @pytest.mark.parametrize("symmetric", [True, False])
-def test_no_mechanism_within_the_leakage_distorts_less(query: Query, symmetric: bool) -> None:  # noqa: FBT001
+def test_no_mechanism_within_the_leakage_distorts_less(query: Query, symmetric: bool) -> None:
     rng = np.random.default_rng(4)
     domain = domain_of(query, symmetric=symmetric)
     positive = 0

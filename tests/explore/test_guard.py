@@ -10,7 +10,7 @@ from dalenius.explore.guard import Guard
 HOST, TOKEN = "127.0.0.1:8000", "secret-token"
 
 
-async def inside(_: Any, __: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has it
+async def inside(_: Any, __: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"inside"})
 
@@ -25,7 +25,7 @@ def status(query: str, headers: list[tuple[str, str]], kind: str = "http") -> in
         return {}
 
     scope = {"type": kind, "query_string": query.encode(), "headers": [(a.encode(), b.encode()) for a, b in headers]}
-    asyncio.run(Guard(inside, HOST, TOKEN)(scope, receive, send))  # type: ignore[arg-type]
+    asyncio.run(Guard(inside, HOST, TOKEN)(scope, receive, send))
     if sent[0]["type"] == "websocket.close":
         return 0
     assert dict(sent[0]["headers"])[b"content-security-policy"].startswith(b"default-src 'none'")

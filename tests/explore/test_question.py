@@ -7,8 +7,8 @@ import pytest
 from dalenius.errors import InputError
 from dalenius.explore.controls import CONTROLS, MECHANISMS, QUERIES, fits
 from dalenius.explore.question import Question, as_sentence
-from dalenius.gallery.families import FAMILIES
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.families import FAMILIES
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
 
 def call(query: str, mechanism: str) -> Question:

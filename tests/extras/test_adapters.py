@@ -30,19 +30,19 @@ def p_value(draw: Callable[[], Any], mechanism: dl.Mechanism, dataset: list[int]
 
 
 @pytest.fixture(scope="module")
-def dp() -> Any:  # noqa: ANN401
+def dp() -> Any:
     found = pytest.importorskip("opendp.prelude")
     found.enable_features("contrib", "honest-but-curious", "idealized-numerics")
     return found
 
 
-def summed(dp: Fixture, size: int = 4, kind: str = "i32") -> Any:  # noqa: ANN401
+def summed(dp: Fixture, size: int = 4, kind: str = "i32") -> Any:
     bounds = {} if kind == "bool" else {"bounds": (0, 1)}
     domain = dp.vector_domain(dp.atom_domain(T=kind, **bounds), size=size)
     return (domain, dp.symmetric_distance()) >> dp.t.then_sum()
 
 
-def counted(dp: Fixture) -> Any:  # noqa: ANN401
+def counted(dp: Fixture) -> Any:
     space = dp.vector_domain(dp.atom_domain(T=int), size=5), dp.symmetric_distance()
     return space >> dp.t.then_count_by_categories([0, 1, 2], null_category=False)
 
@@ -130,7 +130,7 @@ def test_what_opendp_cannot_show_is_refused(dp: Fixture) -> None:
 
 
 @pytest.fixture(scope="module")
-def ibm() -> Any:  # noqa: ANN401
+def ibm() -> Any:
     return pytest.importorskip(
         "diffprivlib.mechanisms",
         reason="diffprivlib is not installed, or does not import: 0.6.6 does not with scikit-learn 1.9",

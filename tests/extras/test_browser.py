@@ -24,7 +24,7 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - optional
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
@@ -32,7 +32,7 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-def test_a_report_opens_from_disk_draws_and_switches_units(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_a_report_opens_from_disk_draws_and_switches_units(browser: Any, tmp_path: Path) -> None:
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1), knowledge=0.5, tolerance=1e-4)
     audit.report(tmp_path / "r.html")
     page = browser.new_page()
@@ -95,7 +95,7 @@ def results(folder: Path) -> dict[str, Any]:
     }
 
 
-def test_every_kind_of_page_opens_in_light_and_dark_with_its_verdict_first(browser: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_every_kind_of_page_opens_in_light_and_dark_with_its_verdict_first(browser: Any, tmp_path: Path) -> None:
     for kind, result in results(tmp_path).items():
         result.report(tmp_path / f"{kind}.html")
         for scheme in ("light", "dark"):

@@ -40,7 +40,7 @@ def test_a_local_cluster_answers_as_this_process_does_though_a_worker_is_killed(
     study = Study.load(toml)
     killed = []
 
-    def kill_one(state: Any) -> None:  # noqa: ANN401
+    def kill_one(state: Any) -> None:
         if state.done == 3 and not killed:
             spawned = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"multiprocessing.spawn" in _read(path)]
             children = [int(path.parent.name) for path in spawned]

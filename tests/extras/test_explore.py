@@ -51,15 +51,13 @@ class Server:
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "dalenius", "explore", "--no-browser"]
         env = os.environ | {"TMPDIR": str(folder)}
-        self.process = subprocess.Popen(  # noqa: S603 - this very program
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-        )
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().rstrip("\n")
         parts = urlsplit(self.address)
         self.host, self.token, self.port = parts.netloc, parse_qs(parts.query)["token"][0], parts.port
 
-    def ask(  # noqa: PLR0913 - parts of a request
+    def ask(
         self,
         path: str,
         *,
@@ -74,7 +72,7 @@ class Server:
         sign = "&" if "?" in path else "?"
         where = f"{path}{sign}token={self.token}" if token else path
         headers = {"Host": host or self.host} | ({} if origin is None else {"Origin": origin})
-        connection.request(method, where, headers=headers, body=body)  # type: ignore[arg-type]
+        connection.request(method, where, headers=headers, body=body)
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
@@ -181,7 +179,7 @@ class Page:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - optional
+    from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
@@ -325,7 +323,7 @@ def _tcp6() -> list[str]:
 
 def test_a_port_that_is_taken_is_a_sentence(server: Server) -> None:
     command = [sys.executable, "-m", "dalenius", "explore", "--no-browser", "--port", str(server.port)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - this very program
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(f"dalenius: cannot listen on port {server.port}")
@@ -433,11 +431,11 @@ def test_python_command_report_and_certificate_are_about_the_same(
     page = Page(browser, server.address + question).answered()
     lower, upper = page.bracket()
     names: dict[str, Any] = {}
-    exec(page.words("python"), names)  # noqa: S102 - what the page tells users to run
+    exec(page.words("python"), names)
     assert lower <= names["audit"].lower <= names["audit"].upper <= upper
     *before, command = page.words("command").splitlines()
     monkeypatch.chdir(tmp_path)
-    subprocess.run(["/bin/sh", "-c", "\n".join(before)], check=True)  # noqa: S603 - what the page tells to run
+    subprocess.run(["/bin/sh", "-c", "\n".join(before)], check=True)
     done = CliRunner().invoke(main, [*shlex.split(command)[1:], "--json"])
     assert lower <= json.loads(done.stdout)["lower"] <= upper
     with page.tab.expect_download() as download:

@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_every_view_is_taken_in_light_and_in_dark(tmp_path: Path) -> None:
-    from PIL import Image  # noqa: PLC0415 - optional
+    from PIL import Image
 
     runpy.run_path(str(DOCS / "draw_explorer.py"))["main"](tmp_path)
     taken = {path.name for path in tmp_path.iterdir()}

@@ -11,7 +11,7 @@ import dalenius as dl
 pytestmark = pytest.mark.extras
 
 
-def series(frames: Any, values: list[Any]) -> Any:  # noqa: ANN401 - of either package
+def series(frames: Any, values: list[Any]) -> Any:
     return frames.Series(name="answer", values=values) if frames.__name__ == "polars" else frames.Series(values)
 
 
@@ -33,7 +33,7 @@ def test_frames_keep_the_names_of_their_columns(package: str) -> None:
 
 
 @pytest.mark.parametrize(("index", "separator", "decimal"), [(True, ",", "."), (False, ";", ","), (True, "\t", ".")])
-def test_what_pandas_writes_is_read(tmp_path: Path, index: bool, separator: str, decimal: str) -> None:  # noqa: FBT001
+def test_what_pandas_writes_is_read(tmp_path: Path, index: bool, separator: str, decimal: str) -> None:
     pandas = pytest.importorskip("pandas")
     for columns in (["no", "yes"], [0, 1]):
         path = tmp_path / "channel.csv"

@@ -30,7 +30,7 @@ def executed(cells: list[str], folder: Path) -> list[Any]:
     return list(book.cells)
 
 
-def kinds(cell: Any) -> list[set[str]]:  # noqa: ANN401 - a cell
+def kinds(cell: Any) -> list[set[str]]:
     return [set(output.get("data", {})) for output in cell.outputs]
 
 

@@ -38,7 +38,7 @@ def estimators() -> list[Any]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("which", range(3))
 def test_the_checks_of_scikit_learn_find_no_failure(which: int) -> None:
-    from sklearn.utils.estimator_checks import check_estimator  # noqa: PLC0415 - the extra
+    from sklearn.utils.estimator_checks import check_estimator
 
     results = check_estimator(estimators()[which], on_skip=None, on_fail=None)
     assert not [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"]
@@ -51,7 +51,7 @@ def test_the_checks_of_scikit_learn_find_no_failure(which: int) -> None:
     assert len(results) >= 40
 
 
-def transformer(leakage: float = 1.0, **options: Any) -> Any:  # noqa: ANN401
+def transformer(leakage: float = 1.0, **options: Any) -> Any:
     return dl.sklearn.LeakageTransformer(leakage=leakage, random_state=0, **options)
 
 
@@ -91,7 +91,7 @@ def test_frequencies_are_estimated_without_bias() -> None:
 
 
 def test_a_budget_is_shared_and_what_a_column_cannot_use_goes_to_the_others() -> None:
-    from dalenius.adapters.learning.transformer import shared  # noqa: PLC0415 - the extra
+    from dalenius.adapters.learning.transformer import shared
 
     assert shared(1.0, [5, 5, 5, 5]) == pytest.approx([0.25] * 4)
     assert shared(2.0, [2, 100, 1]) == pytest.approx([math.log(2), 2 - math.log(2), 0.0])
@@ -109,11 +109,11 @@ def test_frames_names_clones_pickles_and_seeds() -> None:
     assert list(released.columns) == list(fitted.get_feature_names_out()) == ["a", "b"]
     assert set(released.a) <= {"x", "y", "z"}
     assert released.equals(fitted.transform(FRAME))
-    assert released.equals(pickle.loads(pickle.dumps(fitted)).transform(FRAME))  # noqa: S301 - our own
+    assert released.equals(pickle.loads(pickle.dumps(fitted)).transform(FRAME))
     fresh = base.clone(fitted).set_params(random_state=None).fit(FRAME)
     assert not fresh.transform(FRAME).equals(fresh.transform(FRAME))
     bayes = dl.sklearn.NoisyCategoricalNB(random_state=3).fit(FRAME, LABELS)
-    again = pickle.loads(pickle.dumps(bayes))  # noqa: S301 - our own
+    again = pickle.loads(pickle.dumps(bayes))
     assert (again.predict_proba(FRAME) == bayes.predict_proba(FRAME)).all()
     assert again.leakage_ == bayes.leakage_
 
@@ -127,7 +127,7 @@ def test_frames_names_clones_pickles_and_seeds() -> None:
         ({"leakage": 0.6, "knowledge": 0.5, "adversary": "bounded"}, "0.5 nats"),
     ],
 )
-def test_naive_bayes_keeps_its_budget_by_certificate(options: Any, adversary: str) -> None:  # noqa: ANN401
+def test_naive_bayes_keeps_its_budget_by_certificate(options: Any, adversary: str) -> None:
     fitted = dl.sklearn.NoisyCategoricalNB(random_state=0, **options).fit(FRAME, LABELS)
     assert options["leakage"] - 1e-4 < fitted.leakage_ <= options["leakage"]
     found = dl.verify(fitted.certificate_)
@@ -159,7 +159,7 @@ def test_naive_bayes_of_few_people_leaks_no_more_than_is_certified_by_brute_forc
 
 
 def test_noisy_counts_have_the_law_of_geometric_noise_and_learn_as_categorical_nb_without_it() -> None:
-    from sklearn.naive_bayes import CategoricalNB  # noqa: PLC0415 - the extra
+    from sklearn.naive_bayes import CategoricalNB
 
     codes = np.stack([FRAME.a.map({"x": 0, "y": 1, "z": 2}), FRAME.b.map({"no": 0, "yes": 1})], axis=1)
     exact = CategoricalNB().fit(codes, LABELS)
@@ -199,7 +199,7 @@ def test_teachers_vote_until_the_budget_is_used_up() -> None:
     assert dl.verify(bounded.certificate_).verified
 
 
-def missing(value: object) -> Any:  # noqa: ANN401
+def missing(value: object) -> Any:
     frame = FRAME.astype(object)
     frame.loc[3, "b"] = value
     return frame
@@ -226,7 +226,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("call", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
-def test_refusals_name_the_value_and_the_remedy(call: Any, reason: str) -> None:  # noqa: ANN401
+def test_refusals_name_the_value_and_the_remedy(call: Any, reason: str) -> None:
     with pytest.raises(InputError) as refusal:
         call()
     assert reason in str(refusal.value)
@@ -241,7 +241,7 @@ def test_the_code_of_the_page_runs_and_prints_what_stands_below_it() -> None:
     for code, printed in re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL):
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown):
-            exec(compile(code, "machine-learning.md", "exec"), space)  # noqa: S102 - our own page
+            exec(compile(code, "machine-learning.md", "exec"), space)
         assert shown.getvalue() == printed
 
 

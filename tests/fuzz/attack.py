@@ -59,7 +59,7 @@ def _tried(tally: Tally, case: Case, seed: int, k: int) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return case(random.Random(f"{tally.name} {seed} {k}"))  # noqa: S311 - cases, no secrets
+            return case(random.Random(f"{tally.name} {seed} {k}"))
     except Exception as error:  # noqa: BLE001 - that is what a fuzzer is for
         tally.defects.append(f"python -m fuzz {tally.name} --seed {seed} --case {k}: {_words(error)}")
         sys.stderr.write(f"{tally.defects[-1]}\n")

@@ -85,7 +85,7 @@ def saved() -> dict[str, str]:
     ledger.release(dl.mechanisms.geometric(QUERY, epsilon=0.3))
     made: dict[str, Json] = {
         "curve": dl.curve(QUIET, entropies=[1.0, 1.2], tolerance=1e-2),
-        "profile": QUIET.profile([1.0, 1.2]),
+        "profile": QUIET.profile([1.0, 1.2], tolerance=1e-2),
         "calibration": dl.calibrate("geometric", QUERY, leakage=0.1, entropy=1.0, accuracy=0.2),
         "together": ledger.calibrate("geometric", QUERY, accuracy=0.2),
         "frontier": dl.frontier(QUERY, entropy=0.8, points=2, tolerance=1e-2),
@@ -171,7 +171,7 @@ def _audited(mechanism: str, query: str, against: str, secret: int | None) -> tu
 
 
 def _named(mechanism: str, query: str) -> dl.Mechanism:
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415 - short names
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
     return parse_mechanism(mechanism, parse_query(query))
 
@@ -179,7 +179,7 @@ def _named(mechanism: str, query: str) -> dl.Mechanism:
 def judge(audit: dl.Audit, mechanism: dl.Mechanism, adversary: Json = None, secret: object = None) -> None:
     """Assert that the bounds of an audit are true of a mechanism and an adversary."""
     against = json.dumps(adversary_data(adversary or audit.adversary))
-    lower, upper = _audited(str(mechanism.name), str(mechanism.query), against, secret)  # type: ignore[arg-type]
+    lower, upper = _audited(str(mechanism.name), str(mechanism.query), against, secret)
     nats = math.log(2) if audit.unit == "bits" else 1.0
     assert audit.lower * nats <= upper + NEAR, f"{audit}: at most {upper}"
     assert audit.upper * nats >= lower - NEAR, f"{audit}: at least {lower}"
@@ -217,7 +217,7 @@ def accepted(result: Json) -> None:
 
 @cache
 def _designed(query: str, budget: float, limit: str, measure: str) -> tuple[float, float]:
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - short names
+    from dalenius.model.gallery.parse import parse_query
 
     found = dl.design(parse_query(query), distortion=budget, **json.loads(limit), measure=measure, tolerance=1e-3)
     return found.certificate.lower, found.certificate.upper

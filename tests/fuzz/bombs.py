@@ -112,7 +112,7 @@ class Asked:
 
     def __init__(self, asked: list[tuple[Json, dict[str, float]]]) -> None:
         lines = "".join(f"{json.dumps(one)}\n" for one in asked)
-        done = subprocess.run(  # noqa: S603 - our own interpreter
+        done = subprocess.run(
             [sys.executable, "-W", "error", "-c", ASKING], input=lines, capture_output=True, text=True, check=True
         )
         self.answers = [json.loads(line) for line in done.stdout.splitlines()]

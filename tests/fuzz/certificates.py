@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.verifier.verify import Verification, verify
 from fuzz import judge, pool
 
@@ -172,7 +172,7 @@ def a_step(rng: random.Random) -> Json:
 
 def reform(rng: random.Random, data: Json) -> None:
     """Another form of the release, or another kind of witness."""
-    forms = ["rows", "samples", "sum", "histogram", "per-record", "one-record", "real-outputs", "real-records"]
+    forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records"]
     kinds = ["masses", "blocks", "tied", "part", "uniform", "cells", "known", "following", "leaning"]
     for name, value in list(fields(data)):
         if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:
@@ -245,6 +245,20 @@ def reword(rng: random.Random, data: Json) -> None:
         at[key] = at[key][:k] + rng.choice("0123456789.,=()[]-e n") + at[key][k + rng.randint(0, 1) :]
 
 
+def rename(rng: random.Random, data: Json) -> None:
+    """Another query of the same classes, or one more argument, wherever a call string stands."""
+    calls = {x for name, x in fields(data) if name in ("query", "mechanism") and isinstance(x, str) and x.endswith(")")}
+    if not calls:
+        return
+    old = rng.choice(sorted(calls))
+    more = rng.choice(["output='integer'", "output='real'", "clamp=False", "sensitivity=2", "scale=1", "step=2"])
+    new = f"{old[:-1]}, {more})"
+    if old.startswith("count(n="):
+        high = rng.choice([1, 2, 1000])
+        new = f"mean({old[6:-1]}, low=0, high={high}, step={high})"
+    data.update(json.loads(json.dumps(data).replace(json.dumps(old), json.dumps(new))))
+
+
 def widen(rng: random.Random, data: Json) -> None:
     """Claim less: stays true."""
     for at in claims(data):
@@ -281,7 +295,7 @@ def claims(data: Json) -> Iterator[Json]:
 
 
 CHANGES = [change_number] * 8 + [swap, swap, drop, double, double, replace, replace, replace, retype, stretch, nest]
-CHANGES += [reword, ask_more, ask_more, redraw, redraw, redraw, restep, restep, restep, reform]
+CHANGES += [reword, ask_more, ask_more, redraw, redraw, redraw, restep, restep, restep, reform, rename, rename]
 
 
 def forge(rng: random.Random, sample: pool.Sample, data: Json) -> None:
@@ -389,7 +403,7 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
         if "edges" in secret:  # of a real-valued record, as `dl.audit` takes them: without the ends
-            options["secret"] = {**secret, "edges": secret["edges"][1:-1]}
+            options["secret"] = {"record": secret["record"], "edges": secret["edges"][1:-1]}
         elif "values" in secret:
             options["secret"] = judge.secret_values(mechanism.records, secret)
         else:

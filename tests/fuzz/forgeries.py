@@ -25,8 +25,8 @@ import large_samples
 import numpy as np
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.sampled import Counted, sampled
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge, pool

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
+from dalenius.model.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
 from dalenius.model.reference import Reference
 from fuzz.differential import law, rows
 
@@ -139,7 +139,7 @@ def files(rng: random.Random) -> str:
         if reference:
             Reference.from_file(path, (2, 2))
         else:
-            dl.Mechanism.from_matrix(path, records=records)  # type: ignore[arg-type]
+            dl.Mechanism.from_matrix(path, records=records)
     except dl.InputError as error:
         return clear(error, *([] if records != [2, 2] else [path.name]))
     except Exception as error:
@@ -151,7 +151,7 @@ def files(rng: random.Random) -> str:
 
 def saved(rng: random.Random) -> str:
     """A saved mechanism, changed."""
-    from fuzz.certificates import CHANGES  # noqa: PLC0415 - what changes certificates changes any JSON
+    from fuzz.certificates import CHANGES
 
     built = parse_mechanism(rng.choice(GOOD_MECHANISMS), parse_query(rng.choice(GOOD_QUERIES)))
     path = Path(folder().name) / "mechanism.json"
@@ -225,7 +225,7 @@ def command(rng: random.Random) -> str:
 @cache
 def whole_files() -> dict[str, bytes]:
     """A sound file of every other kind that is read, by its ending."""
-    from model import test_damaged_files as sound  # noqa: PLC0415 - it makes them for its own tests
+    from model import test_damaged_files as sound
 
     place = Path(folder().name) / "sound"
     place.mkdir()
@@ -241,7 +241,7 @@ def whole_files() -> dict[str, bytes]:
 
 def damaged(rng: random.Random) -> str:
     """A store, a workbook, a TOML file or a density, with bytes changed, cut, repeated or nested."""
-    from model import test_damaged_files as sound  # noqa: PLC0415 - the readers
+    from model import test_damaged_files as sound
 
     ending = rng.choice(sorted(whole_files()))
     content = bytearray(whole_files()[ending])
@@ -277,7 +277,7 @@ def damaged(rng: random.Random) -> str:
 
 def arguments(rng: random.Random) -> str:
     """Any public function with junk in place of one argument."""
-    import test_wrong_arguments as hostile  # noqa: PLC0415 - it makes a result of every kind
+    import test_wrong_arguments as hostile
 
     name = rng.choice(sorted(hostile.CALLS))
     argument = rng.choice(hostile.parameters(*hostile.CALLS[name]))

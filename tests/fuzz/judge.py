@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.sampled import Sampled
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.storage import mechanism_from
 
 Floats = NDArray[np.float64]

@@ -13,28 +13,39 @@ import large_samples
 from cases import LN2, named, random_channel
 
 import dalenius as dl
-from dalenius.settings import DEFAULT, ClosedForms, Limits, Locals, RealRecords, only
+from dalenius.auditing.real_records import RealRecordSearch
+from dalenius.bounds.bellman import BellmanSearch
+from dalenius.bounds.moved_counts import MovedSearch
+from dalenius.bounds.own_count import OwnCountSearch
+from dalenius.bounds.trees.posteriors import PosteriorSearch
+from dalenius.bounds.trees.rows import RowSearch
+from dalenius.bounds.trees.window import WindowSearch
+from dalenius.bounds.unwritten_rows import PointRows
+from dalenius.search.tied import TiedSearch
+from dalenius.settings import DEFAULT, Limits, only
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
-OWN_COUNT = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4))
-REVEALED = dl.Settings(closed_forms=ClosedForms(own_s=(1.15,), own_rounds=4, own_few=1, own_rare=(1e-3,)))
+OWN_COUNT = dl.Settings(parts=(OwnCountSearch(s=(1.15,), rounds=4),))
+REVEALED = dl.Settings(parts=(OwnCountSearch(s=(1.15,), rounds=4, few=1, rare=(1e-3,)),))
 MOVED = dl.Settings(
-    closed_forms=ClosedForms(
-        moved_steps=60, moved_own=3, moved_others=2, own_outputs=1, tied_rounds=1, tied_spreads=6, tied_least=5
+    parts=(
+        MovedSearch(steps=60, own=3, others=2),
+        OwnCountSearch(outputs=1),
+        TiedSearch(rounds=1, spreads=6, least=5),
     )
 )
-# Few rows count as many, so that a window of them is taken.
+# Few outputs count as too many, so that a window of them is taken.
 WINDOW = dl.Settings(
-    portfolio=replace(DEFAULT.portfolio, window_spreads=(2.2,), window_rest=(0.04,), opening=("window",)),
-    monotone=replace(DEFAULT.monotone, point_rows=20),
+    portfolio=replace(DEFAULT.portfolio, opening=("window",)),
+    parts=(WindowSearch(spreads=(2.2,), rest=(0.04,)), PointRows(rows=20)),
 )
-ONE_COUNT = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
+ONE_COUNT = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0)))
 # What is known of the truth: ascents find the best prior long before a tree shows that it is.
 SHARP: Json = {"tolerance": 1e-4, "time_limit": 0.3}
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
-BY_FORMULA = dl.Settings(locals=Locals(bellman_records=0))
-FEW_NODES = dl.Settings(locals=Locals(bellman_nodes=40))
+BY_FORMULA = dl.Settings(parts=(BellmanSearch(records=0),))
+FEW_NODES = dl.Settings(parts=(BellmanSearch(nodes=40),))
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,7 @@ def audited(
     else:
         # Grid rows are for very many cells: all problems count as such.
         limits = Limits(many_cells=1) if "grid" in kind else Limits()
-        alone = dl.Settings(portfolio=replace(only(*kind.split()), row_values=2), limits=limits)
+        alone = dl.Settings(portfolio=only(*kind.split()), limits=limits, parts=(RowSearch(values=2),))
         audit = dl.audit(mechanism, **options, tolerance=tolerance, time_limit=limit, settings=alone)
         best = dl.audit(mechanism, **options, **SHARP)
     data = json.loads(audit.certificate.text())
@@ -65,7 +76,7 @@ def audited(
 def reshaped(sample: Sample, kind: str, upper: float, **fields: Json) -> Sample:
     """The same question, answered by a cruder proof."""
     proofs = [{**p, "kind": kind, "upper": upper, **fields} for p in sample.data["proofs"]]
-    proofs = [{k: v for k, v in p.items() if k not in ("tree", "audit", "cells")} for p in proofs]
+    proofs = [{k: v for k, v in p.items() if k not in ("tree", "audit", "cells", "steps")} for p in proofs]
     return Sample({**sample.data, "upper": upper, "proofs": proofs}, sample.lower, sample.upper)
 
 
@@ -93,7 +104,7 @@ def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
 def continuous(mechanism: str, n: int = 2, cells: int = 4, **options: Json) -> Sample:
     """Real-valued records on a coarse grid, and what a finer one says of them."""
     build = named(f"real_sum(n={n}, low=0, high=1)", mechanism)
-    coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(continuous=RealRecords(cells=(cells,))))
+    coarse = dl.audit(build, **options, tolerance=1e-9, settings=dl.Settings(parts=(RealRecordSearch(cells=(cells,)),)))
     best = dl.audit(build, **options, tolerance=3e-2, time_limit=1)
     data = json.loads(coarse.certificate.text())
     return Sample(data, max(coarse.lower, best.lower), min(coarse.upper, best.upper))
@@ -167,7 +178,9 @@ def samples() -> dict[str, Sample]:
         "convex": audited(count, "convex", entropy=1.4),
         "groups": audited(
             lambda: named("count(n=8)", "geometric(epsilon=0.5)"),
-            settings=dl.Settings(portfolio=replace(only("posteriors"), ungrouped_outputs=1, grouped_share=0.9)),
+            settings=dl.Settings(
+                portfolio=only("posteriors"), parts=(PosteriorSearch(ungrouped_outputs=1, grouped_share=0.9),)
+            ),
             tolerance=2e-2,
             limit=20,
             knowledge=0.4,

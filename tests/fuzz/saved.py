@@ -121,7 +121,7 @@ def secret(rng: random.Random, data: Json) -> None:
         )
     elif what == 2:
         data["certificate"].get("audit", data["certificate"])["secret"] = rng.choice(
-            [{"records": [0]}, {"values": [0, 1, 1, 0]}, {}]
+            [{"kind": "records", "records": [0]}, {"kind": "function", "values": [0, 1, 1, 0]}, {}]
         )
     else:
         data["certificate"].pop("secret", None)
@@ -228,7 +228,8 @@ def judge_audit(audit: Audit, certificate: Json) -> None:
     stated = certificate.get("secret", {})
     if "secret" in certificate:
         shown = audit.to_dict()["secret"]
-        assert shown == stated["records"] if "records" in stated else audit.secret.values.tolist() == stated["values"]  # type: ignore[union-attr]
+        of_records = stated["kind"] == "records"
+        assert shown == stated["records"] if of_records else audit.secret.values.tolist() == stated["values"]
     else:
         assert audit.secret is None
         assert audit.record == certificate["witness"]["record"]

@@ -26,15 +26,15 @@ def bracket(asked: Posed) -> tuple[float, float]:
 
 
 def _solve(asked: Posed, labels: Integers) -> tuple[float, float]:
-    import pyscipopt  # noqa: PLC0415 - only where it is installed
+    import pyscipopt
 
     model, total = pyscipopt.Model(), pyscipopt.quicksum
     model.hideOutput()
 
-    def xlogx(x: Any) -> Any:  # noqa: ANN401 - SCIP ships no types
+    def xlogx(x: Any) -> Any:
         return x * pyscipopt.log(x)
 
-    def equal_to(sum_of: list[Any]) -> Any:  # noqa: ANN401 - the same
+    def equal_to(sum_of: list[Any]) -> Any:
         x = model.addVar(lb=LEAST, ub=1)
         model.addCons(x == total(sum_of))
         return x

@@ -7,15 +7,15 @@ from fuzz.attack import FUZZERS, run
 from fuzz.kinds import lacking
 
 SLICE = {
-    "certificates": 100,
-    "forgeries": 60,
-    "inputs": 600,
-    "saved": 150,
-    "beside": 60,
+    "certificates": 60,
+    "forgeries": 30,
+    "inputs": 300,
+    "saved": 100,
+    "beside": 20,
     "joint": 6,
     "differential": 25,
     "numerics": 60,
-    "bombs": 3,
+    "bombs": 1,
 }
 
 # They begin with audits of a hundred samples, a dozen seconds of processor: one test for both, so that one worker does.

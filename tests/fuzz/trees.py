@@ -165,7 +165,7 @@ def case(rng: random.Random) -> str:
     data = {
         "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
         "problem": {"records": [values, cells], "classes": None, "rows": rows.tolist()},
-        "adversary": {"knowledge": knowledge}, "secret": {"records": [0]},
+        "adversary": {"knowledge": knowledge}, "secret": {"kind": "records", "records": [0]},
         "lower": 0.0, "upper": claim, "witness": {"kind": "masses", "masses": masses}, "proofs": [proof],
     }  # fmt: skip
     with sized(numpy_leaves=rng.choice([0, 2**40])):

@@ -76,7 +76,7 @@ def test_too_much_knowledge_is_no_constraint() -> None:
 )
 def test_bad_adversaries_are_refused(arguments: dict[str, object], says: str) -> None:
     with pytest.raises(InputError) as refusal:
-        Adversary.from_user((2, 2), **arguments)  # type: ignore[arg-type]
+        Adversary.from_user((2, 2), **arguments)
     assert says in str(refusal.value)
 
 

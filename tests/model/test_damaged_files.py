@@ -104,7 +104,7 @@ def test_other_headers_of_arrays_are_refused(header: bytes, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_arrays_are_read_as_numpy_saved_them(order: Any, tmp_path: Path) -> None:  # noqa: ANN401 - of numpy
+def test_arrays_are_read_as_numpy_saved_them(order: Any, tmp_path: Path) -> None:
     matrix = np.array([[0.25, 0.75], [0.5, 0.5], [1, 0], [0, 1]], order=order)
     np.save(tmp_path / "a.npy", matrix)
     assert np.array_equal(dl.Mechanism.from_matrix(tmp_path / "a.npy", records=[2, 2]).matrix(), matrix)
@@ -229,7 +229,7 @@ def test_what_stands_beside_a_store_is_a_file_too(beside: str, store: Path) -> N
 
 
 def test_bytes_of_a_store_changed_at_random(store: Path) -> None:
-    rng, content = random.Random(5), store.read_bytes()  # noqa: S311 - the same cases each time
+    rng, content = random.Random(5), store.read_bytes()
     for _ in range(60):
         damaged = bytearray(content)
         for _ in range(rng.choice([1, 4, 30])):
@@ -300,7 +300,7 @@ def test_workbooks_that_would_not_end_are_refused(what: str, tmp_path: Path) -> 
 
 @pytest.mark.extras
 def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
-    rng, path = random.Random(3), tmp_path / "a.xlsx"  # noqa: S311 - the same cases each time
+    rng, path = random.Random(3), tmp_path / "a.xlsx"
     for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         content = workbook(GOOD, compression)
         for _ in range(100):

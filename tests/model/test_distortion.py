@@ -59,7 +59,7 @@ def test_outputs_may_be_other_numbers() -> None:
 def test_outputs_may_be_vectors(outputs: list[list[float]]) -> None:
     task = Distortion.from_user(dl.queries.histogram(n=2, k=2), outputs=outputs)
     assert task.table.tolist() == [[0, 2], [2, 0], [4, 2]]
-    assert all(type(v) in (int, float) for y in task.outputs for v in y)  # type: ignore[attr-defined]
+    assert all(type(v) in (int, float) for y in task.outputs for v in y)
 
 
 def test_outputs_of_labels_may_leave_answers_out_and_add_others() -> None:
@@ -198,5 +198,5 @@ COUNT, PAIR, LABELS = dl.queries.count(n=2), dl.queries.histogram(n=2, k=2), QUE
 )
 def test_what_makes_no_sense_is_refused(query: Query, arguments: dict[str, object], words: str) -> None:
     with pytest.raises(InputError) as error:
-        Distortion.from_user(query, **arguments)  # type: ignore[arg-type]
+        Distortion.from_user(query, **arguments)
     assert words in str(error.value)

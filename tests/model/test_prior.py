@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy, mutual_information
 
@@ -41,9 +41,9 @@ def test_everything_agrees_with_the_explicit_weights(mechanism: Mechanism, recor
 
 def test_samples_follow_the_weights() -> None:
     prior = _random(MECHANISMS[1], 0, seed=7)
-    drawn = prior.sample(8000, rng=1)
+    drawn = prior.sample(2000, rng=1)
     index = np.ravel_multi_index(tuple(drawn.T), (2, 2, 2))
-    np.testing.assert_allclose(np.bincount(index, minlength=8) / 8000, prior.weights(), atol=0.03)
+    np.testing.assert_allclose(np.bincount(index, minlength=8) / 2000, prior.weights(), atol=0.05)
 
 
 def test_a_universe_too_large_to_list_still_has_entropy_leakage_and_samples() -> None:

@@ -22,8 +22,8 @@ def test_an_audit_problem_names_what_its_adversary_knows() -> None:
     assert (problem.knowledge, problem.reference, problem.secret) == (0.3, reference, 0)
     assert problem.settings is DEFAULT
     with pytest.raises(FrozenInstanceError):
-        problem.tolerance = 1.0  # type: ignore[misc]
-    again = pickle.loads(pickle.dumps(problem))  # noqa: S301 - our own
+        problem.tolerance = 1.0
+    again = pickle.loads(pickle.dumps(problem))
     assert again.mechanism.describe() == MECHANISM.describe()
     assert again.adversary.knowledge == 0.3
 

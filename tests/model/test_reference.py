@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pandas_like import Categories, Column, Frame
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Group, Secret
@@ -85,9 +85,9 @@ def test_draws_follow_the_reference_inside_a_cell(kind: str) -> None:
             np.add.at(sizes, (a, t), rho > 0)
             value, cls = (int(i) for i in np.unravel_index(np.argmax(sizes), sizes.shape))
             inside = np.where((a == value) & (t == cls), rho, 0.0)
-            drawn = [reference.draw(statistic, secret, value, cls, rng) for _ in range(2000)]
-            found = np.bincount([int(x @ [9, 3, 1]) for x in drawn], minlength=27) / 2000
-            np.testing.assert_allclose(found, inside / inside.sum(), atol=0.06)
+            drawn = [reference.draw(statistic, secret, value, cls, rng) for _ in range(600)]
+            found = np.bincount([int(x @ [9, 3, 1]) for x in drawn], minlength=27) / 600
+            np.testing.assert_allclose(found, inside / inside.sum(), atol=0.1)
             assert (found[inside == 0] == 0).all()
 
 

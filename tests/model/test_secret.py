@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pandas_like import Column
 
 from dalenius.errors import InputError
-from dalenius.gallery import queries
 from dalenius.model import secret as secrets
+from dalenius.model.gallery import queries
 from dalenius.model.secret import Function, Group, from_user
 
 RECORDS = (2, 3, 2)

@@ -25,7 +25,7 @@ def flavour(delimiter: str, decimal: str, header: list[str] | None, index: list[
     return "".join(delimiter.join(line) + "\n" for line in lines)
 
 
-def read(tmp_path: Path, text: str, name: str = "channel.csv", **options: Any) -> dl.Mechanism:  # noqa: ANN401
+def read(tmp_path: Path, text: str, name: str = "channel.csv", **options: Any) -> dl.Mechanism:
     path = tmp_path / name
     path.write_bytes(text.encode())
     return dl.Mechanism.from_matrix(path, [2, 2], **options)
@@ -165,7 +165,7 @@ def test_options_of_files_are_refused_with_a_matrix() -> None:
 
 
 @pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.coo_array])
-def test_sparse_matrices(kind: Any) -> None:  # noqa: ANN401
+def test_sparse_matrices(kind: Any) -> None:
     found = dl.Mechanism.from_matrix(kind(np.eye(4)), [2, 2])
     assert (found.matrix() == np.eye(4)).all()
 

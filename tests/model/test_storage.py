@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram
 from dalenius.model.storage import write
 

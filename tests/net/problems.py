@@ -19,16 +19,16 @@ def matrix(records: list[int], outputs: int, seed: int, spread: float = 1.0) -> 
     return dl.Mechanism.from_matrix(rng.dirichlet(np.full(outputs, spread), size=int(np.prod(records))), records)
 
 
-def _audit(make: Callable[[], dl.Mechanism], **options: Any) -> dl.Audit:  # noqa: ANN401 - options of dl.audit
+def _audit(make: Callable[[], dl.Mechanism], **options: Any) -> dl.Audit:
     return dl.audit(make(), **{"time_limit": LIMIT, "tolerance": 1e-4, "verify": False, **options})
 
 
-def _audit_few(make: Callable[[], dl.Mechanism], **options: Any) -> dl.Audit:  # noqa: ANN401 - the same
+def _audit_few(make: Callable[[], dl.Mechanism], **options: Any) -> dl.Audit:
     """Brackets that stay open: trees end by a limit on their nodes."""
     return _audit(make, nodes=200, **options)
 
 
-def _design(make: Callable[[], dl.Query], **options: Any) -> dl.Design:  # noqa: ANN401 - options of dl.design
+def _design(make: Callable[[], dl.Query], **options: Any) -> dl.Design:
     return dl.design(make(), **{"time_limit": LIMIT, "tolerance": 1e-3, "verify": False, **options})
 
 

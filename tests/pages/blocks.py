@@ -127,7 +127,7 @@ def copy_examples(folder: Path) -> None:
 
 def command(line: str) -> tuple[int, str]:
     """Run one `dalenius` command of a page; return its exit code and all that it prints."""
-    from dalenius.cli import main  # noqa: PLC0415 - click is quick, the rest is not
+    from dalenius.cli import main
 
     answer = CliRunner().invoke(main, shlex.split(line)[1:])
     return answer.exit_code, answer.output
@@ -148,7 +148,7 @@ class Page:
         out = io.StringIO()
         code = compile(block.code, str(self.path), "exec")
         with contextlib.redirect_stdout(out):
-            exec(code, self.space)  # noqa: S102 - our own pages
+            exec(code, self.space)
         printed = out.getvalue()
         return printed, "" if block.shown is None else difference(block.shown, printed)
 

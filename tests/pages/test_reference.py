@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dalenius as dl
-from dalenius.gallery.families import FAMILIES
+from dalenius.model.gallery.families import FAMILIES
 from pages.blocks import ROOT, copy_examples, difference
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ GALLERY = {
 METHODS = {f"Mechanism.{name}": getattr(dl.Mechanism, name) for name in ("from_matrix", "from_rows", "from_samples")}
 CALLED = {
     **FUNCTIONS,
-    **{name: f for name, f in GALLERY.items() if f.__module__.startswith("dalenius.gallery")},
+    **{name: f for name, f in GALLERY.items() if f.__module__.startswith("dalenius.model.gallery")},
     **METHODS,
 }
 
@@ -57,7 +57,7 @@ def test_a_class_has_an_example(name: str) -> None:
 class Checker(doctest.OutputChecker):
     """Compares what is printed as pages do: brackets as brackets."""
 
-    def check_output(self, want: str, got: str, optionflags: int) -> bool:  # noqa: ARG002 - doctest's own
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
         return difference(want, got) == ""
 
 

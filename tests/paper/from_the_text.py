@@ -37,7 +37,7 @@ def information(p: Prior, q: Channel, i: int, outputs: int) -> float:
 # --- Algorithm 2, lines 4 to 15 ---
 
 
-def algorithm_2(  # noqa: PLR0913, PLR0917 - the REQUIRE list
+def algorithm_2(  # noqa: PLR0917 - the REQUIRE list
     p: list[float], given: list[list[float]], spread: list[float], b: float, alpha: float, updates: int
 ) -> tuple[list[float], float]:
     """p(x_i), p(y|x_i), H(X_-i|x_i); log p(x_i) of the current iterate (row 6 of the errata)."""
@@ -102,7 +102,7 @@ def algorithm_5(v: list[float], t: float, tolerance: float, top: float = 1e6) ->
     return softmax(v, (low + high) / 2)
 
 
-def one_sweep(  # noqa: PLR0913, PLR0917 - as Algorithm 3
+def one_sweep(  # noqa: PLR0917 - as Algorithm 3
     p_i: list[float],
     given: list[list[float]],
     rows: list[list[list[float]]],
@@ -202,7 +202,7 @@ def worst(p: Prior, q: Channel, outputs: int) -> tuple[float, int]:
     return max(values), values.index(max(values))
 
 
-def step_of_algorithm_8(  # noqa: PLR0913, PLR0917 - as Algorithm 8
+def step_of_algorithm_8(  # noqa: PLR0917 - as Algorithm 8
     q: Channel, penalty: float, p: Prior, p0: Prior, d: Channel, budget: float, record: int, outputs: int
 ) -> Channel:
     excess = distortion(q, p0, d) - budget
@@ -216,7 +216,7 @@ def step_of_algorithm_8(  # noqa: PLR0913, PLR0917 - as Algorithm 8
     return backtracked(q, slope, objective, outputs)
 
 
-def step_of_algorithm_11(  # noqa: PLR0913, PLR0917 - as Algorithm 11
+def step_of_algorithm_11(  # noqa: PLR0917 - as Algorithm 11
     q: Channel, penalty: float, p: Prior, p0: Prior, d: Channel, budget: float, outputs: int
 ) -> Channel:
     leaks, record = worst(p, q, outputs)

@@ -1,6 +1,7 @@
 """Algorithms 9 to 11: both readings of the penalty, and what our repairs make of it."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def test_with_our_repairs_another_prior_learns_more_than_the_budget() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("budget", [0.1, 0.02, 0.05])
 def test_read_as_its_proof_reads_it_leakage_hovers_about_the_budget(budget: float) -> None:
     """Lines 6 to 11 own lambda; .017, .049 and .090 were measured, and .015 to .022 over ten starts at L = .02."""
     found = dual.minimal_distortion(parity(2), (2, 2), budget, 0.0, rng=np.random.default_rng(0))
@@ -53,7 +54,7 @@ def test_read_as_its_proof_reads_it_leakage_hovers_about_the_budget(budget: floa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("budget", [0.1, 0.02, 0.05])
 def test_a_design_by_the_proofs_reading_keeps_a_small_budget_and_uses_it(budget: float) -> None:
     """The best of five starts: the least distorting of those that keep L."""
     query = dl.queries.modular_sum(n=2, modulus=2)
@@ -62,16 +63,19 @@ def test_a_design_by_the_proofs_reading_keeps_a_small_budget_and_uses_it(budget:
     assert 0.8 * budget < found.leakage.upper <= budget
 
 
-@pytest.mark.slow
-def test_at_larger_budgets_and_with_fine_tolerances_the_leakage_goes_to_and_fro_about_the_budget() -> None:
+FINE = {"eps_constraint": 1e-9, "eps_outer": 1e-9, "inner": {1: {"eps": 1e-9}, 11: {"eps": 1e-9}}}
+
+
+@pytest.mark.parametrize(("budget", "options"), [(0.3, {}), pytest.param(0.05, FINE, marks=pytest.mark.nightly)])
+def test_at_larger_budgets_and_with_fine_tolerances_the_leakage_goes_to_and_fro_about_the_budget(
+    budget: float, options: dict[str, Any]
+) -> None:
     """The zigzag that the paper mentions: one step of lambda moves the leakage by more than the margin."""
-    fine = {"eps_constraint": 1e-9, "eps_outer": 1e-9, "inner": {1: {"eps": 1e-9}, 11: {"eps": 1e-9}}}
-    for budget, options in ((0.3, {}), (0.05, fine)):
-        found = dual.minimal_distortion(parity(2), (2, 2), budget, 0.0, rng=np.random.default_rng(0), **options)
-        late = [step.worst for step in found.history[-10:]]
-        assert found.status == "T_max"
-        assert min(late) < budget - 0.005
-        assert max(late) > budget + 0.002
+    found = dual.minimal_distortion(parity(2), (2, 2), budget, 0.0, rng=np.random.default_rng(0), **options)
+    late = [step.worst for step in found.history[-10:]]
+    assert found.status == "T_max"
+    assert min(late) < budget - 0.005
+    assert max(late) > budget + 0.002
 
 
 def test_read_strictly_the_penalty_is_reset_and_the_budget_is_broken() -> None:
@@ -149,11 +153,11 @@ def test_the_printed_penalty_is_not_exact() -> None:
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"distance": parity(2), "records": (2, 2), "L": 0.1, "b": 0.5, "T_max": 1, **options}
     with pytest.raises(dl.InputError, match=words):
-        dual.minimal_distortion(**asked)  # type: ignore[arg-type]
+        dual.minimal_distortion(**asked)
 
 
 def test_the_best_constant_leaks_nothing() -> None:
     cost = parity_cost(3)
-    constant = dual.best_constant(cost)
+    constant = descent.best_constant(cost)
     assert (constant == constant[0]).all()
     assert (constant * cost).sum() == pytest.approx(0.5)

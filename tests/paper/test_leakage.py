@@ -47,7 +47,7 @@ def random_channel(seed: int, records: tuple[int, ...] = (2, 2, 2), outputs: int
 
 
 @pytest.mark.parametrize("name", ["laplace", "exponential"])
-@pytest.mark.parametrize("k", [0, 1, 2, 3, 4, pytest.param(5, marks=pytest.mark.slow), 6])
+@pytest.mark.parametrize("k", [0, 1, 2, 3, *(pytest.param(k, marks=pytest.mark.nightly) for k in (4, 5)), 6])
 def test_table_of_the_paper(name: str, k: int) -> None:
     b, flip = ENTROPIES[k], EPSILON_1[name]
     found = leakage.restarts(parity(4, flip), [2] * 4, b, starts=5, repairs=ESCORT, eps=1e-5)
@@ -64,19 +64,19 @@ def test_the_printed_projection_makes_leakage_fall(b: float) -> None:
     """The decline that the paper prints is that of its Algorithm 5: the truth is flat up to 3 ln 2 = 2.08."""
     channel = parity(4, EPSILON_1["laplace"])
     printed, repaired = (
-        float(np.median([f.value for f in leakage.restarts(channel, [2] * 4, b, starts=6, repairs=repairs, eps=1e-5)]))
+        float(np.median([f.value for f in leakage.restarts(channel, [2] * 4, b, starts=4, repairs=repairs, eps=1e-5)]))
         for repairs in (None, ESCORT)
     )
     assert printed == pytest.approx(PRINTED_5[b], abs=8e-3)
     assert printed < repaired - 2e-3
-    wrong = leakage.restarts(channel, [2] * 4, b, starts=6, repairs=(), eps=1e-5)  # the printed gradient, too
+    wrong = leakage.restarts(channel, [2] * 4, b, starts=4, repairs=(), eps=1e-5)  # the printed gradient, too
     assert np.median([f.value for f in wrong]) < printed
 
 
 def test_it_misses_what_is_beyond_the_flat_part() -> None:
     """Where every row must hold entropy the algorithm cannot trade it between rows (row 3 of the errata)."""
     flip = EPSILON_1["laplace"]
-    values = [f.value for f in leakage.restarts(parity(4, flip), [2] * 4, 2.5, starts=5)]
+    values = [f.value for f in leakage.restarts(parity(4, flip), [2] * 4, 2.5, starts=3)]
     assert np.median(values) < 0.9 * parity_truth(4, flip, 2.5)
 
 
@@ -101,7 +101,7 @@ def test_every_answer_is_attained_and_allowed(seed: int, share: float, records: 
 def test_never_above_the_certified_bound(seed: int) -> None:
     q = random_channel(seed)
     for b in (0.0, 1.4):
-        upper = dl.audit(dl.Mechanism.from_matrix(q, [2] * 3), entropy=b, time_limit=2).upper
+        upper = dl.audit(dl.Mechanism.from_matrix(q, [2] * 3), entropy=b, tolerance=1e-3).upper
         assert max(f.value for f in leakage.restarts(q, [2] * 3, b, starts=3)) <= upper + 1e-9
 
 
@@ -122,7 +122,7 @@ def test_convergence_to_the_global_optimum_at_b_zero_is_not_so() -> None:
 
 
 @pytest.mark.parametrize(("b", "moves"), [(0.5, True), (1.0, True), (1.8, False), (2.5, False)])
-def test_the_uniform_start_of_the_text_is_stationary_for_large_b(b: float, moves: bool) -> None:  # noqa: FBT001
+def test_the_uniform_start_of_the_text_is_stationary_for_large_b(b: float, moves: bool) -> None:
     """The text starts from the uniform prior, where I = 0 and every gradient is 0.
 
     Where one row may become a unit vector while the other keeps its entropy, b <= ln 2 + 3/2 ln 2 for four bits, it
@@ -184,7 +184,7 @@ def test_a_channel_that_is_none_is_refused() -> None:
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"records": [2, 2, 2], "b": 1.5, **options}
     with pytest.raises(dl.InputError, match=words):
-        leakage.maximal_leakage(random_channel(1), **asked)  # type: ignore[arg-type]
+        leakage.maximal_leakage(random_channel(1), **asked)
 
 
 def test_the_uniform_prior_alone_at_the_largest_entropy() -> None:
@@ -195,7 +195,7 @@ def test_the_uniform_prior_alone_at_the_largest_entropy() -> None:
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     q = random_channel(5)
-    once, twice = (leakage.restarts(q, [2] * 3, 1.5, starts=3, seed=9) for _ in range(2))
+    once, twice = (leakage.restarts(q, [2] * 3, 1.0, starts=3, seed=9) for _ in range(2))
     assert [f.value for f in once] == [f.value for f in twice]
     assert [f.history for f in once] == [f.history for f in twice]
     assert {step.start for f in once for step in f.history} == {0, 1, 2}

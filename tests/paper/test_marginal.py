@@ -62,4 +62,4 @@ def test_parameters_out_of_range_are_named(options: dict[str, object], words: st
     with pytest.raises(dl.InputError, match=words):
         marginal.modified_blahut_arimoto(
             conditionals=np.full((2, 4), 0.25), rows=random_channel(4).reshape(2, 4, 3), b=1.0, **asked
-        )  # type: ignore[arg-type]
+        )

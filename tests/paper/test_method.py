@@ -12,7 +12,7 @@ import pytest
 from cases import LN2, named, parity_distortion, parity_leakage, random_channel
 
 import dalenius as dl
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
@@ -71,7 +71,7 @@ def designed(design: Design) -> Design:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("b", [b for b in LITERAL if b != 2.5])  # which takes half a minute
+@pytest.mark.parametrize("b", [0.5, 0.0, 1.0, pytest.param(1.5, marks=pytest.mark.nightly), 2.0])
 def test_the_table_of_the_paper_is_reached_and_never_exceeded(b: float) -> None:
     audit = checked(dl.audit(LAPLACE, entropy=b, method="paper", time_limit=600))
     truth = parity_leakage(4, float(LAPLACE.rows[0, 1]), b)
@@ -86,10 +86,10 @@ def test_every_record_has_its_own_bracket_and_none_is_above_the_truth(
 ) -> None:
     mechanism = random_channel(records, outputs, seed)
     found = checked(dl.audit(mechanism, knowledge=0.3, method=FEW_STARTS))
-    truth = {r.record: r for r in dl.audit(mechanism, knowledge=0.3, tolerance=1e-4).records}
+    truth = {r.record: r for r in dl.audit(mechanism, knowledge=0.3, tolerance=1e-3).records}
     assert sorted(r.record for r in found.records) == list(range(len(records)))
     for r in found.records:
-        assert r.lower <= truth[r.record].upper + 1e-4  # of other records than the worst the prior is not kept
+        assert r.lower <= truth[r.record].upper + 1e-12  # of other records than the worst the prior is not kept
     assert found.lower <= max(r.upper for r in truth.values())
 
 
@@ -103,13 +103,13 @@ def test_tied_records_are_named_by_the_lowest_index() -> None:
 
 @pytest.mark.parametrize("knowledge", [0.0, 1e-15, 1e-12, 1e-9, 1e-6, math.inf])
 def test_witnesses_are_allowed_at_the_ends(knowledge: float) -> None:
-    audit = checked(dl.audit(SMALL, knowledge=knowledge, method="paper"))
+    audit = checked(dl.audit(SMALL, knowledge=knowledge, method=FEW_STARTS))
     b = max(0.0, 3 * LN2 - knowledge)
     assert audit.lower <= parity_leakage(3, float(SMALL.rows[0, 1]), b) + 1e-12
     if knowledge == 0:
         np.testing.assert_allclose(audit.prior.weights(), 1 / 8, rtol=1e-12)
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
-    leaky = checked(dl.audit(mechanism, knowledge=knowledge, method="paper"))
+    leaky = checked(dl.audit(mechanism, knowledge=knowledge, method=FEW_STARTS))
     assert leaky.extremes.uniform == pytest.approx(brute_force.leaks(np.full(8, 1 / 8), mechanism.matrix(), [2] * 3))
     if knowledge <= 1e-9:
         assert leaky.lower == pytest.approx(leaky.extremes.uniform, abs=1e-3)
@@ -135,7 +135,7 @@ def test_bits_are_nats_in_another_unit() -> None:
 
 @pytest.mark.slow
 def test_the_seed_decides_and_the_file_keeps_everything(tmp_path: Path) -> None:
-    first, again, other = (dl.audit(SMALL, entropy=1.7, method=FEW_STARTS, seed=seed) for seed in (3, 3, 4))
+    first, again, other = (dl.audit(SMALL, entropy=0.9, method=FEW_STARTS, seed=seed) for seed in (3, 3, 4))
     assert (first.lower, first.history) == (again.lower, again.history)
     np.testing.assert_array_equal(first.prior.masses, again.prior.masses)
     assert first.history != other.history
@@ -217,13 +217,13 @@ def test_the_alternation_believes_too_little_and_the_audit_says_so(tmp_path: Pat
     assert dl.verify(tmp_path / "design.json").verified
 
 
-@pytest.mark.parametrize("distortion", [0.0, pytest.param(0.05, marks=pytest.mark.slow), 0.5, 3.0])
+@pytest.mark.parametrize("distortion", [0.0, pytest.param(0.05, marks=pytest.mark.nightly), 0.5, 3.0])
 def test_the_least_leakage_is_bounded_from_above(distortion: float) -> None:
-    design = designed(dl.design(PARITY, distortion=distortion, entropy=0.9, method=ONE_START, tolerance=1e-3))
-    assert design.upper >= parity_leakage(2, min(distortion, 0.5), 0.9)
+    design = designed(dl.design(PARITY, distortion=distortion, entropy=0.5, method=ONE_START, tolerance=1e-3))
+    assert design.upper >= parity_leakage(2, min(distortion, 0.5), 0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("distortion", [0.1, 0.3])
 def test_the_primal_curve_of_the_paper_is_bounded_from_above(distortion: float) -> None:
     query = parse_query("modular_sum(n=3, modulus=2)")
@@ -261,17 +261,17 @@ def test_a_leakage_budget_that_is_not_kept(tmp_path: Path) -> None:
     ],
 )
 def test_leakage_budgets_that_are_kept(asked: dict[str, float], distortion: float) -> None:
-    design = designed(dl.design(PARITY, method=ONE_START, repairs=OURS, **asked))  # type: ignore[arg-type]
+    design = designed(dl.design(PARITY, method=ONE_START, repairs=OURS, **asked))
     assert design.kept
     assert design.upper == pytest.approx(distortion, abs=1e-6)
 
 
 @pytest.mark.slow
 def test_data_measure_and_outputs_are_those_asked_for() -> None:
-    query, options = parse_query("count(n=2)"), {"p0": [[0.8, 0.2]] * 2, "outputs": [0, 0.5, 2], "tolerance": 0.01}
-    design = designed(dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method=ONE_START, **options))  # type: ignore[arg-type]
+    query, options = parse_query("count(n=2)"), {"p0": [[0.8, 0.2]] * 2, "outputs": [0, 0.5, 2], "tolerance": 0.05}
+    design = designed(dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", method=ONE_START, **options))
     assert design.mechanism.rows.shape == (4, 3)
-    best = dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", **options)  # type: ignore[arg-type]
+    best = dl.design(query, distortion=0.3, knowledge=0.5, unit="bits", **options)
     assert design.upper >= best.lower
 
 
@@ -286,9 +286,6 @@ def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_reading
     printed = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method=ONE_START))
     ours = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method=ONE_START, repairs=OURS))
     assert printed.history != ours.history
-    strict = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method=ONE_START, reading="strict"))
-    assert not strict.kept
-    assert strict.leakage.lower > 0.5
     proof = designed(dl.design(PARITY, leakage=0.1, entropy=0.0, method=ONE_START, reading="proof"))
     assert proof.leakage.upper < 0.3
     assert proof.history[-1].penalty > 1
@@ -297,12 +294,12 @@ def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_reading
 
 def test_the_choice_of_repairs_reaches_algorithm_1() -> None:
     values = {
-        repairs: checked(dl.audit(SMALL, entropy=1.5, method=FEW_STARTS, repairs=repairs)).history
+        repairs: checked(dl.audit(SMALL, entropy=1.0, method=FEW_STARTS, repairs=repairs)).history
         for repairs in (None, (), ("gradient", "entropy_share"), ("gradient", "escort"))
     }
     assert values[None] == values["gradient", "entropy_share"]
     assert len({tuple(history) for history in values.values()}) == 3
-    curve = dl.curve(SMALL, [1.5], method=FEW_STARTS, repairs="gradient, escort")
+    curve = dl.curve(SMALL, [1.0], method=FEW_STARTS, repairs="gradient, escort")
     assert curve.audits[0].history == values["gradient", "escort"]
 
 
@@ -343,7 +340,9 @@ def test_results_say_which_repairs_and_which_reading_ran(tmp_path: Path) -> None
     assert audit.to_dict()["repairs"] == ["escort", *always]
     audit.save(tmp_path / "audit.json")
     assert dl.load(tmp_path / "audit.json").to_dict()["repairs"] == ["escort", *always]
-    strict = dl.design(PARITY, leakage=0.3, entropy=0.0, method=ONE_START, repairs=(), reading="strict")
+    strict = dl.design(
+        PARITY, leakage=0.3, entropy=0.0, method=ONE_START, repairs=(), reading="strict", time_limit=1e-6
+    )
     assert (strict.to_dict()["repairs"], strict.to_dict()["reading"]) == (always, "strict")
     strict.save(tmp_path / "design.json")
     loaded = dl.load(tmp_path / "design.json")
@@ -375,6 +374,6 @@ def test_a_method_has_its_own_numbers() -> None:
 )
 def test_a_method_that_cannot_run_is_refused(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(dl.InputError, match=says):
-        dl.paper.Method(**wrong)  # type: ignore[arg-type]
+        dl.paper.Method(**wrong)
     with pytest.raises(dl.InputError, match="method = 3"):
-        dl.audit(SMALL, entropy=1.0, method=3)  # type: ignore[arg-type]
+        dl.audit(SMALL, entropy=1.0, method=3)

@@ -119,10 +119,10 @@ def test_the_printed_armijo_test_cannot_be_passed() -> None:
 def test_fit_mixes_as_little_as_is_enough() -> None:
     task = problem(2)
     far = np.tile([0.5, 0.5], (8, 1))
-    near = descent.fit(far, primal.least_costly(task.cost), task.distortion, 0.2)
+    near = descent.fit(far, descent.least_costly(task.cost), task.distortion, 0.2)
     assert task.distortion(near) == pytest.approx(0.2)
     assert task.distortion(near) <= 0.2
-    assert descent.fit(far, primal.least_costly(task.cost), task.distortion, 0.5) is far
+    assert descent.fit(far, descent.least_costly(task.cost), task.distortion, 0.5) is far
 
 
 def test_the_same_seed_gives_the_same_mechanism_and_time_ends_it() -> None:
@@ -166,4 +166,4 @@ def test_the_starts_that_are_given_are_taken() -> None:
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"distance": parity(2), "records": (2, 2), "D": 0.1, "b": 0.5, "T_max": 1, **options}
     with pytest.raises(dl.InputError, match=words):
-        primal.leakage_distortion_tradeoff(**asked)  # type: ignore[arg-type]
+        primal.leakage_distortion_tradeoff(**asked)

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from large_samples import PAIRS, both
 
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import mutual_information
-from dalenius.reductions.coarse import coarsen
+from dalenius.reductions.coarse import Coarseness, coarsen
 from dalenius.reductions.lump import lump
-from dalenius.settings import ClosedForms
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])
@@ -28,7 +27,7 @@ def test_single_classes_and_outputs_are_the_dense_problem(mechanism: str, query:
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 def test_rows_are_averages_over_blocks_and_sums_over_groups(mechanism: str, query: str) -> None:
     large, dense = both(mechanism, query)
-    coarse, lift, grid = coarsen(large, 0, 0.5, settings=ClosedForms(coarse_blocks=4, coarse_cuts=3))
+    coarse, lift, grid = coarsen(large, 0, 0.5, settings=Coarseness(blocks=4, cuts=3))
     rho = np.exp(large.statistic.log_reference(0))
     groups = np.add.reduceat(dense.rows, np.append(0, grid.cuts - large.low), axis=1)
     c = 0
@@ -47,7 +46,7 @@ def test_rows_are_averages_over_blocks_and_sums_over_groups(mechanism: str, quer
 
 def test_a_prior_on_blocks_is_the_one_that_came_back() -> None:
     large, dense = both("geometric(epsilon=0.7)", "count(n=60)")
-    coarse, lift, grid = coarsen(large, 0, 0.5, settings=ClosedForms(coarse_blocks=9, coarse_cuts=7))
+    coarse, lift, grid = coarsen(large, 0, 0.5, settings=Coarseness(blocks=9, cuts=7))
     masses = lift.masses(np.random.default_rng(0).dirichlet(np.ones(coarse.secret.size)))
     assert Prior(large, 0, masses).leakage() == pytest.approx(float(mutual_information(masses @ dense.rows)), abs=1e-12)
     again = Prior.on_blocks(large, 0, grid.starts, np.add.reduceat(masses, grid.starts, axis=1))

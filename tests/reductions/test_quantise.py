@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dalenius.gallery import mechanisms, queries
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.reductions.quantise import quantise
 
 CASES = {

@@ -25,7 +25,7 @@ def partly(x: tuple[int, ...]) -> int:
     return x[0] + x[1] + 2 * x[2]
 
 
-def image(domain: Domain, symmetry: dict[str, list]) -> list[int]:  # type: ignore[type-arg]
+def image(domain: Domain, symmetry: dict[str, list]) -> list[int]:
     """Where a map takes each class, through a dataset of it."""
     statistic = domain.statistic
     n = len(statistic.records)
@@ -72,7 +72,7 @@ def invariant(domain: Domain) -> None:
 
 
 def domain_of(query: Query, *, symmetric: bool = True, **arguments: object) -> Domain:
-    return symmetrise(Distortion.from_user(query, **arguments), symmetric=symmetric)  # type: ignore[arg-type]
+    return symmetrise(Distortion.from_user(query, **arguments), symmetric=symmetric)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.report.design_plots import draw_channel, plot_channels
 from dalenius.report.plots import image

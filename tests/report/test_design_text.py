@@ -4,7 +4,7 @@ import pytest
 from design_samples import any_design, parity_design, parity_frontier
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery import mechanisms, queries
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.rounding import written_up
 from dalenius.results.history import Step
 

@@ -243,11 +243,11 @@ def test_a_channel_without_a_name_is_audited_again_from_the_saved_result(
     found = dl.audit(mechanism, knowledge=0.3)
     found.save("RESULT.json")
     held: dict[str, Any] = {}
-    exec(audit_again(found), held)  # noqa: S102 - what a report prints
+    exec(audit_again(found), held)
     assert held["audit"].upper == found.upper
     curve = dl.curve(mechanism, knowledges=[0.1, 0.3])
     curve.save("RESULT.json")
-    exec(curve_again(curve), held)  # noqa: S102 - the same
+    exec(curve_again(curve), held)
     assert (held["curve"].upper == curve.upper).all()
     found.report("page.html")
     assert ">never, or no answer</text>" in Path("page.html").read_text()
@@ -258,20 +258,20 @@ def test_a_name_is_one_word_in_the_command_that_reproduces_it(name: str, tmp_pat
     query = dl.queries.count(n=2, names=[name, "yes"])
     found = dl.audit(dl.mechanisms.geometric(query, epsilon=1), knowledge=0.3)
     command = audit_again(found).split("\n\n")[0].replace("dalenius", "printf '%s\\n'", 1)
-    said = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, cwd=tmp_path)  # noqa: S603, S607
+    said = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert said.stdout.splitlines()[:3] == ["audit", "--query", str(query)]
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("secret", [1, [0, 1]])
-def test_a_secret_of_records_is_part_of_what_reproduces_it(secret: Any) -> None:  # noqa: ANN401
+def test_a_secret_of_records_is_part_of_what_reproduces_it(secret: Any) -> None:
     found = dl.audit(dl.mechanisms.geometric(QUERY, epsilon=1), knowledge=0.3, secret=secret, verify=False)
     command, python = audit_again(found).split("\n\n", 1)
     assert not command.startswith("#")
     run = CliRunner().invoke(main, [*shlex.split(command)[1:], "--json"])
     assert json.loads(run.stdout)["upper"] == found.upper
     held: dict[str, Any] = {}
-    exec(python, held)  # noqa: S102 - what a report prints
+    exec(python, held)
     assert held["audit"].upper == found.upper
 
 

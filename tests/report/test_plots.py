@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 from samples import built, parity
 
 import dalenius as dl
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.report.charts import staircase
 from dalenius.report.plots import image
 from dalenius.results.audit import Audit, Curve

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import built, parity
 
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short_up
 from dalenius.report.text import class_words
 from dalenius.results.audit import Extremes, Records

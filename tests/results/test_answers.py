@@ -32,7 +32,7 @@ def found() -> list[Audited]:
         (OPEN, 60.0, True, "interrupted"),
     ],
 )
-def test_the_gap_is_the_reason_only_where_it_is_within_the_tolerance(  # noqa: PLR0913 - a table
+def test_the_gap_is_the_reason_only_where_it_is_within_the_tolerance(
     found: list[Audited], unit: str, tolerance: float, limit: float, stopped: str, *, interrupted: bool
 ) -> None:
     deadline = Deadline(limit, interrupted=interrupted)

@@ -165,7 +165,7 @@ def test_a_certificate_that_proves_nothing_is_loaded_but_not_with_verify(tmp_pat
     with pytest.raises(InputError, match=r"saved\.json: its certificate does not verify: "):
         dl.load(path, verify=True)
     with pytest.raises(InputError, match="must be True or False"):
-        dl.load(path, verify="yes")  # type: ignore[arg-type]
+        dl.load(path, verify="yes")
 
 
 @pytest.mark.parametrize(("name", "stopped"), [("audit", "nearly"), ("design", "gap")])
@@ -193,7 +193,7 @@ def test_names_from_a_file_reach_no_terminal_as_they_are(tmp_path: Path) -> None
 
 def test_a_tied_witness_without_mass_is_refused(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=5), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.3, time_limit=2, verify=False)
+    audit = dl.audit(mechanism, knowledge=0.3, relative=0.5, verify=False)
     assert audit.certificate.data["witness"]["kind"] == "tied"
     audit.save(tmp_path / "audit.json")
     content = json.loads((tmp_path / "audit.json").read_text())

@@ -10,8 +10,8 @@ import pytest
 from samples import built, consistent, parity
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
 from dalenius.results.history import Step
 
@@ -159,10 +159,10 @@ def test_frames_have_one_row_per_point(monkeypatch: pytest.MonkeyPatch) -> None:
     class Pandas:
         DataFrame = staticmethod(list)
 
-    monkeypatch.setitem(sys.modules, "pandas", Pandas)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "pandas", Pandas)
     assert [row["entropy"] for row in _curve().to_frame()] == [0.0, 1.0, 2.2, 2.6]
 
 
 def test_results_do_not_import_matplotlib() -> None:
     code = "import sys, dalenius.results.audit, dalenius.report.text; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own text
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -54,7 +54,7 @@ def test_what_was_not_checked_is_not_called_checked_and_can_be_checked_later() -
     assert "; verified\n" in audit.summary()
 
 
-@pytest.mark.parametrize("taken", [copy.copy, copy.deepcopy, lambda audit: pickle.loads(pickle.dumps(audit))])  # noqa: S301
+@pytest.mark.parametrize("taken", [copy.copy, copy.deepcopy, lambda audit: pickle.loads(pickle.dumps(audit))])
 def test_copies_are_not_verified(taken: Callable[[Audit], Audit]) -> None:
     audit = dl.audit(parity(), entropy=2.2, verify=True)
     again = taken(audit)
@@ -84,7 +84,7 @@ def test_a_certificate_that_was_changed_is_no_longer_verified() -> None:
 def test_only_the_check_sets_it() -> None:
     audit = dl.audit(parity(), entropy=2.2, verify=True)
     with pytest.raises(FrozenInstanceError):
-        audit.verified = None  # type: ignore[misc]
+        audit.verified = None
     assert replace(audit, upper=0.0).verified is None  # another claim, which nobody has checked
 
 
@@ -100,7 +100,7 @@ def test_auto_checks_what_is_quick_beside_the_work(estimate: float, took: float,
 def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
 
-    def verify(source: Any, mechanism: Any, *, time_limit: float, memory: int) -> Verification:  # noqa: ANN401, ARG001
+    def verify(source: Any, mechanism: Any, *, time_limit: float, memory: int) -> Verification:
         limits.append(time_limit)
         return Verification(verified=False, lower=None, upper=None, reason="not checked: slow", problem="", seconds=9.0)
 
@@ -176,9 +176,9 @@ def test_a_certificate_about_another_mechanism_is_not_verified() -> None:
 
 def test_unknown_words_are_refused() -> None:
     with pytest.raises(dl.InputError, match="verify = 'yes' is unknown"):
-        dl.audit(parity(), entropy=2.2, verify="yes")  # type: ignore[arg-type]
+        dl.audit(parity(), entropy=2.2, verify="yes")
     with pytest.raises(dl.InputError, match="verify = 1 is unknown"):
-        dl.design(dl.queries.count(n=2), distortion=0.5, entropy=0.5, verify=1)  # type: ignore[arg-type]
+        dl.design(dl.queries.count(n=2), distortion=0.5, entropy=0.5, verify=1)
     with pytest.raises(dl.InputError, match="a curve does not check its points"):
         dl.curve(parity(), [1.0], verify=True)
 
@@ -188,7 +188,7 @@ def test_unknown_words_are_refused() -> None:
 def test_designs_are_checked_with_their_audits(unit: str, budget: str) -> None:
     query = dl.queries.modular_sum(n=3, modulus=2)
     asked = {budget: 0.1, "entropy": 1.5, "unit": unit}
-    design = dl.design(query, **asked, verify=False)  # type: ignore[arg-type]
+    design = dl.design(query, **asked, verify=False)
     assert (design.verified, design.leakage.verified) == (None, None)
     assert UNCHECKED in design.summary()
     assert design.verify().verified
@@ -197,7 +197,7 @@ def test_designs_are_checked_with_their_audits(unit: str, budget: str) -> None:
     assert other.verify().verified
     assert other.leakage.verified is None
     assert "; verified\n" in design.summary()
-    assert dl.design(query, **asked).verified is True  # type: ignore[arg-type]
+    assert dl.design(query, **asked).verified is True
 
 
 def test_a_design_that_does_not_keep_its_budget_is_checked_for_its_leakage() -> None:
@@ -245,7 +245,7 @@ def test_the_trivial_bound_is_called_trivial() -> None:
     assert "100.0" not in told.summary()
 
 
-def test_files_are_read_as_unchecked(tmp_path: Any) -> None:  # noqa: ANN401
+def test_files_are_read_as_unchecked(tmp_path: Any) -> None:
     audit = dl.audit(parity(), entropy=2.2, verify=True)
     audit.save(tmp_path / "a.json")
     assert dl.load(tmp_path / "a.json").verified is None

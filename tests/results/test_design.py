@@ -8,15 +8,15 @@ import pytest
 from design_samples import any_design, consistent_design, least_leakage, noise, parity_design, parity_frontier
 from samples import consistent, parity
 
-from dalenius import api
-from dalenius.api import load
+from dalenius.api import designs
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.results.design import Design, Frontier
 from dalenius.results.history import Step
+from dalenius.studies.loading import load
 
 MODULAR = queries.modular_sum(n=4, modulus=3)
 ROWS = np.random.default_rng(0).dirichlet(np.ones(3), 16)
@@ -124,7 +124,7 @@ def test_words_beside_a_table_of_distortions_are_those_of_the_table_or_marked(tm
     """Where records are not alike, the certificate has the distortions of all datasets, and no name of a query."""
     unlike = [[0.5, 0.5], [0.3, 0.7]]
     for query, outputs in ((queries.count(n=2), None), (queries.histogram(n=2, k=2), [(0, 2), (1.5, 0.5)])):
-        made = api.design(query, distortion=0.9, knowledge=0.2, p0=unlike, outputs=outputs, tolerance=0.1)
+        made = designs.design(query, distortion=0.9, knowledge=0.2, p0=unlike, outputs=outputs, tolerance=0.1)
         made.save(tmp_path / "d")
         content = json.loads((tmp_path / "d").read_text())
         assert "query" not in content["certificate"]["problem"]

@@ -33,7 +33,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return result, path
 
 
-def words(result: Any) -> str:  # noqa: ANN401
+def words(result: Any) -> str:
     """What it says, but for the marks that it was read from a file."""
     return repr(result).replace(", read from a file", "")
 
@@ -116,7 +116,7 @@ def content(name: str) -> str:
         return (Path(folder) / "r.json").read_text()
 
 
-def put(part: Any, way: str, value: object) -> None:  # noqa: ANN401
+def put(part: Any, way: str, value: object) -> None:
     """Change what stands at a place such as "audits.0.upper"."""
     *inside, last = (int(key) if key.isdigit() else key for key in way.split("."))
     for key in inside:

@@ -25,7 +25,7 @@ def counted(most: int, line: Line) -> str:
 
 def noted(path: Path) -> partial[None]:
     """What is done when the other process is gone."""
-    return partial(path.write_text, "gone")  # type: ignore[arg-type]
+    return partial(path.write_text, "gone")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_what_an_old_question_says_is_not_heard(helper: Helper) -> None:
 )
 def test_a_death_says_how(helper: Helper, function: object, given: object, how: str) -> None:
     with pytest.raises(NoAnswerError, match=how):
-        helper.call(function, given)  # type: ignore[arg-type]
+        helper.call(function, given)
     assert not helper.alive
     with pytest.raises(NoAnswerError, match=how):
         helper.call(abs, -1)
@@ -91,7 +91,7 @@ def test_it_ends_with_the_process_that_asks(tmp_path: Path) -> None:
     )
     mark = tmp_path / "mark"
     where = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", script, mark], env=where, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", script, mark], env=where, capture_output=True, text=True, check=True)
     pid, end = int(done.stdout), time.monotonic() + 20
     while time.monotonic() < end and (not mark.exists() or Path(f"/proc/{pid}/cmdline").exists()):
         time.sleep(0.05)

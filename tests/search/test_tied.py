@@ -3,19 +3,21 @@
 import math
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
+from dalenius.bounds.moved_counts import MovedSearch
+from dalenius.bounds.own_count import OwnCountSearch
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
-from dalenius.search.tied import Tied, tie, tie_others
-from dalenius.settings import DEFAULT
+from dalenius.search.tied import Tied, TiedSearch, tie, tie_others
 
-SETTINGS = DEFAULT.closed_forms
+SETTINGS = TiedSearch()
 
 
 def joint_of(found: Tied, mechanism: str, query: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -53,7 +55,7 @@ def test_the_bound_is_what_the_guess_tells_over_all_datasets_and_outputs(
 def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: str) -> None:
     large, _ = both_histograms(mechanism, query)
     t = np.arange(large.n + 1)
-    found = tie_others(large, 0.5, (0.5 * t, 0.2 * (t - 1.0) ** 2), Deadline(60), replace(SETTINGS, tied_shares=(1.0,)))
+    found = tie_others(large, 0.5, (0.5 * t, 0.2 * (t - 1.0) ** 2), Deadline(60), replace(SETTINGS, shares=(1.0,)))
     joint, outputs, weights = joint_of(found, mechanism, query)
     weight = np.array(found.decoder.weights)[np.searchsorted(found.decoder.cuts, outputs, side="right")]
     told = math.log(large.k) + float((joint * np.log(weight / weight.sum(axis=1, keepdims=True)).T).sum())
@@ -74,8 +76,11 @@ def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: s
 
 def test_a_tie_tells_more_than_one_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.3)
-    alone = dl.audit(mechanism, knowledge=0.3, settings=dl.Settings(closed_forms=replace(SETTINGS, tied_rounds=0)))
+    quick = (MovedSearch(room=0), OwnCountSearch(outputs=1))
+    audit, alone = (
+        dl.audit(mechanism, knowledge=0.3, settings=dl.Settings(parts=(*quick, TiedSearch(rounds=rounds))))
+        for rounds in (SETTINGS.rounds, 0)
+    )
     assert alone.prior.mechanism.part is not None
     assert audit.lower > 1.3 * alone.lower
     assert audit.upper == alone.upper
@@ -84,7 +89,7 @@ def test_a_tie_tells_more_than_one_count() -> None:
 
 def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=40, k=5), epsilon=1)
-    prior = dl.audit(mechanism, knowledge=0.5, secret=7, time_limit=2).prior
+    prior = dl.audit(mechanism, knowledge=0.5, secret=7, relative=0.5).prior
     drawn = prior.sample(4000, rng=1)
     own = (drawn == drawn[:, [7]]).sum(axis=1)
     mean = float(prior.masses.sum(axis=0) @ np.arange(41))
@@ -100,9 +105,9 @@ def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
         prior.joint()
 
 
-def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path) -> None:  # noqa: ANN001
+def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path: Path) -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=90, k=5), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.2)
+    audit = dl.audit(mechanism, knowledge=0.2, relative=0.5)
     text = audit.summary()
     assert "ties every value of the record to its own count" in text
     assert "would learn at least" in text
@@ -118,4 +123,4 @@ def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path) -> None:  #
 
 def test_wide_windows_are_left_to_one_count() -> None:
     mechanism = dl.mechanisms.gaussian(dl.queries.histogram(n=20_000, k=3), sigma=2000)
-    assert tie(mechanism, 0.1, Deadline(60), replace(SETTINGS, tied_entries=2**16)) is None
+    assert tie(mechanism, 0.1, Deadline(60), replace(SETTINGS, entries=2**16)) is None

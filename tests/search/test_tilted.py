@@ -42,7 +42,7 @@ def law(cells: Cells, a: int, alpha: Floats, beta: float) -> tuple[Floats, Float
 
 
 @pytest.mark.parametrize("second", [False, True])
-def test_moments_are_those_of_the_definition(second: bool, entries: int) -> None:  # noqa: FBT001
+def test_moments_are_those_of_the_definition(second: bool, entries: int) -> None:
     cells, rng = problem(1, entries), np.random.default_rng(2)
     alpha, beta = 3 * rng.standard_normal((2, 3, 3)), rng.standard_normal((2, 3))
     seen = tilt(cells, alpha, beta, neg_entropies(cells.lumped.channel, entries), second=second)

@@ -37,7 +37,7 @@ class Future:
         for function in self.called:
             function(self)
 
-    def result(self) -> Any:  # noqa: ANN401 - as Dask's
+    def result(self) -> Any:
         return self.parcel.answer()
 
     def exception(self) -> Exception:
@@ -78,7 +78,7 @@ def study(tmp_path: Path) -> Study:
 
 
 @pytest.mark.parametrize("talks", [True, False])
-def test_a_stop_takes_back_what_no_worker_has_begun(study: Study, talks: bool) -> None:  # noqa: FBT001
+def test_a_stop_takes_back_what_no_worker_has_begun(study: Study, talks: bool) -> None:
     client = Client(talks=talks)
     cluster = Cluster(client, "a cluster")
     answers = cluster.answers({point.key: point.work for point in study.points})

@@ -63,7 +63,7 @@ def test_a_key_depends_on_the_content_of_files(tmp_path: Path) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3), st.integers(2, 9), st.booleans())
-def test_ranges_have_both_ends_and_equal_steps(low: float, high: float, steps: int, log: bool) -> None:  # noqa: FBT001
+def test_ranges_have_both_ends_and_equal_steps(low: float, high: float, steps: int, log: bool) -> None:
     values = Range.model_validate({"from": low, "to": high, "steps": steps, "log": log}).values()
     assert (values[0], values[-1], len(values)) == (low, high, steps)
     jumps = [b / a if log else b - a for a, b in pairwise(values)]

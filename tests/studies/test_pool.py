@@ -27,7 +27,7 @@ def die_at(item: tuple[int, str]) -> int:
     return number
 
 
-def ended(pool: Pool, items: list) -> list[Ended]:  # type: ignore[type-arg]
+def ended(pool: Pool, items: list) -> list[Ended]:
     return [one for few in pool.run(items) for one in few]
 
 
@@ -39,7 +39,7 @@ def test_everything_is_answered_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("always", [False, True])
-def test_a_process_that_dies_costs_its_own_point_at_most(tmp_path: Path, always: bool) -> None:  # noqa: FBT001
+def test_a_process_that_dies_costs_its_own_point_at_most(tmp_path: Path, always: bool) -> None:
     path, deaths = "always" if always else str(tmp_path / "died"), []
     pool = Pool(die_at, 2, died=lambda item, times: deaths.append((item[0], times)))
     found = {one.item[0]: one for one in ended(pool, [(number, path) for number in range(6)])}
@@ -67,5 +67,5 @@ def test_a_script_need_not_guard_itself_against_processes(tmp_path: Path) -> Non
         "print('began')\n"
         "print([one.result for few in Pool(abs, 1).run([-1]) for one in few], __file__ != '')\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("began\n[1] True\n", "")

@@ -148,7 +148,7 @@ def forge(study: Study, place: int, certificate: object = None, **numbers: objec
         entry = opened.entries()[key]
         if isinstance(certificate, int):
             certificate = stored[study.points[certificate].key]
-        blob = packed(stored[key] if certificate is None else certificate)  # type: ignore[arg-type]
+        blob = packed(stored[key] if certificate is None else certificate)
         opened.put([Entry(key, "done", "", {**entry.numbers, **numbers}, 1.0, blob)])
     return study.refreshed()
 
@@ -446,7 +446,7 @@ def disturbed(toml: Path, kills: int, rng: random.Random) -> dict[str, float]:
     for number, moment in enumerate(sorted(rng.randrange(last) for _ in range(kills))):
         if process is None or process.poll() is not None:
             command = [sys.executable, "-c", RUN, str(toml)]
-            process = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - our own script
+            process = subprocess.Popen(command, start_new_session=True)
         while len(done_in(store)) < moment and process.poll() is None:
             time.sleep(0.02)
         time.sleep(rng.uniform(0.0, 0.1))
@@ -477,7 +477,7 @@ def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run
     for path in paths:
         path.write_text(TEXT.replace("[0.5, 1.0]", f"{{ from = 0.5, to = 1.5, steps = {steps} }}"))
     calm = run_here(Study.load(paths[0]))
-    seen = disturbed(paths[1], kills, random.Random(5))  # noqa: S311 - moments of a test
+    seen = disturbed(paths[1], kills, random.Random(5))
     wild = Study.load(paths[1]).run(jobs=2)
     assert wild.complete
     assert same(wild) == same(calm)

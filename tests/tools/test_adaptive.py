@@ -52,9 +52,9 @@ def test_bad_input() -> None:
     with pytest.raises(dl.InputError, match=r"choose\(2\) is over 2 records of 2 values, the first mechanism over 3"):
         dl.adaptive(FIRST, lambda y: other if y == 2 else FIRST)
     with pytest.raises(dl.InputError, match="must be a function"):
-        dl.adaptive(FIRST, SECOND)  # type: ignore[arg-type]
+        dl.adaptive(FIRST, SECOND)
     with pytest.raises(dl.InputError, match="mechanism 0 is a str"):
-        dl.adaptive("count", lambda _: FIRST)  # type: ignore[arg-type]
+        dl.adaptive("count", lambda _: FIRST)
     large = dl.mechanisms.geometric(dl.queries.count(n=200), epsilon=1)
     with pytest.raises(dl.InputError, match=r"201 rows x 40401 outputs, above the limit of 4194304 entries"):
         dl.adaptive(large, lambda _: large)

@@ -14,7 +14,7 @@ COUNT = dl.queries.count(n=2)
 OLD = Path(__file__).parent / "ledger_of_0_1.json"
 
 
-def ledger(**options: Any) -> dl.Ledger:  # noqa: ANN401 - options of Ledger
+def ledger(**options: Any) -> dl.Ledger:
     return dl.Ledger(COUNT, **{"knowledge": 0.5, "budget": 0.1, "tolerance": 1e-3, "time_limit": 20, **options})
 
 
@@ -69,7 +69,7 @@ def test_calibrations_fill_the_budget_and_are_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "sequences", [pytest.param(10, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.nightly)]
+    "sequences", [pytest.param(6, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.nightly)]
 )
 def test_totals_never_exceed_the_budget(sequences: int) -> None:
     rng = np.random.default_rng(20)

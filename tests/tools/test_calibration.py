@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from scipy.optimize import brentq
 
-from dalenius.api import audit
+from dalenius.api.audits import audit
 from dalenius.certificates.verifying import verify
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
-from dalenius.gallery.families import FAMILIES, with_noise
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
+from dalenius.model.gallery.families import FAMILIES, with_noise
 from dalenius.model.query import Query
 from dalenius.search.deadline import Progress
 from dalenius.tools.calibration import calibrate
@@ -90,11 +90,11 @@ def test_a_smaller_budget_takes_more_noise(family: str) -> None:
 )
 def test_very_many_records(family: str, leakage: float) -> None:
     query = queries.count(n=4000)
-    found = calibrate(family, query, leakage=leakage, knowledge=0.4, accuracy=0.03)
+    found = calibrate(family, query, leakage=leakage, knowledge=0.4, accuracy=0.2)
     assert isinstance(found.mechanism, NoisySum)
     assert (found.stopped, found.quietest) == ("accuracy", False)
     assert found.leakage.upper <= leakage
-    assert found.leakage.upper == pytest.approx(leakage, rel=0.1)
+    assert found.leakage.upper == pytest.approx(leakage, rel=0.3)
     assert verify(found.leakage, found.mechanism).verified
     assert found.too_little is not None
     louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little

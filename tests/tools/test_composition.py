@@ -234,7 +234,7 @@ def test_bad_input() -> None:
     with pytest.raises(dl.InputError, match="one mechanism or more"):
         dl.compose()
     with pytest.raises(dl.InputError, match="mechanism 1 is a str"):
-        dl.compose(COUNT, "count")  # type: ignore[arg-type]
+        dl.compose(COUNT, "count")
     with pytest.raises(dl.InputError, match="2 records of 3 values, mechanism 0 over 3 records of 2 values"):
         dl.compose(COUNT, CELLS)
     with pytest.raises(dl.InputError, match="compose them first"):

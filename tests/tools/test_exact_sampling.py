@@ -12,10 +12,10 @@ from scipy.stats import chisquare
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.tools import exact_sampling
 from dalenius.verifier.forms import named, written
 from dalenius.verifier.kernel.balls import precision
@@ -56,7 +56,7 @@ def _certified(mechanism: Mechanism, dataset: list[int]) -> list[Any]:
     return rebuilt.rows[rebuilt.row_of[int(mechanism.statistic.class_of(dataset))]]
 
 
-def _fraction(ball: Any) -> Fraction:  # noqa: ANN401 - flint has no types
+def _fraction(ball: Any) -> Fraction:
     """The middle of a ball."""
     mantissa, exponent = ball.mid().man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
@@ -78,7 +78,7 @@ def _bits_of(u: Fraction) -> Callable[[int], int]:
 
 @pytest.fixture
 def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Random(20)  # noqa: S311 - so that the test repeats
+    source = Random(20)
     monkeypatch.setattr(exact_sampling, "randbits", source.getrandbits)
     monkeypatch.setattr(exact_sampling, "randbelow", source.randrange)
 

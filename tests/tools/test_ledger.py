@@ -21,11 +21,11 @@ THIRDS = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=3), flip=0.
 CONSTANT = dl.mechanisms.constant(dl.queries.count(n=3))
 
 
-def ledger(entropy: float = 1.3, **options: Any) -> dl.Ledger:  # noqa: ANN401 - options of Ledger
+def ledger(entropy: float = 1.3, **options: Any) -> dl.Ledger:
     return dl.Ledger(RECORDS, entropy=entropy, **{"tolerance": TOLERANCE, "time_limit": 20, **options})
 
 
-def filled(*mechanisms: dl.Mechanism, **options: Any) -> dl.Ledger:  # noqa: ANN401 - options of Ledger
+def filled(*mechanisms: dl.Mechanism, **options: Any) -> dl.Ledger:
     book = ledger(**options)
     for mechanism in mechanisms:
         book.release(mechanism)
@@ -232,9 +232,9 @@ def test_bad_input() -> None:
     with pytest.raises(dl.InputError, match="2 records of 2 values, the ledger over 3 records"):
         book.release(dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1))
     with pytest.raises(dl.InputError, match="not str"):
-        book.what_if("parity")  # type: ignore[arg-type]
+        book.what_if("parity")
     with pytest.raises(dl.InputError, match="not a text"):
-        book.release(PARITY, name=3)  # type: ignore[arg-type]
+        book.release(PARITY, name=3)
     assert book.releases == ()
     with pytest.raises(dl.InputError, match="exactly one"):
         dl.Ledger(RECORDS)
@@ -303,7 +303,7 @@ def test_a_ledger_from_a_file_says_what_it_trusts_and_computes_it_on_request(tmp
     assert checked.account().to_dict() == book.account().to_dict()
     assert "from the file" not in checked.summary()
     with pytest.raises(dl.InputError, match="must be True or False"):
-        dl.Ledger.load(path, verify=1)  # type: ignore[arg-type]
+        dl.Ledger.load(path, verify=1)
 
 
 @pytest.mark.parametrize("key", ["account", "releases", "unit"])

@@ -24,7 +24,7 @@ def book() -> dl.Ledger:
 
 @pytest.fixture(scope="module")
 def design(book: dl.Ledger) -> dl.Design:
-    return book.design(COUNT, **OPTIONS)  # type: ignore[arg-type]
+    return book.design(COUNT, **OPTIONS)
 
 
 def test_it_keeps_the_budget_and_is_verified(book: dl.Ledger, design: dl.Design) -> None:
@@ -94,7 +94,7 @@ def test_forgeries_are_refused(design: dl.Design) -> None:
 
 def test_without_releases_it_is_the_design() -> None:
     book = dl.Ledger(COUNT, knowledge=0.5, budget=0.1)
-    found, plain = book.design(COUNT, **OPTIONS), dl.design(COUNT, leakage=0.1, knowledge=0.5, **OPTIONS)  # type: ignore[arg-type]
+    found, plain = book.design(COUNT, **OPTIONS), dl.design(COUNT, leakage=0.1, knowledge=0.5, **OPTIONS)
     assert found.certificate.data == plain.certificate.data
     assert book.release(found.mechanism).upper == found.leakage.upper
 
@@ -103,7 +103,7 @@ def test_bad_input(book: dl.Ledger) -> None:
     with pytest.raises(dl.InputError, match="a design is about whole records"):
         book.design(dl.queries.count(n=3))
     with pytest.raises(dl.InputError, match="needs a Query"):
-        book.design("count")  # type: ignore[arg-type]
+        book.design("count")
     spent = dl.Ledger(COUNT, knowledge=0.5, budget=0.01, tolerance=1e-3)
     spent.release(FIRST, force=True)
     with pytest.raises(dl.BudgetError, match="nothing of the budget is left"):

@@ -73,7 +73,7 @@ def test_an_error_of_the_search_itself_names_the_mechanism(monkeypatch: pytest.M
     mechanisms, knowledge = mixed()
     solve = many.solve
 
-    def refuse(problem: AuditProblem, *given: Any, **options: Any) -> dl.Audit:  # noqa: ANN401 - as solve
+    def refuse(problem: AuditProblem, *given: Any, **options: Any) -> dl.Audit:
         if problem.mechanism == mechanisms[2]:
             message = "too large"
             raise dl.InputError(message)

@@ -41,7 +41,7 @@ def test_laws_weights_and_secrets() -> None:
 
 @pytest.mark.parametrize("noise", ["geometric(epsilon=0.7)", "gaussian(sigma=2)", "discrete_gaussian(sigma=2)"])
 @pytest.mark.parametrize(("law", "secret"), [([0.7, 0.3], None), (None, [0, 3]), ([0.0, 1.0], None)])
-def test_a_sum_that_is_never_written_out_leaks_what_its_rows_do(noise: str, law: Any, secret: Any) -> None:  # noqa: ANN401
+def test_a_sum_that_is_never_written_out_leaks_what_its_rows_do(noise: str, law: Any, secret: Any) -> None:
     large, dense = (dl.leakage(m, law, secret) for m in both(noise, "count(n=12)"))
     assert max(large.lower, dense.lower) <= min(large.upper, dense.upper)
     assert large.upper - large.lower <= 1e-12

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 def released(epsilon: float = 1.0, **adversary: object) -> dl.Ledger:
     """Two people with columns a and b: the counts of a, and of pairs (a, b)."""
-    ledger = dl.Ledger(columns={"a": 2, "b": 2}, n=2, **adversary)  # type: ignore[arg-type]
+    ledger = dl.Ledger(columns={"a": 2, "b": 2}, n=2, **adversary)
     ledger.release(M.geometric(Q.histogram(n=2, k=2), epsilon=epsilon), columns=["a"])
     ledger.release(M.geometric(Q.histogram(n=2, k=4), epsilon=epsilon), columns=["a", "b"])
     return ledger

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import dalenius as dl
-from dalenius import api
+from dalenius.api import audits
 from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
@@ -78,7 +78,7 @@ PEER = [
 ]
 
 
-def quick(mechanism: Mechanism, **options: Any) -> Profile:  # noqa: ANN401 - as profile
+def quick(mechanism: Mechanism, **options: Any) -> Profile:
     """A profile with coarse audits, or none to speak of."""
     return mechanism.profile(**{"entropies": [mechanism.log_universe], "tolerance": 1e-2, **options})
 
@@ -178,7 +178,7 @@ def test_one_record_is_its_own_neighbour_so_epsilon_bounds_everything() -> None:
 
 def test_closed_forms_of_parity() -> None:
     flip = 0.2
-    profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**6, modulus=2), flip=flip).profile(epsilon=0.5)
+    profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**5, modulus=2), flip=flip).profile(epsilon=0.5)
     value = math.log(2) - float(entropy([flip, 1 - flip]))
     assert profile.capacity.lower <= value <= profile.capacity.upper
     assert (profile.leakage.lower <= value).all()
@@ -237,11 +237,13 @@ def test_what_is_never_written_out_has_the_profile_of_its_rows(mechanism: str, q
 
 @pytest.mark.slow
 def test_a_profile_of_very_many_records() -> None:
-    profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(unit="bits", time_limit=20)
+    profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(
+        unit="bits", tolerance=0.03, time_limit=600
+    )
     known = [audit.knowledge * math.log(2) for audit in profile.leakage.audits]
     assert known == pytest.approx([5000 * math.log(2), 3, 1, 0.5, 0.1, 0])
-    assert profile.leakage.lower[:3] == pytest.approx(1, abs=1e-3)
-    assert profile.leakage.upper[-1] < 1e-3
+    assert profile.leakage.lower[:3] == pytest.approx(1, abs=0.03)
+    assert profile.leakage.upper[-1] < 0.03
     assert profile.record_min_entropy_leakage < profile.capacity.lower < profile.maximal_leakage
     assert (profile.dp_epsilon, profile.dp_delta) == (pytest.approx(1), 0)
     assert profile.distortion == pytest.approx(1 / math.sinh(1), abs=1e-12)
@@ -367,7 +369,7 @@ def test_time_is_shared_and_every_point_has_a_bracket() -> None:
 
     def solve(problem: AuditProblem, options: Options) -> Audit:
         limits.append(options.time_limit)
-        return api.solve(problem, options)
+        return audits.solve(problem, options)
 
     mechanism = MECHANISMS[1]
     options = Options.from_user(unit="nats", tolerance=0.1, time_limit=60.0, seed=0, progress=False)

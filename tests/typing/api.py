@@ -39,7 +39,7 @@ assert_type(design, dl.Design)
 assert_type(design.leakage, dl.Audit)
 assert_type(dl.frontier(query, knowledge=0.5, points=5), dl.Frontier)
 assert_type(dl.calibrate("geometric", query, leakage=0.05, knowledge=0.5), dl.Calibration)
-assert_type(mechanism.profile(), dl.Profile)
+profile: dl.Profile = mechanism.profile()
 
 joint: dl.Mechanism = dl.compose(mechanism, mechanism)
 adaptive: dl.Mechanism = dl.adaptive(mechanism, lambda _: mechanism)

@@ -207,7 +207,7 @@ def test_the_child_imports_nothing_from_the_current_folder(tmp_path: Path) -> No
         "import sys, os; import dalenius as dl; dl.verify({}); sys.path.insert(0, '')\n"
         f"os.chdir({str(tmp_path)!r}); print(dl.verify('certificate.json').verified)"
     )
-    done = subprocess.run(  # noqa: S603 - our own interpreter
+    done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,

@@ -18,7 +18,7 @@ WRONG = (GONE, None, "x", -1, 0, 2.5, 10**9, 1e300, True, [], [[]], {}, [0.5, 0.
 Place = tuple[str | int, ...]
 
 
-def places(data: Any, depth: int) -> Iterator[Place]:  # noqa: ANN401 - parsed JSON
+def places(data: Any, depth: int) -> Iterator[Place]:
     """Every key of a certificate; of a list its ends."""
     if depth == 0:
         return
@@ -29,7 +29,7 @@ def places(data: Any, depth: int) -> Iterator[Place]:  # noqa: ANN401 - parsed J
             yield (key, *rest)
 
 
-def changed(data: Any, place: Place, value: object) -> Any:  # noqa: ANN401 - the same
+def changed(data: Any, place: Place, value: object) -> Any:
     """A copy with another value at this place, or without it."""
     result = copy.deepcopy(data)
     part = result

@@ -10,7 +10,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 from numpy.typing import NDArray
 
 import dalenius as dl
+from dalenius.bounds.trees.posteriors import PosteriorSearch
+from dalenius.bounds.trees.rows import RowSearch
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import without
 from dalenius.verifier.verify import verify_here, verify_stream
@@ -97,11 +99,10 @@ def mechanism_of(name: str) -> Mechanism:
 @cache
 def certificate_of(name: str) -> Json:
     subject = SUBJECTS[name]
-    routes = {"rows", "simplices", "posteriors", "monotone"}  # the others would close the gap first
-    portfolio = replace(without(*(routes - {subject.proof})), row_values=2)
+    routes = {"rows", "simplices", "posteriors", "monotone", "convex"}  # the others would close the gap first
+    settings = dl.Settings(portfolio=without(*(routes - {subject.proof})), parts=(RowSearch(values=2),))
     if name == "posteriors in groups":
-        portfolio = replace(portfolio, ungrouped_outputs=1, grouped_share=0.95)
-    settings = dl.Settings(portfolio=portfolio)
+        settings = settings.having(PosteriorSearch(ungrouped_outputs=1, grouped_share=0.95))
     audit = dl.audit(mechanism_of(name), **subject.adversary, tolerance=subject.tolerance, settings=settings)
     return json.loads(audit.certificate.text())
 
@@ -172,7 +173,7 @@ def value_at(data: Json, path: Path_) -> Json:
 
 def mutants(data: Json, most: int, seed: int) -> Iterator[Json]:
     """Every number of the head of a certificate and a fixed sample of the rest, each changed in several ways."""
-    rng = random.Random(seed)  # noqa: S311 - a sample, no secret
+    rng = random.Random(seed)
     paths = list(numbers(data))
     head = [p for p in paths if len(p) <= 2]
     rest = [p for p in paths if len(p) > 2]

@@ -198,7 +198,7 @@ def test_a_child_does_not_outlive_an_interrupted_caller(monkeypatch: pytest.Monk
     ended: list[int | None] = []
     end = process._Child.end
 
-    def interrupted(_: process._Child, end: float) -> bytes:  # noqa: ARG001 - when it would be too late
+    def interrupted(_: process._Child, end: float) -> bytes:
         raise KeyboardInterrupt
 
     def noted(self: process._Child) -> None:
@@ -226,7 +226,7 @@ def test_many_checks_share_a_child(monkeypatch: pytest.MonkeyPatch, endless: Pat
     started: list[list[str]] = []
     popen = subprocess.Popen
 
-    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
+    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         started.append(command)
         return popen(command, **options)
 
@@ -250,7 +250,7 @@ def test_a_child_whose_parent_was_killed_ends_by_itself(endless: Path) -> None:
     ours, theirs = socket.socketpair()
     with theirs, ours, endless.open("rb") as file:
         code = "from dalenius.verifier.child import main; main()"
-        running = subprocess.Popen([sys.executable, "-c", code], stdin=theirs)  # noqa: S603 - our own script
+        running = subprocess.Popen([sys.executable, "-c", code], stdin=theirs)
         socket.send_fds(ours, [json.dumps({"memory": 448, "seconds": 0.01}).encode()], [file.fileno()])
         ended = running.wait(30)
     assert ended == -signal.SIGALRM
@@ -267,7 +267,7 @@ def test_the_verifier_alone_prints_its_verdict(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert say(monkeypatch, str(FILE)) == 0
-    assert capsys.readouterr().out.startswith("VERIFIED 0.152817327951791 <= L <= 0.7 nats: every number")
+    assert capsys.readouterr().out.startswith("VERIFIED 0.15281732795190425 <= L <= 0.7 nats: every number")
     assert say(monkeypatch, str(GOLDEN / "samples.json")) == 0
     assert "nats with confidence 0.9:" in capsys.readouterr().out
     assert say(monkeypatch, str(FILE), "--json") == 0

@@ -30,8 +30,10 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("sibson", {"adversary.reference": {"marginal": [0.5, 0.4]}}, "sum to 0.9, not to 1"),
         ("sibson", {"problem.rows": []}, "which describe no channel"),
         ("reference", {"problem.rows.0": [0.5, 0.25, 0.2]}, "row 0 sums to 0.95, not to 1"),
-        ("group", {"secret": {"record": 0}}, "it needs 'records', 'values' or both"),
-        ("group", {"secret": {"records": [1, 0]}}, "must ascend, one or more of them"),
+        ("group", {"secret": {"record": 0}}, "the secret lacks 'kind'"),
+        ("group", {"secret": {"kind": "bin", "record": 0, "edges": []}}, "which is none of records, function"),
+        ("group", {"secret": {"kind": "records", "values": [0]}}, "not those of the kind records"),
+        ("group", {"secret": {"kind": "records", "records": [1, 0]}}, "must ascend, one or more of them"),
         ("function", {"secret.values": [0, 0, 2, 2]}, "no dataset has the secret value 1"),
         ("design", {"audit": golden("samples")}, "it is of the form samples; a design states its mechanism by rows"),
         ("sibson", {"version": 1}, "has version 1, which dalenius 0.1.0 reads; this verifier reads version 2"),
@@ -82,14 +84,15 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("joint", {"releases.0.columns": [["y", "z"]]}, "and not at columns of the certificate"),
         ("joint", {"releases.0.columns": [["y", "y"]]}, "looks at a column twice"),
         ("joint", {"releases.0.audit.format": "dalenius/audit"}, "has no audit certificate"),
-        ("joint", {"releases.0.audit.secret": {"records": [0]}}, "must be of every record"),
+        ("joint", {"releases.0.audit.secret": {"kind": "records", "records": [0]}}, "must be of every record"),
         ("joint", {"releases.0.audit.problem": {"records": [2, 3]}}, "must have the same values"),
         ("joint", {"releases.0.audit.problem": {"records": [4] * 30}}, "the audit of whole numbers inside"),
         ("joint", {"releases.0.audit.lower": 0.2, "releases.0.audit.upper": 0.3}, "inside: the witness leaks"),
         ("design_beside", {"symmetries": [{}]}, "has no symmetries"),
         ("design_beside", {"beside": 5}, "no first part of 5"),
         ("design_beside", {"budget": {"distortion": 1.0}}, "has a budget of leakage"),
-        ("design", {"audit.secret": {"records": [0]}}, "it is about one secret"),
+        ("design", {"audit.secret": {"kind": "records", "records": [0]}}, "it is about one secret"),
+        ("design", {"audit.adversary.independent": True, "audit.witness.kind": "known"}, "about independent records"),
         ("design", {"budget.distortion": 0.29}, "exceeds the budget 0.29"),
         ("design", {"budget": {}}, "needs either 'distortion' or 'leakage'"),
         ("design", {"distortion": 0.29}, "more than the claimed 0.29"),
@@ -117,6 +120,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
     ("name", "sizes", "words"),
     [
         ("sibson", {"secret_entries": 1}, "too many cells to check"),
+        ("large", {"classes": 5}, "is for sums of at most 5 records"),
         ("group", {"secret_pairs": 1}, "have more than 1 values together"),
         ("group", {"secret_pairs": 4}, "the secret has too many values: 16 pairs with a class"),
         ("weights", {"datasets": 2}, "more than 2 datasets, too many for a table"),
@@ -157,7 +161,7 @@ def test_attributes_may_count_from_weights_of_datasets() -> None:
     assert "16 datasets are too many to go through" in reason("attributes", even, sizes={"enumerated": 2})
 
 
-def designed(problem: dict[str, Any], described: dict[str, Any], **more: Any) -> Any:  # noqa: ANN401 - JSON, and a task
+def designed(problem: dict[str, Any], described: dict[str, Any], **more: Any) -> Any:
     """What is read of a design whose audit is taken on trust."""
     with balls.precision():
         channel = rebuild(described)
@@ -250,7 +254,7 @@ class Raises:
         self.error = error
 
     @property
-    def data(self) -> Any:  # noqa: ANN401 - nothing
+    def data(self) -> Any:
         raise self.error
 
 
@@ -271,7 +275,7 @@ def test_files_too_large_for_the_memory_are_not_read() -> None:
 
 
 def test_a_verdict_is_shown_as_a_table() -> None:
-    answer = Verification(True, 0.0, 1.0, "x < y", "", 0.1, confidence=0.9)  # noqa: FBT003
+    answer = Verification(True, 0.0, 1.0, "x < y", "", 0.1, confidence=0.9)
     page = answer._repr_html_()
     assert "x &lt; y" in page
     assert "with confidence 0.9" in page

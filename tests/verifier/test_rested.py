@@ -14,7 +14,7 @@ from dalenius.verifier.verify import verify_here
         ("grid", "kernel, grid"),
         ("monotone_numbers", "kernel, order"),
         ("window", "kernel, names, window"),
-        ("large", "kernel, sum, names"),
+        ("large", "kernel, sum, names, points"),
         ("monotone_points", "kernel, sum, names, points"),
         ("moved", "kernel, histogram, names, tied, moved"),
         ("beside", "kernel, beside"),
@@ -43,3 +43,23 @@ def test_what_is_not_verified_rests_on_nothing() -> None:
     verdict = verify_here(damaged("sibson", {"proofs.0.upper": 0.0}))
     assert not verdict.rested_on
     assert "rested on" not in verdict._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("convex", {"witness.steps": [{"step": "reviewed by somebody"}]}),
+        ("convex", {"proofs.0.audit": {"format": "dalenius/audit-certificate", "form": "my own"}}),
+    ],
+)
+def test_words_of_others_are_not_repeated(name: str, changes: dict[str, object]) -> None:
+    assert verify_here(damaged(name, changes)).rested_on == verify_here(golden(name)).rested_on
+
+
+def test_a_joint_verdict_spells_its_mechanisms_itself() -> None:
+    data = golden("joint")
+    audit = data["releases"][0]["audit"]
+    audit["problem"]["mechanism"] += "  # checked by somebody"
+    verdict = verify_here(data)
+    assert verdict.verified
+    assert "somebody" not in verdict.problem

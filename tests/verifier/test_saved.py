@@ -40,6 +40,7 @@ INDEPENDENT = {
         ("saved", {"adversary.value": 0.9}, "the saved limit is entropy 0.9 where the certificate has entropy "),
         ("saved", {"adversary.given": "epsilon"}, "is given by 'epsilon'"),
         ("saved", {"adversary.kind": "independent"}, "the saved adversary is 'independent'"),
+        ("saved", {"certificate.adversary.lower": 1}, "the adversary of the certificate has 'lower'"),
         ("saved", {"record": 1}, "the saved record is 1"),
         ("saved", {"names": [["a"]]}, "about another kind of secret"),
         ("saved", {"upper": 0.1}, "the saved upper bound is 0.1"),
@@ -97,7 +98,7 @@ def test_a_saved_design_without_a_proof_of_its_optimum_claims_an_upper_bound_onl
     design |= {"certificate": design["certificate"]["audit"], "goal": "distortion", "proved": "upper", "lower": 0}
     assert verify_here(design).verified
     assert "claims more than its certificate" in verify_here({**design, "lower": 0.1}).reason
-    one = {**design["certificate"], "secret": {"records": [0]}}
+    one = {**design["certificate"], "secret": {"kind": "records", "records": [0]}}
     assert "is about one secret" in verify_here({**design, "certificate": one}).reason
 
 

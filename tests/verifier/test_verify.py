@@ -24,7 +24,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.verifier.verify import Verification, verify, verify_here, verify_stream
 
 Floats = NDArray[np.float64]
@@ -311,7 +311,7 @@ def test_no_file_takes_more_than_512_mib(tmp_path: Path, unit: str, many: int) -
         "import sys; from dalenius.verifier.verify import verify; verify(sys.argv[1]);"
         "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"  # of this program alone
     )
-    told = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)  # noqa: S603
+    told = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
     assert int(told.stdout) < 512 * 1024
 
 
@@ -322,7 +322,7 @@ def test_a_small_file_needs_little_memory(tmp_path: Path) -> None:
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28));"
         "from dalenius.verifier.verify import verify; sys.exit(not verify(sys.argv[1]).verified)"
     )
-    assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == 0  # noqa: S603
+    assert subprocess.run([sys.executable, "-c", script, str(path)], check=False).returncode == 0
 
 
 def test_the_reference_prior_is_a_witness_for_any_knowledge() -> None:
@@ -480,7 +480,7 @@ def test_changed_numbers_are_refused_or_still_true() -> None:
     mix = noise + 1e-6
     data = certificate(NAMED, {"entropy": b}, value - 1e-4, value + 0.05, [[1 - mix, mix], [mix, 1 - mix]], proof)
     assert verify_here(data), verify_here(data).reason
-    rng = random.Random(5)  # noqa: S311 - not for secrets
+    rng = random.Random(5)
     places = [p for p in everywhere(data) if isinstance(_at(data, p), float)]
     accepted = 0
     for _ in range(1500):
@@ -541,9 +541,7 @@ def test_the_verifier_loads_nothing_else_of_ours() -> None:
         "import sys, dalenius.verifier.verify\n"
         "print(sorted(m for m in sys.modules if m.split('.')[0] in ('dalenius', 'numpy', 'scipy')))"
     )
-    out = subprocess.run(  # noqa: S603 - our own code
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert all(m == "dalenius" or m.startswith("dalenius.verifier") for m in ast.literal_eval(out))
 
 
@@ -559,7 +557,7 @@ def test_the_verifier_runs_alone(tmp_path: Path) -> None:
     certificate.write_text(WHOLE)
     forged.write_text(json.dumps({**json.loads(WHOLE), "lower": 0.6, "upper": 0.6}))
     for path, code, word in ((certificate, 0, "VERIFIED"), (forged, 1, "NOT VERIFIED"), (tmp_path / "none", 2, "")):
-        done = subprocess.run(  # noqa: S603 - our own code
+        done = subprocess.run(
             [sys.executable, "-S", "-m", "dalenius.verifier", str(path)],
             capture_output=True, text=True, check=False,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER.parents[1]), str(packages)])},

@@ -204,7 +204,7 @@ def test_bounds_at_natural_points_are_not_vacuous() -> None:
     """At a stationary point with s above eta the bound meets the prior's own leakage."""
     rng = np.random.default_rng(7)
     gaps = []
-    for _ in range(5):
+    for _ in range(3):
         case = Case(rng, sharp=3.0)
         eta = max(contraction(q, [0] * case.outputs) + 1e-9 for q in case.q)
         s = 1.3 * eta

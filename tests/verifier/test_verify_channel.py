@@ -10,9 +10,9 @@ import pytest
 from flint import arb
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
 from dalenius.verifier.forms.counting import Histogram as BallHistogram

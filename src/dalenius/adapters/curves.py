@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.types import Floats
@@ -59,8 +59,7 @@ def from_privacy_curve(epsilons: Iterable[float], deltas: Iterable[float]) -> Me
         rows = rows[:, rows.sum(axis=0) > 0]
         if _above(rows, points):
             return Mechanism.from_matrix(rows, records=[2])
-    message = "the curve is too steep for floats: it falls by nearly all of delta between two neighbouring numbers"
-    raise InputError(message)
+    refuse("the curve is too steep for floats: it falls by nearly all of delta between two neighbouring numbers")
 
 
 def _points(epsilons: Iterable[float], deltas: Iterable[float]) -> list[Point]:
@@ -70,18 +69,16 @@ def _points(epsilons: Iterable[float], deltas: Iterable[float]) -> list[Point]:
         for name, given in (("epsilons", epsilons), ("deltas", deltas))
     )
     if len(first) != len(second) or not first:
-        message = f"there are {len(first)} epsilons and {len(second)} deltas; give one delta for each epsilon"
-        raise InputError(message)
+        refuse(f"there are {len(first)} epsilons and {len(second)} deltas; give one delta for each epsilon")
     eps = [checks.real(f"epsilon {k}", e, 0.0, MOST_EPSILON) for k, e in enumerate(first)]
     dlt = [checks.real(f"delta {k}", d, 0.0, 1.0) for k, d in enumerate(second)]
     order = sorted(range(len(eps)), key=eps.__getitem__)
     for i, j in pairwise(order):
         if eps[i] == eps[j] or dlt[j] > dlt[i]:
-            message = (
+            refuse(
                 f"delta = {dlt[j]} at epsilon = {eps[j]} is not below delta = {dlt[i]} at epsilon = {eps[i]}; a "
                 "privacy curve falls, and has one delta for each epsilon"
             )
-            raise InputError(message)
     # The float above e^epsilon or below it would move a point along the curve: above, delta is claimed farther out.
     above = [(Fraction(math.nextafter(math.exp(eps[k]), math.inf)), Fraction(dlt[k])) for k in order]
     below = [(1 / x, 1 - (1 - delta) / x) for x, delta in reversed(above) if x > 1]
@@ -121,9 +118,9 @@ def _above(rows: Floats, points: Sequence[Point]) -> bool:
     p, q = [a / sum(p) for a in p], [b / sum(q) for b in q]
     # H(x) = sum over ratios above x of P - x Q
     finite = sorted((a / b, a, b) for a, b in zip(p, q, strict=True) if b > 0)
-    told = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
+    certain = sum((a for a, b in zip(p, q, strict=True) if b == 0), Fraction(0))
     ratios = [ratio for ratio, _, _ in finite]
-    above = [*accumulate(((a, b) for _, a, b in reversed(finite)), _added, initial=(told, Fraction(0)))][::-1]
+    above = [*accumulate(((a, b) for _, a, b in reversed(finite)), _added, initial=(certain, Fraction(0)))][::-1]
     places = [x for x, _ in points]
 
     def chord(x: Fraction) -> Fraction:
@@ -137,7 +134,7 @@ def _above(rows: Floats, points: Sequence[Point]) -> bool:
         mass, other = above[bisect_right(ratios, x)]
         return mass - x * other
 
-    return told >= points[-1][1] and all(curve(x) >= chord(x) for x in (*places, *ratios))
+    return certain >= points[-1][1] and all(curve(x) >= chord(x) for x in (*places, *ratios))
 
 
 def _added(total: Point, one: Point) -> Point:

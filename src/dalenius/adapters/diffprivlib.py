@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dalenius.adapters.answers import check_whole
-from dalenius.errors import InputError
-from dalenius.gallery import mechanisms
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms
 from dalenius.model.query import Query
 
 Foreign = Any  # an object of diffprivlib, which is optional
@@ -35,12 +35,10 @@ def from_diffprivlib(mechanism: Foreign, query: Query) -> Mechanism:
         `dl.from_diffprivlib(Geometric(epsilon=1, sensitivity=1), dl.queries.count(n=4))`
     """
     if not isinstance(query, Query):
-        message = f"from_diffprivlib needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"from_diffprivlib needs a Query as its second argument, not {type(query).__name__}; see dl.queries")
     name = type(mechanism).__name__
     if not type(mechanism).__module__.startswith("diffprivlib.") or name not in KNOWN:
-        message = f"{name} is not supported; from_diffprivlib reads {', '.join(KNOWN)} of diffprivlib.mechanisms"
-        raise InputError(message)
+        refuse(f"{name} is not supported; from_diffprivlib reads {', '.join(KNOWN)} of diffprivlib.mechanisms")
     return KNOWN[name](mechanism, query)
 
 
@@ -51,11 +49,10 @@ def _geometric(mechanism: Foreign, query: Query) -> Mechanism:
 def _truncated(mechanism: Foreign, query: Query) -> Mechanism:
     check_whole(query)
     if query.vector or (mechanism.lower, mechanism.upper) != (query.outputs[0], query.outputs[-1]):
-        message = (
+        refuse(
             f"the bounds {mechanism.lower} to {mechanism.upper} are not the range {query.outputs[0]} to "
             f"{query.outputs[-1]} of {query}; use Geometric, which leaks the same, or process it further with .then"
         )
-        raise InputError(message)
     return mechanisms.geometric(query, scale=mechanism.sensitivity / mechanism.epsilon)
 
 
@@ -74,10 +71,9 @@ def _discrete(mechanism: Foreign, query: Query) -> Mechanism:
 
 def _binary(mechanism: Foreign, query: Query) -> Mechanism:
     if query.records != (2,):
-        message = (
+        refuse(
             f"Binary is about one value out of 2, and {query} about records {list(query.records)}; use identity(k=2)"
         )
-        raise InputError(message)
     return mechanisms.symmetric(query, flip=1 / (1 + math.exp(mechanism.epsilon)))
 
 

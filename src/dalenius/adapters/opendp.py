@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from dalenius.adapters.answers import check_whole
-from dalenius.errors import InputError
-from dalenius.gallery import mechanisms
+from dalenius.errors import InputError, refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms
 from dalenius.model.query import Query
 from dalenius.numerics.types import Ints
 from dalenius.tools.composition import compose
@@ -49,28 +49,25 @@ def from_opendp(measurement: Foreign, query: Query) -> Mechanism:
         `dl.from_opendp(measurement, dl.queries.count(n=4))`; the page on coming from OpenDP has the whole example.
     """
     if not isinstance(query, Query):
-        message = f"from_opendp needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"from_opendp needs a Query as its second argument, not {type(query).__name__}; see dl.queries")
     name, given = _made(measurement)
     if name in WRAPPERS:
         return from_opendp(given["measurement"], query)
     if name in COMPOSITIONS:
         return compose(*(from_opendp(part, query) for part in given["measurements"]))
     if name == "make_chain_pm":
-        message = (
+        refuse(
             "the measurement ends with a post-processing function, which cannot be looked into; convert the one before "
             "it, and process that: dl.from_opendp(measurement, query).then(function)"
         )
-        raise InputError(message)
     if name == "make_chain_mt":
         _check_same_answers(given["transformation0"], query)
         name, given = _made(given["measurement1"])
         if name in WRAPPERS:
             name, given = _made(given["measurement"])
     if name not in LEAVES:
-        known = ", ".join(sorted(LEAVES))
-        message = f"{name} of OpenDP is not supported; from_opendp reads {known}, and chains and compositions of them"
-        raise InputError(message)
+        supported = ", ".join(sorted(LEAVES))
+        refuse(f"{name} of OpenDP is not supported; from_opendp reads {supported}, and chains and compositions of them")
     return LEAVES[name](query, given)
 
 
@@ -78,11 +75,10 @@ def _made(thing: Foreign) -> tuple[str, dict[str, Any]]:
     """The constructor and its arguments."""
     made = getattr(thing, "__opendp_dict__", None)
     if not isinstance(made, dict) or "__function__" not in made:
-        message = (
+        refuse(
             f"{type(thing).__name__} does not record how it was made; from_opendp reads measurements of OpenDP 0.12 or "
             "later, built by its constructors"
         )
-        raise InputError(message)
     return str(made["__function__"]), dict(made.get("__kwargs__", {}))
 
 
@@ -91,8 +87,7 @@ def _check_same_answers(transformation: Foreign, query: Query) -> None:
     domain = str(transformation.input_domain)
     size = re.search(r"size=(\d+)", domain)
     if size is not None and int(size[1]) != query.n:
-        message = f"the measurement is over {size[1]} records, and {query} over {query.n}"
-        raise InputError(message)
+        refuse(f"the measurement is over {size[1]} records, and {query} over {query.n}")
     for dataset in _datasets(query):
         data = [_value(query, int(code), domain) for code in dataset]
         expected = np.asarray(query.answers)[query.statistic.class_of(dataset[None])[0]]
@@ -106,11 +101,10 @@ def _check_same_answers(transformation: Foreign, query: Query) -> None:
             np.allclose(found, expected, rtol=1e-12, atol=0) if query.steps is not None else (found == expected).all()
         )
         if not same:
-            message = (
+            refuse(
                 f"the measurement is about another query: for the dataset {data} its transformation gives "
                 f"{found.tolist()}, but {query} gives {expected.tolist()}"
             )
-            raise InputError(message)
 
 
 def _datasets(query: Query) -> Iterator[Ints]:
@@ -159,22 +153,20 @@ def _geometric(query: Query, given: dict[str, Any]) -> Mechanism:
     low, high = (int(bound) for bound in bounds)
     check_whole(query)
     if query.vector or (low, high) != (query.outputs[0], query.outputs[-1]):
-        message = (
+        refuse(
             f"the bounds {low} to {high} of make_geometric are not the range {query.outputs[0]} to "
             f"{query.outputs[-1]} of {query}; leave bounds out, which leaks the same, or process it further with .then"
         )
-        raise InputError(message)
     return mechanisms.geometric(query, scale=float(given["scale"]))
 
 
 def _number(query: Query) -> Query:
     """Refuse noise that is not clamped on every count of a histogram."""
     if query.vector:
-        message = (
+        refuse(
             f"noise on every count of {query} without bounds is not supported; instead of Laplace noise use "
             "dl.mechanisms.geometric(query, scale=...): it is clamped to 0..n, and leaks as much"
         )
-        raise InputError(message)
     return check_whole(query)
 
 
@@ -192,24 +184,21 @@ def _noise(query: Query, given: dict[str, Any]) -> Mechanism:
 def _response(query: Query, given: dict[str, Any]) -> Mechanism:
     categories = given.get("categories", [False, True])
     if query.records != (len(categories),):
-        message = (
+        refuse(
             f"the measurement is about one value out of {len(categories)}, and {query} about records "
             f"{list(query.records)}; use dl.queries.identity(k={len(categories)})"
         )
-        raise InputError(message)
     if query.names and "categories" in given and set(map(str, categories)) != set(query.names):
-        message = (
+        refuse(
             f"the measurement is about the values {', '.join(map(str, categories))}, and {query} about "
             f"{', '.join(query.names)}; name the values of the query as the measurement does"
         )
-        raise InputError(message)
     return mechanisms.symmetric(query, flip=1 - float(given["prob"]))
 
 
 def _noisy_max(query: Query, given: dict[str, Any]) -> Mechanism:
     if given.get("negate") or given.get("optimize") == "min":
-        message = "noisy min is not supported; negate the scores and use noisy max"
-        raise InputError(message)
+        refuse("noisy min is not supported; negate the scores and use noisy max")
     gumbel = "optimize" in given or "ZeroConcentrated" in str(given.get("output_measure", ""))
     return mechanisms.noisy_max(
         query, epsilon=2 / float(given["scale"]), noise="gumbel" if gumbel else "permute_and_flip"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.auditing.local_records import audit_local
+from dalenius.auditing.local_records import LocalSearch, audit_local
 from dalenius.auditing.local_records import refusal as refused_by_records
 from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
@@ -13,7 +13,7 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.bounds.trees.posterior_tree import fallen
-from dalenius.bounds.unwritten_rows import rate_of
+from dalenius.bounds.unwritten_rows import PointRows, rate_of
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -30,7 +30,20 @@ from dalenius.reductions.lump import Lift, Lumped, Merged, lump
 from dalenius.reductions.order import Order, ordered
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied
-from dalenius.settings import Limits
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordTurns(Part):
+    """The order in which records are audited."""
+
+    # Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
+    lumping_seconds: float = 2e-8
+    # Batches, at least, for the brackets of records that are not the worst.
+    other_batches: int = 16
+    # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
+    worth_coarse: float = 1.05
+
 
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -91,17 +104,17 @@ def audit_records(
     if not mechanism.has_rows or _long_sum(problem, orbits, other):
         return _without_any_rows(problem, deadline, orbits, other)
     local = _record_by_record(problem, deadline, other)
-    late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.limits))
+    late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.of(RecordTurns)))
     if local and (late or _closed(local, problem, enough)):
         return local
     found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
     return local if local and _gap(local) < _gap(found) else found
 
 
-def _too_late(mechanism: Mechanism, deadline: Deadline, limits: Limits) -> bool:
+def _too_late(mechanism: Mechanism, deadline: Deadline, turns: RecordTurns) -> bool:
     """Whether the rows of every record would take longer to lump, where nothing asks the clock, than there is time."""
     entries = math.exp(mechanism.log_universe) * mechanism.n_outputs * len(mechanism.records)
-    return entries * limits.lumping_seconds > deadline.left
+    return entries * turns.lumping_seconds > deadline.left
 
 
 def _gap(found: list[Audited]) -> float:
@@ -114,7 +127,7 @@ def _closed(found: list[Audited], problem: AuditProblem, enough: float) -> bool:
     return _gap(found) <= max(problem.tolerance, problem.relative * upper) or upper <= enough
 
 
-def _by_rows(  # noqa: PLR0913 - a problem, and what is known of it
+def _by_rows(
     problem: AuditProblem,
     deadline: Deadline,
     orbits: Orbits,
@@ -150,7 +163,7 @@ def _normal(item: Audited) -> bool:
     return order is not None and order.rate is None and order.answers.size > 0
 
 
-def _opened(  # noqa: PLR0913 - a problem, and what is known of it
+def _opened(
     problem: AuditProblem,
     orbits: Orbits,
     other: Other | None,
@@ -203,7 +216,7 @@ def _beside(problem: AuditProblem, other: Other | None) -> SharedBeside | None:
     wanted = problem.knowledge > 0 and "beside" in problem.settings.portfolio.opening
     if not wanted or other is not None or reference.kind == "weights" or len(reference.laws) > 1:
         return None
-    parts = Beside.of(mechanism, problem.settings.limits)
+    parts = Beside.of(mechanism)
     return None if parts is None else SharedBeside(parts, np.exp(reference.log_law_of(0, 2)))
 
 
@@ -264,7 +277,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     Its closed forms use what the rows do not show: records have no noise in common.
     """
     whole = problem.mechanism.as_records
-    settings = problem.settings.locals
+    settings = problem.settings.of(LocalSearch)
     least = settings.least_datasets if problem.relative == 0 else settings.quick_datasets
     if whole is None or problem.mechanism.log_universe < np.log(least) - 1e-9:
         return []
@@ -280,7 +293,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
 def _long_sum(problem: AuditProblem, orbits: Orbits, other: Other | None) -> bool:
     """Whether it is noise on a sum of so many answers that its structure serves better than its rows."""
     noisy = problem.mechanism.as_sum
-    if noisy is None or noisy.answers.size < problem.settings.monotone.point_rows:
+    if noisy is None or noisy.answers.size < problem.settings.of(PointRows).rows:
         return False
     return len(orbits) == 1 and refusal(problem, noisy, orbits[0][0] if other is None else other) is None
 
@@ -295,7 +308,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     noisy = problem.mechanism.as_sum
     if noisy is None or refusal(problem, noisy, item.secret) is not None:
         return item
-    worth = problem.settings.portfolio.worth_coarse * item.audit.upper
+    worth = problem.settings.of(RecordTurns).worth_coarse * item.audit.upper
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
@@ -329,12 +342,12 @@ def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: b
         # A record that its bounds leave above the target is not brought lower by any further target.
         open_ones = [item for item in open_ones if goal < item.audit.upper <= target]
     if others and bracket(found)[1] > enough + found[0].audit.tolerance:
-        least = found[0].audit.cells.settings.portfolio.other_batches
+        least = found[0].audit.cells.settings.of(RecordTurns).other_batches
         for item in found:
             spent -= _finish(item, found, deadline, -np.inf, batches=max(least, spent))
 
 
-def _finish(  # noqa: PLR0913 - limits
+def _finish(
     item: Audited,
     found: list[Audited],
     deadline: Deadline,

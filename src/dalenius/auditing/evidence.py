@@ -20,7 +20,7 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # Digits of a witness on blocks, the fewest first; and how far within its knowledge it is to be, as a share.

@@ -18,7 +18,7 @@ import numpy as np
 
 from dalenius.bounds.capacity import bracket
 from dalenius.certificates.asked import one_by_one
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -32,7 +32,22 @@ from dalenius.numerics.information import TINY
 from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Settings
+from dalenius.settings import Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentSearch(Part):
+    """Audits against an adversary with independent records."""
+
+    # Chance of noise beyond which outputs are put together, where that loses anything: far below every margin.
+    hidden: float = 1e-14
+    # Outputs around the values of one record, as many as the verifier rebuilds.
+    most_outputs: int = 2**15
+    # Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
+    most_entries: int = 2**22
+    # Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
+    rounds: int = 60
+
 
 # Values that others lean to: each of so many, else the first and the last; and what is left of the reference then.
 MOST_LEANED = 8
@@ -73,7 +88,7 @@ def as_sum(mechanism: Mechanism) -> NoisySum | None:
     return None if noisy is None or noisy.query.name == "pairs" else noisy
 
 
-def by_shift(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     noisy: NoisySum,
     members: range | tuple[int, ...],
     tolerance: float,
@@ -89,14 +104,13 @@ def by_shift(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     statistic = noisy.statistic
     assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: noise on a sum
     added = np.asarray(statistic.contributions, dtype=np.int64)
-    reach = _reach(noisy, settings.independent.hidden)
+    reach = _reach(noisy, settings.of(IndependentSearch).hidden)
     width = int(added.max() - added.min()) + 2 * reach + 1
-    if width > settings.independent.most_outputs:
-        message = (
+    if width > settings.of(IndependentSearch).most_outputs:
+        refuse(
             f"the noise of {noisy.name} of {noisy.query} reaches over {width} outputs around the values of a record, "
-            f"above the limit of {settings.independent.most_outputs}; use fewer values or less noise"
+            f"above the limit of {settings.of(IndependentSearch).most_outputs}; use fewer values or less noise"
         )
-        raise InputError(message)
     values = reference.values(members[0], added.size)
     rows = _clamped(noisy, added[values], int(added.min()) - reach, int(added.max()) + reach)
     law = _capacity_law(rows, values, added.size, tolerance / 4, deadline)
@@ -107,8 +121,8 @@ def by_shift(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     low, high = max(noisy.low, int(centres.min()) - reach), min(noisy.high, int(centres.max()) + reach)
     seen = _clamped(noisy, centres, low, high)
     lower = float(law @ _divergences(seen, law))
-    proof = {"kind": "shift", "weights": law.tolist(), "reach": reach}
-    return IndependentRecord(members, lower, upper, law, others, proof, reach)
+    proof = {"kind": "lines", "weights": [law.tolist()], "reach": reach}
+    return IndependentRecord(members, lower, upper, law, others, proof, reach, unwritten="sum")
 
 
 def _least_and_most(statistic: Sum, record: int, reference: Reference) -> tuple[tuple[int, ...], int]:
@@ -166,7 +180,7 @@ def by_counts(noisy: NoisyCounts, members: range | tuple[int, ...], settings: Se
         value = seen_through_bits(k, noisy.noise.rate)
         return IndependentRecord(members, value, value, law, others, {"kind": "indicators"})
     value = seen_through_bits(k, math.log1p(-flipped) - math.log(flipped) if flipped > 0 else math.inf)
-    reach = _reach(cell, settings.independent.hidden)
+    reach = _reach(cell, settings.of(IndependentSearch).hidden)
     rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
     lost = 0.0 if isinstance(noisy.noise, Laplace) else 2 * k * cell.tail(reach) * math.log(k)
 
@@ -186,7 +200,7 @@ def by_own_channel(
     """Bracket a record that has its own channel: what the others' outputs are is independent of it."""
     law = _capacity_law(mechanism.rows, np.arange(mechanism.k), mechanism.k, tolerance / 4, deadline)
     d = _divergences(mechanism.rows, law)
-    proof = {"kind": "own", "weights": law.tolist()}
+    proof = {"kind": "lines", "weights": [law.tolist()]}
     return IndependentRecord(members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
 
 
@@ -218,7 +232,7 @@ def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
 
 
-def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def by_lines(  # noqa: PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     members: range | tuple[int, ...],
     tolerance: float,
@@ -236,14 +250,14 @@ def by_lines(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
     values = reference.values(record, mechanism.records[record])
     lines = lines[:, values]
     many = lines.size * rows.shape[1]
-    if many > settings.independent.most_entries:
-        message = (
+    if many > settings.of(IndependentSearch).most_entries:
+        refuse(
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
             f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
-            f"{settings.independent.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
+            f"{settings.of(IndependentSearch).most_entries}; use fewer records or outputs, or say what others follow "
+            "(reference=)"
         )
-        raise InputError(message)
-    weights = _alternated(rows, lines, settings.independent.rounds, deadline)
+    weights = _alternated(rows, lines, settings.of(IndependentSearch).rounds, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
@@ -352,7 +366,7 @@ def _summing(statistic: Sum, record: int, line: int, reference: Reference) -> tu
     return tuple(np.bincount(x[:record] + x[record + 1 :], minlength=len(added)).tolist())
 
 
-def averaged(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def averaged(  # noqa: PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     members: range | tuple[int, ...],
     reference: Reference,
@@ -380,7 +394,7 @@ def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Fl
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def tilted(  # noqa: PLR0913, PLR0917 - a problem, and what is known of it
+def tilted(  # noqa: PLR0917 - a problem, and what is known of it
     mechanism: Mechanism,
     record: int,
     reference: Reference,

@@ -22,7 +22,7 @@ from dalenius.auditing.independent import (
 )
 from dalenius.certificates.asked import independent_prior, law_of, one_by_one
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
@@ -35,24 +35,21 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
     """Bracket what a prior with independent records leaks, of every record or of one."""
     secret, mechanism = problem.secret, problem.mechanism
     if secret is not None and not isinstance(secret, int):
-        message = (
+        refuse(
             f'adversary="independent" audits single records, not {secrets.name(secret)}; give the index of a record, '
             "or leave secret out for all of them"
         )
-        raise InputError(message)
     if mechanism.as_symmetric is not None:
-        message = (
+        refuse(
             f"{mechanism.name} of {mechanism.query} has a table too large to write out, and a single record, so "
             "independence excludes nothing: give entropy=0, which allows the same priors"
         )
-        raise InputError(message)
     if mechanism.as_real is not None:
-        message = (
+        refuse(
             f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
             f"every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none of these: leave "
             "output='real' out, or use fewer records"
         )
-        raise InputError(message)
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
     found = []
     for k, members in enumerate(orbits):
@@ -62,7 +59,7 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
     return _found(problem, found)
 
 
-def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
+def _bracket(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     mechanism, adversary, tolerance = problem.mechanism, problem.adversary, problem.tolerance
     if not (adversary.unlimited or adversary.free):
         return _in_the_ball(problem, members, deadline)
@@ -85,7 +82,7 @@ def _values(problem: AuditProblem, record: int) -> Ints:
     return _support(problem).values(record, problem.mechanism.records[record])
 
 
-def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401 - indices
+def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     """Independence alone: by one law for all sums of the others, or where that stays open by one for each."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
     support = _support(problem)
@@ -112,14 +109,13 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
 def _check_averaged(mechanism: Mechanism, reference: Reference) -> None:
     """Refuse others that follow what needs a list of datasets."""
     if not mechanism.has_rows and reference.kind in ("marginals", "weights"):
-        message = (
+        refuse(
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
             "has too many to write out; give one law for all records, or use fewer records"
         )
-        raise InputError(message)
 
 
-def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
+def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     """Independent records and a limit of knowledge: at most the lesser of both, which need not be attained."""
     part, refused = deadline.part(deadline.left / 2), None
     try:
@@ -138,7 +134,7 @@ def _in_the_ball(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
     return replace(below, lower=min(below.lower, alone.upper), upper=alone.upper, proof=alone.proof)
 
 
-def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:  # noqa: ANN401
+def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> dict[str, Any] | None:
     """A proof about all priors within the knowledge; None where it is about blocks of classes, not about rows."""
     bounded = replace(problem, adversary=replace(problem.adversary, kind="bounded"), secret=members[0])
     found = by_records(bounded, deadline, 0)
@@ -146,7 +142,7 @@ def _by_knowledge(problem: AuditProblem, members: Any, deadline: Deadline) -> di
     return None if coarse else found.proofs[0][1]
 
 
-def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:  # noqa: ANN401
+def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> IndependentRecord:
     """By lines, with the law of noise on a sum among those that are tried."""
     mechanism, settings, tolerance = problem.mechanism, problem.settings, problem.tolerance
     noisy, support = as_sum(mechanism), _support(problem)
@@ -157,7 +153,7 @@ def _by_any_line(problem: AuditProblem, members: Any, deadline: Deadline) -> Ind
 def _from_below(
     problem: AuditProblem,
     alone: IndependentRecord,
-    members: Any,  # noqa: ANN401 - indices
+    members: Any,
     deadline: Deadline,
 ) -> IndependentRecord:
     """A prior with independent records within the knowledge: the record leaves the reference, or all others do too."""
@@ -186,7 +182,7 @@ def _from_below(
 def _seen_at_a_count(
     problem: AuditProblem,
     alone: IndependentRecord,
-    members: Any,  # noqa: ANN401 - indices
+    members: Any,
     deadline: Deadline,
 ) -> IndependentRecord:
     """The same upper bound, and from below what one noisy count tells where the others follow the reference."""
@@ -194,11 +190,10 @@ def _seen_at_a_count(
     reference = adversary.reference
     assert mechanism is not None  # noqa: S101 - for the type checker: it has counts
     if reference.kind in ("marginals", "weights"):
-        message = (
+        refuse(
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "
             "has too many to write out; give one law for all records, or use fewer records"
         )
-        raise InputError(message)
     own, values = np.array(law_of(reference, record, mechanism.k)), _values(problem, record)
     found = []
     for cell in sorted({int(np.abs(own - 0.5).argmin()), int(own.argmin())}):
@@ -211,7 +206,7 @@ def _seen_at_a_count(
 
 def _form(named: list[str | None]) -> str:
     """How the release is held, by what the witness is about and the kinds of the proofs."""
-    forms = {"sum": "sum", "counts": "histogram", "own": "per-record", "shift": "sum", "indicators": "histogram"}
+    forms = {"sum": "sum", "counts": "histogram", "own": "per-record", "indicators": "histogram"}
     return next((forms[name] for name in named if name in forms), "rows")
 
 
@@ -222,7 +217,7 @@ def _found(problem: AuditProblem, records: list[IndependentRecord], tie: float =
     lower = max(0.0, worst.lower - MARGIN_DOWN)
     named = {"reach": worst.reach, "beside": worst.beside, "cell": worst.cell}
     kind = "known" if worst.others is not None else "following" if worst.beside is None else "leaning"
-    form = _form([worst.unwritten, *(item.proof["kind"] for item in records)])
+    form = _form([worst.unwritten, *(item.unwritten for item in records), *(item.proof["kind"] for item in records)])
     stated = {"form": form, "kind": kind, "law": worst.law.tolist(), "others": worst.others, **named}
     witness = {key: list(x) if isinstance(x, tuple) else x for key, x in stated.items() if x is not None}
     in_order = sorted(records, key=lambda item: item.record)

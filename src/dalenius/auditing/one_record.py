@@ -7,26 +7,45 @@ for which there is a closed form. Certificates are those of the general way: `ch
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dalenius.auditing.found import Found
 from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
+from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import even_information, phi, safe_log
 from dalenius.numerics.types import Floats
+from dalenius.search.ascent import AscentSearch
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneRecordSearch(Part):
+    """One record, of which all may be known or nothing."""
+
+    # Values or outputs up to which one Newton run answers.
+    values: int = 2**12
+    # Values x outputs up to which it does so before Ctrl-C is looked after, some 2 ms at most.
+    tiny_entries: int = 2**12
+    # Outputs up to which two rows are gone through in numbers, not in arrays.
+    scalar_outputs: int = 16
+    # The largest multiplier s where next to nothing is known: it loses less than 1e-12 nats, and one without limit
+    # would leave no digits to those who check it.
+    largest_s: float = 1e12
 
 
 def tiny(problem: AuditProblem) -> bool:
     """Whether there is one record, of so few values and outputs that nobody waits for the answer."""
-    mechanism, most = problem.mechanism, problem.settings.portfolio.tiny_entries
+    mechanism, most = problem.mechanism, problem.settings.of(OneRecordSearch).tiny_entries
     alone = len(mechanism.records) == 1 and mechanism.has_rows
     return alone and mechanism.records[0] * mechanism.n_outputs <= most
 
@@ -58,7 +77,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     told = max(0.0, float(np.add.reduce(divergence)) / many)
     upper, kind, proof = told, "reference", dict[str, Any]()
     if knowledge > 0:
-        largest_s = problem.settings.portfolio.short_largest_s
+        largest_s = problem.settings.of(OneRecordSearch).largest_s
         upper, s = near_reference(divergence, knowledge, largest_s)
         kind, proof = "convex", {"s": s, "eta": 1.0, "theta": 0.0, "rho": log_r.tolist()}
     bracket = max(0.0, told - MARGIN_DOWN), upper + MARGIN_UP
@@ -69,7 +88,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     return _found(problem, rows, bracket, np.full(many, 1 / many), (kind, proof), extremes)
 
 
-def _found(  # noqa: PLR0913, PLR0917 - what was found
+def _found(  # noqa: PLR0917 - what was found
     problem: AuditProblem,
     rows: Floats,
     bracket: tuple[float, float],
@@ -118,11 +137,10 @@ def _check_symmetric(problem: AuditProblem, mechanism: Symmetric) -> None:
     if uniform and problem.secret in (None, 0):
         return
     what = "a secret other than the record" if uniform else "a reference other than the uniform one"
-    message = (
+    refuse(
         f"{what} needs the table of the channel, and that of {mechanism.name} of {mechanism.query} is not written out "
         f"for {mechanism.k} values; leave it out, or use fewer values"
     )
-    raise InputError(message)
 
 
 def _rows(mechanism: Mechanism) -> Floats:
@@ -152,10 +170,10 @@ def _possible(problem: AuditProblem) -> bool:
         len(records) == 1
         and mechanism.has_rows
         and adversary.kind == "bounded"
-        and (adversary.free or adversary.knowledge <= settings.designing.no_knowledge)
+        and (adversary.free or adversary.knowledge <= settings.of(AscentSearch).no_knowledge)
         and adversary.reference.uniform
         and (problem.secret is None or problem.secret == 0)
-        and max(records[0], mechanism.n_outputs) <= settings.portfolio.short_values
+        and max(records[0], mechanism.n_outputs) <= settings.of(OneRecordSearch).values
         and "choices" in settings.portfolio.opening
         and mechanism.lost == 0
     )
@@ -164,9 +182,9 @@ def _possible(problem: AuditProblem) -> bool:
 def _capacity(problem: AuditProblem, rows: Floats, deadline: Deadline) -> CapacityBracket:
     """As close as the root of the choices is."""
     settings = problem.settings
-    tolerance = max(settings.portfolio.choices_tolerance * problem.tolerance, settings.portfolio.finest_choices)
-    accuracy = settings.trees.choice_accuracy * tolerance
-    if len(rows) == 2 and rows.shape[1] <= settings.portfolio.scalar_outputs:  # noqa: PLR2004 - two rows
+    tolerance = max(settings.of(ChoiceSearch).tolerance * problem.tolerance, settings.of(ChoiceSearch).finest)
+    accuracy = settings.of(ChoiceSearch).accuracy * tolerance
+    if len(rows) == 2 and rows.shape[1] <= settings.of(OneRecordSearch).scalar_outputs:  # noqa: PLR2004 - two rows
         return two_rows(rows, accuracy)
     return bracket(rows, accuracy, deadline)
 

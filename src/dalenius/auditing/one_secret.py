@@ -29,14 +29,29 @@ from dalenius.bounds.closed_forms import maximal, sibson_of
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import Convex
 from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
-from dalenius.bounds.monotone import Scan
-from dalenius.bounds.trees.choices import Choices, obvious
+from dalenius.bounds.monotone import MonotoneRows, Scan
+from dalenius.bounds.trees.choices import Choices, ChoiceSearch, obvious
+from dalenius.bounds.trees.grid_rows import GridSearch
+from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
 from dalenius.search import ascent_chunked
-from dalenius.search.ascent import Ascent, ascend, best_of, polish
+from dalenius.search.ascent import Ascent, AscentSearch, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacitySearch(Part):
+    """The capacity of very many cells."""
+
+    # The share of the time left that it may take.
+    share: float = 0.4
+    # Entries of the channel for each second of that above which it is not begun. A pass over 2^16 rows of 64 outputs
+    # takes .2 s; a limit of 1 s ended with the trivial bound, and without an ascent.
+    entries: float = 6e6
+
 
 ReportProgress = Callable[[], None]
 
@@ -147,11 +162,11 @@ class SecretAudit(Bracket):
         """
         self.convex_of_many(deadline, np.random.default_rng(0), below=self.floor + self.tolerance)
         for batch, _ in enumerate(portfolio.of_many(self, deadline, report_progress)):
-            if batch == self.cells.settings.portfolio.grid_batches:
+            if batch == self.cells.settings.of(GridSearch).batches:
                 self.convex_of_many(deadline, np.random.default_rng(0))
             yield
         self.convex_of_many(deadline, np.random.default_rng(0))
-        while self.ascents < self.cells.settings.portfolio.chunked_ascents:
+        while self.ascents < self.cells.settings.effort.chunked_ascents:
             yield
             self._ascend_many(deadline, np.random.default_rng(self.ascents))
             report_progress()
@@ -168,13 +183,13 @@ class SecretAudit(Bracket):
 
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The choices as far as they are known from audits at other b; where they are small and may pay, a few more."""
-        cells, settings = self.cells, self.cells.settings.portfolio
+        cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
         if self.known.choices is None:
-            tolerance = max(settings.choices_tolerance * self.tolerance, settings.finest_choices)
+            tolerance = max(settings.tolerance * self.tolerance, settings.finest)
             self.known.choices = Choices(cells, tolerance)
         self.choices = self.known.choices
-        small = cells.size * cells.n_outputs <= settings.cheap_choices and self.near_flat
-        self.choices.run(deadline, settings.few_choices if small else 1)
+        small = cells.size * cells.n_outputs <= settings.cheap and self.near_flat
+        self.choices.run(deadline, self.cells.settings.effort.few_choices if small else 1)
         self.keep_upper(self.choices)
         self.keep_lower(best_of(cells, self.choices.prior[None]))
 
@@ -184,13 +199,13 @@ class SecretAudit(Bracket):
         cells = self.cells
         heaviest = np.maximum.reduceat(cells.log_rho, cells.starts)
         least = -float(np.logaddexp.reduce(heaviest))
-        return cells.knowledge >= cells.settings.portfolio.flat_share * least
+        return cells.knowledge >= cells.settings.of(ChoiceSearch).flat_share * least
 
     def choices_affordable(self) -> bool:
         """Whether choices are few enough to be searched; without any choice the limit is far higher."""
         cells, settings = self.cells, self.cells.settings
-        alone = cells.alone and cells.knowledge >= settings.ascent.small_knowledge
-        most = settings.portfolio.most_choices_alone if alone else settings.portfolio.most_choices
+        alone = cells.alone and cells.knowledge >= settings.of(AscentSearch).small_knowledge
+        most = settings.of(ChoiceSearch).most_alone if alone else settings.of(ChoiceSearch).most
         return cells.size * cells.n_outputs <= most
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
@@ -202,7 +217,7 @@ class SecretAudit(Bracket):
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
         cells, least = self.cells, LEAST_S
         steep = self.s > least
-        if steep and cells.alone and cells.knowledge < cells.settings.ascent.small_knowledge:
+        if steep and cells.alone and cells.knowledge < cells.settings.of(AscentSearch).small_knowledge:
             self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
             return
         s = self.s if steep else least
@@ -216,8 +231,8 @@ class SecretAudit(Bracket):
             # Chains begin from logarithms of the outermost rows. Where floats are too short for them, only noise that
             # falls by one factor a step leads to the same end: a Gaussian count of 1316 with sigma 5 ended below L.
             return
-        closing = self.few_cells and self.cells.size <= self.cells.settings.monotone.closing_cells
-        settings = self.cells.settings.monotone
+        closing = self.few_cells and self.cells.size <= self.cells.settings.of(MonotoneRows).closing_cells
+        settings = self.cells.settings.of(PointRows)
         # Where a share of the bound is asked for, a verifier is to have as little to repeat as that allows.
         quick = settings.least_allowed <= self.relative < 1 and not closing
         allowed = settings.allowed_goal * self.relative / (1 - self.relative) * self.lower if quick else 0.0
@@ -235,7 +250,7 @@ class SecretAudit(Bracket):
 
     def all_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """Search the choices, all where L(b) may be L(0), and ascend from a new best one."""
-        settings, choices = self.cells.settings.portfolio, self.choices
+        settings, choices = self.cells.settings.effort, self.choices
         assert choices is not None  # noqa: S101 - for the type checker: the stage's condition
         before, may_be = choices.prior, choices.lower <= self.lower + self.tolerance
         if self.relative > 0 and not may_be:
@@ -244,7 +259,9 @@ class SecretAudit(Bracket):
         choices.run(deadline, settings.all_choices if may_be else settings.few_choices)
         self.keep_upper(choices)
         if self.open and choices.prior is not before:
-            self.keep_lower(polish(self.cells, choices.prior[None], deadline, rounds=settings.choices_rounds))
+            self.keep_lower(
+                polish(self.cells, choices.prior[None], deadline, rounds=self.cells.settings.of(ChoiceSearch).rounds)
+            )
 
     def note_unconstrained(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
         """What is known about L(0) by now."""
@@ -258,20 +275,20 @@ class SecretAudit(Bracket):
 
     def capacity(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The capacity of the whole channel, where choices were too many; then the constrained one."""
-        cells, settings = self.cells, self.cells.settings.portfolio
+        cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
         if self.choices is None:
-            root = whole.unconstrained(cells, settings.finest_choices, self.upper, deadline)
+            root = whole.unconstrained(cells, settings.finest, self.upper, deadline)
             self.keep_upper(root)
             self.unconstrained = (self.unconstrained[0], min(root.upper, self.unconstrained[1]))
         self._keep_convex(*whole.constrained(cells, deadline))
 
     def capacity_of_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Very many cells: the constrained capacity, shared by all records; ascents are to have time too."""
-        settings = self.cells.settings.portfolio
-        deadline = deadline.part(settings.capacity_share * deadline.left)
-        if self.cells.size * self.cells.n_outputs > settings.capacity_entries * deadline.left:
+        settings = self.cells.settings.of(CapacitySearch)
+        deadline = deadline.part(settings.share * deadline.left)
+        if self.cells.size * self.cells.n_outputs > settings.entries * deadline.left:
             return
-        if self.cells.n_outputs <= settings.most_outputs:
+        if self.cells.n_outputs <= self.cells.settings.portfolio.most_outputs:
             self._keep_convex(*self.common.capacity(self.cells, deadline, rng))
         else:
             self._keep_convex(*whole.constrained(self.cells, deadline))
@@ -295,7 +312,7 @@ class SecretAudit(Bracket):
         self.unconstrained = (self.lower, self.trivial)
 
     def _ascend_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        if self.cells.knowledge < self.cells.settings.ascent.small_knowledge:
+        if self.cells.knowledge < self.cells.settings.of(AscentSearch).small_knowledge:
             self.keep_lower(ascend(self.cells, deadline, rng))
         else:
             known = Ascent(self.pi, self.lower, self.s) if self.ascents else None
@@ -327,7 +344,7 @@ def _shares_rows(audit: SecretAudit) -> bool:
 
 
 def _ordered(audit: SecretAudit) -> bool:
-    least = audit.cells.settings.monotone.least_s
+    least = audit.cells.settings.of(MonotoneRows).least_s
     return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
 
 

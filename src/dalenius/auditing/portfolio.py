@@ -49,7 +49,7 @@ class Route:
 
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
     """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
-    plan = bracket.cells.settings.portfolio.plans["few" if bracket.few_cells else "general"]
+    plan = bracket.cells.settings.portfolio.plans["few" if BOUNDS["simplices"].promising(bracket) else "general"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 

@@ -1,6 +1,6 @@
 """Audits of real outputs: through finite channels, coarse before fine, and back."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from dalenius.auditing.evidence import by_records
@@ -12,7 +12,23 @@ from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.quantise import Quantised, quantise
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Quantising
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantising(Part):
+    """Real outputs through finitely many points: coarse looks before fine ones."""
+
+    # The share of the tolerance that may be lost between the real channel and the finite one.
+    loss_share: float = 0.1
+    # Losses below it are no help in floats.
+    least_loss: float = 1e-10
+    # Losses of the first two looks. The first is made where the tolerance asks for more outputs than `few_points`, the
+    # second where it asks for more than `most_outputs` of the portfolio.
+    first_losses: tuple[float, ...] = (1e-3, 1e-5)
+    few_points: int = 64
+    # A bracket no wider than this times the loss has been closed.
+    closed: float = 1.2
 
 
 def real_outputs(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
@@ -22,7 +38,7 @@ def real_outputs(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     stands when a finer channel, whose audit takes longer, does no better in the time that is left.
     """
     mechanism, tolerance = cast("Real", problem.mechanism), problem.wanted
-    pace, portfolio = problem.settings.quantising, problem.settings.portfolio
+    pace, portfolio = problem.settings.of(Quantising), problem.settings.portfolio
     finest, fine = _finest(mechanism, max(pace.loss_share * tolerance, pace.least_loss), pace)
     many = finest.channel.n_outputs
     first = zip(pace.first_losses, (pace.few_points, portfolio.most_outputs), strict=True)

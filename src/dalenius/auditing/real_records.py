@@ -9,7 +9,8 @@ from typing import Any, cast
 from dalenius.auditing.evidence import by_records
 from dalenius.auditing.found import Found
 from dalenius.auditing.independent_records import independent_records
-from dalenius.errors import InputError
+from dalenius.bounds.unwritten_rows import PointRows
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.density import Density, decimal
@@ -20,7 +21,35 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
 from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
 from dalenius.search.deadline import Deadline
-from dalenius.settings import only
+from dalenius.settings import Part, only
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealRecordSearch(Part):
+    """Real-valued records through whole numbers on grids, coarse before fine."""
+
+    # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
+    # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
+    cells: tuple[int, ...] = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    # Cells that the edges of a density may need; where they need more, cells are cut by edges.
+    most_steps: int = 200
+    # Grids from this many cells on are halved for the bound from below of a bin, which loses a quarter as much.
+    halved: int = 128
+    # Cells of the problem on a grid x its outputs: some seconds of an audit, and as much memory as a check may take.
+    most_entries: int = 2**22
+    # Sums that are never written out: cells of a record, so many over the number of records but within these two. With
+    # 50 records 64 and 96 cells are alike; 200 lose more between points with 48 cells than 32 hide.
+    unwritten_sum: int = 3200
+    unwritten_cells: int = 80
+    least_unwritten: int = 32
+    # Records up to which Gaussian noise is written out as well: it has no monotone rows on points.
+    most_written: int = 50
+    # Answers of a sum at most, from below: 1,000 records in 96 cells take some seconds.
+    most_answers: int = 10**5
+    # Bits of the powers of generating functions by which sums of records that are rounded as one are compared with sums
+    # of rounded ones: a second at 200 records and 64 cells, 10 s at the limit.
+    most_bits: int = 2**28
+
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
 ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
@@ -72,7 +101,7 @@ class _Asked:
         if self.mechanism.steps is not None:
             self._check_bins(self.mechanism.steps)
             return self.mechanism.steps
-        most = self.problem.settings.continuous.most_steps
+        most = self.problem.settings.of(RealRecordSearch).most_steps
         return math.lcm(self.density.steps(most), self._bin_steps(most))
 
     def _bin_steps(self, most: int) -> int:
@@ -82,11 +111,10 @@ class _Asked:
         low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
         needed = math.lcm(*(((decimal(e) - low) / wide).denominator for e in self.bins.edges))
         if needed > most:
-            message = (
+            refuse(
                 f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {most}; use "
                 "edges on a coarser grid"
             )
-            raise InputError(message)
         return needed
 
     def _check_bins(self, steps: int) -> None:
@@ -97,11 +125,10 @@ class _Asked:
             if place.denominator != 1 or place % 2 == 0:
                 step = (edges[-1] - edges[0]) / steps
                 near = edges[0] + step * (math.floor(place / 2) + 0.5)
-                message = (
+                refuse(
                     f"edge {e:g} of the secret cuts the numbers that are rounded to one step of {step:g}; use edges "
                     f"half a step away from one, such as {near:g}"
                 )
-                raise InputError(message)
 
     @property
     def markov(self) -> bool:
@@ -122,8 +149,7 @@ class _Asked:
             extra = more + self.n * math.log1p(float((high if from_above else low) - 1))
             known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
             if known < 0:
-                message = "the density of the reference is too uneven for this little knowledge"
-                raise InputError(message)
+                refuse("the density of the reference is too uneven for this little knowledge")
         if adversary.kind == "independent":
             return Adversary.independent(records, known, "nats", law)
         return Adversary.from_user(records, knowledge=known, reference=law)
@@ -136,7 +162,7 @@ class _Asked:
             return each()
         if self.mechanism.steps is not None:
             return each()
-        together = rounded_together(self.density, m, self.n, self.problem.settings.continuous.most_bits)
+        together = rounded_together(self.density, m, self.n, self.problem.settings.of(RealRecordSearch).most_bits)
         if together is None:
             return each()
         one = each(together)
@@ -155,8 +181,8 @@ class _Asked:
         if not from_above:
             settings = replace(settings, portfolio=only())
         elif not (self.markov or about is not None):
-            rows = replace(settings.monotone, counts_values=False)
-            settings = replace(settings, portfolio=only(*ONE_POINT), monotone=rows)
+            rows = replace(settings.of(PointRows), counts_values=False)
+            settings = replace(settings.having(rows), portfolio=only(*ONE_POINT))
         adversary = self.adversary(whole, from_above=from_above)
         problem = AuditProblem(whole.mechanism, adversary, about, tolerance, settings)
         if adversary.kind == "independent":
@@ -197,8 +223,7 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     known = not problem.adversary.unlimited or not density.uniform
     asked = _Asked(problem, seed, mechanism, density, mechanism.n if known else 1)
     if asked.bins is not None and problem.adversary.kind == "independent":
-        message = f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record'
-        raise InputError(message)
+        refuse(f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record')
     most = mechanism.log_maximal(asked.n) + ROUNDED
     lower, upper = _Bound(0.0, {}), _Bound(most, {"kind": "maximal", "upper": most})
     if asked.bins is not None:
@@ -221,7 +246,7 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
 
 def _grids(asked: _Asked) -> list[int]:
     """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
-    settings, n = asked.problem.settings.continuous, asked.n
+    settings, n = asked.problem.settings.of(RealRecordSearch), asked.n
     step = asked.step
     if asked.mechanism.steps is not None:
         return [step]
@@ -249,7 +274,7 @@ def _grids(asked: _Asked) -> list[int]:
 
 def _cells_below(asked: _Asked, m: int) -> int:
     """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
-    settings, step, n = asked.problem.settings.continuous, asked.step, asked.n
+    settings, step, n = asked.problem.settings.of(RealRecordSearch), asked.step, asked.n
     if asked.mechanism.steps is not None:
         return m
     if asked.bins is not None or asked.density.uneven(step):
@@ -328,14 +353,13 @@ def _one_point(proof: dict[str, Any]) -> bool:
 def _found(asked: _Asked, lower: _Bound, upper: _Bound) -> Found:
     problem, mechanism = asked.problem, asked.mechanism
     if lower.prior is None:
-        message = (
+        refuse(
             f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
             "finest one; use more noise or fewer records"
             if mechanism.steps is None
             else f"{mechanism.name} of {mechanism.query} has too many sums of {mechanism.steps} steps a record; use a "
             "larger step or fewer records"
         )
-        raise InputError(message)
     record = problem.secret if isinstance(problem.secret, int) else None if asked.bins is not None else 0
     low, high = min(lower.value, upper.value), upper.value
     members = range(mechanism.n) if problem.secret is None else (record,)

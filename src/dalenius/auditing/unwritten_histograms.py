@@ -8,18 +8,18 @@ how far the rows are from noise around the mean counts is a sum over them (MATH 
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
-from dalenius.bounds.closed_forms import blend_of_counts, centre_of_counts
+from dalenius.bounds.closed_forms import SumSearch, blend_of_counts, centre_of_counts
 from dalenius.bounds.closing import Formula
-from dalenius.bounds.moved_counts import moved_counts
-from dalenius.bounds.own_count import own_count
-from dalenius.errors import InputError
+from dalenius.bounds.moved_counts import MovedSearch, moved_counts
+from dalenius.bounds.own_count import OwnCountSearch, own_count
+from dalenius.errors import refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -29,8 +29,22 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
-from dalenius.search.tied import Tied, tie, tie_others
-from dalenius.settings import ClosedForms
+from dalenius.search.tied import Tied, TiedSearch, tie, tie_others
+from dalenius.settings import Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistogramSearch(Part):
+    """Noisy counts of a histogram that is never written out."""
+
+    # Noisy counts that are tried as witnesses.
+    witness_counts: int = 2
+    # Bounds of histograms are searched again with more effort while the gap falls below this share of itself.
+    finer_gain: float = 0.99
+    # Terms of the laws of different counts, which a verifier adds up.
+    count_terms: int = 2**22
+    # Pairs of a value and a count, on which a prior is written out.
+    count_pairs: int = 2**26
 
 
 def audit_histogram(
@@ -40,12 +54,12 @@ def audit_histogram(
 
     Where a prior that ties every value to its own count leaks more, with that one.
     """
-    reference, settings = problem.reference, problem.settings.closed_forms
+    reference, settings = problem.reference, problem.settings.of(HistogramSearch)
     check_histogram(problem, mechanism, about)
     n, k = mechanism.n, mechanism.k
     given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
     law = given / math.fsum(given)
-    formulas = deadline.part(settings.formula_share * deadline.left)
+    formulas = deadline.part(problem.settings.of(SumSearch).formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, law, about, formulas)
     outputs = (n + 1) ** k
     found: list[tuple[SecretAudit, Lift, Grid, NoisySum]] = []
@@ -68,38 +82,38 @@ def _by_all_counts(
     problem: AuditProblem, mechanism: NoisyCounts, about: Secret, audit: SecretAudit, deadline: Deadline
 ) -> Tied | None:
     """Narrow the bracket by all counts together; return the prior that ties values to counts where it leaks more."""
-    knowledge, settings = problem.knowledge, problem.settings.closed_forms
+    knowledge, settings = problem.knowledge, problem.settings
     one = isinstance(about, int)
-    tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) if one else None
+    tied = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) if one else None
     if "formulas" not in problem.settings.portfolio.opening:
         return tied
     while audit.open and not deadline.expired():
         before = audit.gap
-        if (moved := moved_counts(mechanism, knowledge, deadline, settings)) is not None:
+        if (moved := moved_counts(mechanism, knowledge, deadline, settings.of(MovedSearch))) is not None:
             audit.try_formulas(moved)
             if one:
-                tied = _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings)) or tied
+                tied = (
+                    _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings.of(TiedSearch)))
+                    or tied
+                )
         still = audit.gap > audit.tolerance
-        if still and (own := own_count(mechanism, knowledge, deadline, settings)) is not None:
+        if still and (own := own_count(mechanism, knowledge, deadline, settings.of(OwnCountSearch))) is not None:
             audit.try_formulas(own)
-        if audit.gap > settings.finer_gain * before:
+        if audit.gap > settings.of(HistogramSearch).finer_gain * before:
             break
         settings = _finer(settings)
-        tied = _raised(audit, tie(mechanism, knowledge, deadline, settings)) or tied if one else None
+        tied = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or tied if one else None
     return tied
 
 
-def _finer(settings: ClosedForms) -> ClosedForms:
+def _finer(settings: Settings) -> Settings:
     """Twice the rounds, more moves of counts, and multipliers between those that were tried."""
-    between = [math.sqrt((x - 1) * (y - 1)) + 1 for x, y in pairwise(settings.own_s)]
-    return replace(
-        settings,
-        moved_steps=2 * settings.moved_steps,
-        moved_own=settings.moved_own + 4,
-        moved_others=settings.moved_others + 1,
-        own_s=tuple(sorted([*settings.own_s, *between], reverse=True)),
-        own_rounds=2 * settings.own_rounds,
-        tied_rounds=2 * settings.tied_rounds,
+    own, moved, tied = settings.of(OwnCountSearch), settings.of(MovedSearch), settings.of(TiedSearch)
+    between = [math.sqrt((x - 1) * (y - 1)) + 1 for x, y in pairwise(own.s)]
+    return settings.having(
+        replace(own, s=tuple(sorted([*own.s, *between], reverse=True)), rounds=2 * own.rounds),
+        replace(moved, steps=2 * moved.steps, own=moved.own + 4, others=moved.others + 1),
+        replace(tied, rounds=2 * tied.rounds),
     )
 
 
@@ -115,14 +129,14 @@ def closed_forms(
     problem: AuditProblem, mechanism: NoisyCounts, law: Floats, about: Secret, deadline: Deadline
 ) -> list[Formula]:
     """Upper bounds of I(about;Y) that need no count vectors; law: of a record. The first, however short the time."""
-    n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.closed_forms
+    n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.of(SumSearch)
     if "formulas" not in problem.settings.portfolio.opening:
         return []
     told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
     proofs = [blend_of_counts(n, knowledge, told)]
     if not deadline.expired() and (eta := mechanism.contraction()) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, told, eta))
-    if not deadline.expired() and np.unique(law).size * (n + 1) <= settings.count_terms:
+    if not deadline.expired() and np.unique(law).size * (n + 1) <= problem.settings.of(HistogramSearch).count_terms:
         proofs.append(centre_of_counts(mechanism, knowledge, law))
     return proofs
 
@@ -138,30 +152,27 @@ def _all_alike(mechanism: NoisyCounts, about: Secret) -> float:
 
 def check_histogram(problem: AuditProblem, mechanism: NoisyCounts, secret: Secret) -> None:
     """Refuse what needs a list of datasets or counts: other secrets than a record, references but one law for all."""
-    reference, most = problem.reference, problem.settings.closed_forms.count_pairs
+    reference, most = problem.reference, problem.settings.of(HistogramSearch).count_pairs
     pairs = mechanism.k * (mechanism.n + 1)
     if pairs > most:
-        message = (
+        refuse(
             f"an audit of {mechanism.name} of {mechanism.query} needs {pairs} pairs of a value and a count, above the "
             f"limit of {most}; use fewer records or values"
         )
-        raise InputError(message)
     one = isinstance(secret, int) or (isinstance(secret, Attributes) and isinstance(secret.whole, int))
     if one and reference.kind not in ("marginals", "weights"):
         return
     if isinstance(secret, Attributes) and not one:
-        message = (
+        refuse(
             f"{secrets.name(secret)} need a channel that is written out, and {mechanism.name} of {mechanism.query} is "
             "not; ask about attributes of one record at a time, or use fewer records or values"
         )
-        raise InputError(message)
     kind = "a secret that is a function" if isinstance(secret, Function) else "a group of records"
     what = f"a reference of {reference.kind}" if one else kind
-    message = (
+    refuse(
         f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; ask about "
         "single records, give one law for all records, or use fewer records or values"
     )
-    raise InputError(message)
 
 
 def _telling(law: Floats, many: int) -> list[int]:

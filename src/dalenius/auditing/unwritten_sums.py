@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from dalenius.auditing import portfolio
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds.closed_forms import blend, centre, sibson
+from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.output_law import laws_below
 from dalenius.bounds.power import power
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.choices import obvious
 from dalenius.bounds.trees.grid_rows import Inner
-from dalenius.bounds.trees.window import InWindow, Window
-from dalenius.bounds.unwritten_rows import Points, rate_of
+from dalenius.bounds.trees.window import InWindow, Window, WindowSearch
+from dalenius.bounds.unwritten_rows import PointRows, Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -36,9 +36,9 @@ from dalenius.numerics.deferred import entr, logsumexp
 from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.coarse import Grid, coarsen
+from dalenius.reductions.coarse import Coarseness, Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import ascend, climb, feasible, polish, random_priors
+from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, polish, random_priors
 from dalenius.search.deadline import Deadline
 
 
@@ -49,15 +49,15 @@ def audit_large(
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
     # A short limit is not for formulas alone: without an ascent there is no lower bound.
-    formulas = deadline.part(problem.settings.closed_forms.formula_share * deadline.left)
+    formulas = deadline.part(problem.settings.of(SumSearch).formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, about, formulas)
     audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
     entries = len(lift.cell_of) * mechanism.n_outputs
-    if problem.knowledge <= 0 and audit.open and entries <= problem.settings.closed_forms.told_entries:
+    if problem.knowledge <= 0 and audit.open and entries <= problem.settings.of(SumSearch).told_entries:
         joint = mechanism.convolved(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
         audit.try_formulas(Formula("reference", float(mutual_information(joint / joint.sum()))))
     # Points lose this share: nothing is to be gained where the formulas come as near.
-    lost = problem.settings.monotone.lost * audit.upper
+    lost = problem.settings.of(PointRows).lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
     if hope and (rows := _monotone(problem, mechanism, about, deadline, known=audit.lower)) is not None:
         audit.try_formulas(rows)
@@ -77,8 +77,8 @@ def _finer(
     audit, lift, _ = first
     if not audit.worth_more or deadline.expired():
         return first
-    forms = replace(problem.settings.closed_forms, coarse_fineness=mechanism.n_outputs)
-    fine = replace(problem, settings=replace(problem.settings, closed_forms=forms))
+    cuts = replace(problem.settings.of(Coarseness), fineness=mechanism.n_outputs)
+    fine = replace(problem, settings=problem.settings.having(cuts))
     known, proofs = lift.masses(audit.pi), [audit.proof]
     found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
     best = max(first, found, key=lambda tried: tried[0].lower)
@@ -101,21 +101,22 @@ def _in_windows(
 ) -> None:
     """Bounds that need rows, on those that matter: wider windows where the first tell too much by what is far."""
     audit, lift, _ = first
-    settings, log_joint = problem.settings.portfolio, problem.reference.log_joint(mechanism.statistic, about)
+    settings, log_joint = problem.settings.of(WindowSearch), problem.reference.log_joint(mechanism.statistic, about)
     held = np.isfinite(log_joint).any(axis=1)
     log_joint = log_joint[held]
-    if len(log_joint) > settings.window_values or "window" not in settings.opening:
+    plan = problem.settings.portfolio.general
+    if len(log_joint) > settings.values or "window" not in problem.settings.portfolio.opening:
         return
-    for spreads, rest in zip(settings.window_spreads, settings.window_rest, strict=True):
+    for spreads, rest in zip(settings.spreads, settings.rest, strict=True):
         window = Window.around(mechanism, log_joint, spreads, rest)
         late = not audit.worth_more or deadline.expired()
-        if late or len(log_joint) * math.prod(window.size) > settings.window_entries:
+        if late or len(log_joint) * math.prod(window.size) > settings.entries:
             return
         cells = Cells(window.cells(mechanism, log_joint), problem.knowledge, problem.settings)
         inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
         start = window.there(log_joint, lift.masses(audit.pi)[held])
-        inner.keep_lower(polish(cells, start[None], deadline, rounds=settings.relaxed_rounds))
-        open_routes = portfolio.routes(settings.plans["general"], inner, deadline)
+        inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
+        open_routes = portfolio.routes(plan, inner, deadline)
         known = inner.lower
         for _ in portfolio.take_turns(open_routes, inner, lambda: None):
             deadline.report_progress(0, 1, audit.lower, min(audit.upper, inner.upper), "window")
@@ -138,14 +139,14 @@ def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline,
         starts = np.concatenate([around / around.sum(axis=1, keepdims=True), random_priors(cells, 2, rng)])
         before = audit.lower
         _raise(problem, audit, starts, deadline)
-        idle = idle + 1 if audit.lower <= before * (1 + problem.settings.closed_forms.sum_gain) else 0
+        idle = idle + 1 if audit.lower <= before * (1 + problem.settings.of(SumSearch).gain) else 0
         deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
 
 
 def _raise(problem: AuditProblem, audit: SecretAudit, starts: Floats, deadline: Deadline) -> None:
     """Climb from these priors, and keep the best of them where it leaks more than the one that is known."""
-    cells, settings = audit.cells, problem.settings.closed_forms
-    pi, value, _ = climb(cells, starts, deadline, settings.sum_rounds, still=settings.sum_still)
+    cells, settings = audit.cells, problem.settings.of(SumSearch)
+    pi, value, _ = climb(cells, starts, deadline, settings.rounds, still=settings.still)
     best = int(np.argmax(value))
     lower, found = float(value[best]), pi[best]
     if problem.relative > 0:
@@ -159,7 +160,7 @@ def _raise(problem: AuditProblem, audit: SecretAudit, starts: Floats, deadline: 
 
 def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline) -> list[Formula]:
     """Upper bounds of I(about;Y) that need no rows."""
-    knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings.closed_forms
+    knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings.of(SumSearch)
     if "formulas" not in problem.settings.portfolio.opening:
         return []
     log_joint = reference.log_joint(mechanism.statistic, about)
@@ -183,21 +184,21 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
     return [*proofs, *laws_below(mechanism, knowledge, deadline, reference, known=least)]
 
 
-def _monotone(  # noqa: PLR0913 - a problem, and how finely
+def _monotone(
     problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, *, known: float, fine: float = 0.0
 ) -> Formula | None:
     """Monotone rows on points, for noise whose rows are mixtures of theirs. fine: the gap that they are to leave."""
     settings, rate = problem.settings, rate_of(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
-    few = len(log_joint) * settings.monotone.least_points <= settings.monotone.point_cells
-    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.ascent.small_knowledge
+    few = len(log_joint) * settings.of(PointRows).least <= settings.of(PointRows).cells
+    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.of(AscentSearch).small_knowledge
     if rate is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
     return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine).best()
 
 
-def from_below(  # noqa: PLR0913 - a problem, and what is known of it
+def from_below(
     problem: AuditProblem,
     mechanism: NoisySum,
     about: Secret,
@@ -213,13 +214,13 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
     secret and classes, from which to begin as well.
     """
     knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings
-    lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.closed_forms)
+    lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.of(Coarseness))
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
     audit.try_formulas(*proofs)
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
-    if knowledge < settings.ascent.small_knowledge:
+    if knowledge < settings.of(AscentSearch).small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:
@@ -237,10 +238,10 @@ def from_below(  # noqa: PLR0913 - a problem, and what is known of it
 
 def refusal(problem: AuditProblem, mechanism: NoisySum, secret: Secret) -> str | None:
     """Why not: other secrets than groups, and other references than one law for all, need a list of datasets."""
-    reference, settings = problem.reference, problem.settings.closed_forms
+    reference, settings = problem.reference, problem.settings.of(SumSearch)
     # Every value has a law of the classes.
-    many = settings.sum_pairs // mechanism.answers.size
-    most = min(max(many, settings.sum_few_values), settings.sum_values)
+    many = settings.pairs // mechanism.answers.size
+    most = min(max(many, settings.few_values), settings.values)
     if isinstance(secret, Function) or reference.kind in ("marginals", "weights"):
         what = "a secret that is a function" if isinstance(secret, Function) else f"a reference of {reference.kind}"
         return (
@@ -260,7 +261,7 @@ def _starts(mechanism: NoisySum, weight: Floats, sums: Floats, lift: Lift, cells
 
     Values of the secret are taken by what they add to the sum, and, where several add the same, also by their number.
     """
-    settings, shape = cells.settings.closed_forms, lift.cell_of.shape
+    settings, shape = cells.settings.of(SumSearch), lift.cell_of.shape
     place = _centred(mechanism.answers.astype(float), weight)
     place, phase = np.broadcast_to(place, shape), np.broadcast_to(np.cumsum(weight), shape)
 
@@ -277,9 +278,9 @@ def _starts(mechanism: NoisySum, weight: Floats, sums: Floats, lift: Lift, cells
     orders = [sums] if np.unique(sums).size == sums.size else [sums, np.argsort(np.argsort(sums, kind="stable"))]
     for order in orders:
         lean = mean(np.broadcast_to(_centred(np.asarray(order, dtype=float))[:, None], shape))
-        powers += [tilt * most * lean * x for tilt in settings.sum_tilts]
+        powers += [tilt * most * lean * x for tilt in settings.tilts]
         steep = min(most, settings.steepest_wave)
-        powers += [steep * lean * np.cos(math.pi * waves * u) for waves in settings.sum_waves]
+        powers += [steep * lean * np.cos(math.pi * waves * u) for waves in settings.waves]
     log_pi = cells.log_rho + np.stack(powers)
     return np.asarray(np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True)))
 

@@ -112,7 +112,7 @@ class Bracket:
 
     @cached_property
     def few_cells(self) -> bool:
-        """Whether simplices are so small that they come before all else."""
+        """Whether trees are so small that no other bound is worth its time."""
         return self.exact_cells and self.cells.size <= self.cells.settings.portfolio.few_cells
 
     def try_formulas(self, *proofs: Proof) -> None:
@@ -154,8 +154,10 @@ class Bracket:
         self.proofs.append(tree)
         batches, ascended = 0, -1
         # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
-        # verifier too long.
+        # verifier too long. A node holds matrices over cells, and over cells and outputs.
         most = settings.most_numbers // max(1, self.cells.lumped.stated if tree.by_output else 0)
+        held = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
+        most = min(most, settings.most_tree_numbers // held)
         while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
             # Of few cells a batch takes less time than a look at its priors.
@@ -169,14 +171,14 @@ class Bracket:
 
     def _ascents_due(self, last: int, batches: int) -> bool:
         """Whether ascents are due again: last, after how many batches they were tried; -1 for never."""
-        settings = self.cells.settings.portfolio
+        settings = self.cells.settings.effort
         if self.few_cells:
             return any(last < planned <= batches for planned in settings.few_cell_ascents)
         return last < 0 or batches >= max(1, min(2 * last, last + settings.ascents_every))
 
     def _ascend_from(self, tree: Tree, deadline: Deadline, *, anyway: bool) -> None:
         """Ascend from the relaxed priors of the worst nodes; in any case only if one is the best so far."""
-        settings = self.cells.settings.portfolio
+        settings = self.cells.settings.effort
         priors, lower = tree.priors(settings.relaxed_priors), self.lower
         self.keep_lower(best_of(self.cells, priors))
         if anyway or self.lower > lower:
@@ -186,15 +188,15 @@ class Bracket:
 class Bound(ABC):
     """A way to better upper bounds that takes turns with others."""
 
-    def possible(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that have a limit
+    def possible(self, bracket: Bracket) -> bool:
         """Whether a batch of it is affordable for a problem of this size."""
         return True
 
-    def promising(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
+    def promising(self, bracket: Bracket) -> bool:
         """Whether it may close the bracket by itself: then it comes before the others of its plan."""
         return False
 
-    def cheap(self, bracket: Bracket) -> bool:  # noqa: ARG002 - for those that may be
+    def cheap(self, bracket: Bracket) -> bool:
         """Whether a batch of it is so cheap that its first turn may be long."""
         return False
 

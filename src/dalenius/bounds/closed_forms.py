@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,40 @@ from dalenius.numerics.information import lse
 from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumSearch(Part):
+    """Bounds by formula, and ascents on the coarse problem of a sum."""
+
+    # A contraction above this is not worth a bound of its own.
+    least_contraction_used: float = 0.999
+    # Share of the time for upper bounds by formula of noise on sums that are never written out: of 10^6 records each
+    # takes half a second or more, and 3 s ended without an ascent.
+    formula_share: float = 0.4
+    # Rounds of an ascent on the coarse problem of a sum, and the gain of a round that is not worth another.
+    rounds: int = 400
+    still: float = 1e-9
+    # Ascents start from the reference tilted by these shares of the tilt that uses up the knowledge, and from a secret
+    # that follows the sum up and down, once in every wave.
+    tilts: tuple[float, ...] = (0.1, 0.5, 1.0)
+    waves: tuple[int, ...] = (2, 5, 16, 64)
+    steepest_wave: float = 3.0
+    # The share by which further ascents must raise the lower bound, else some in a row end them.
+    gain: float = 1e-4
+    # The part of a share that is asked for by which a prior stays inside its knowledge and below what it leaks, so that
+    # a certificate can state its masses with few digits: 330 kB of ages of 150 become 163.
+    digits_share: float = 1e-4
+    # Values of a record or a group of records: a verifier takes no more.
+    values: int = 2**10
+    # Values x classes. Ages of 200 people, 101 values and 20,001 classes, take a minute with their check.
+    pairs: int = 2**24
+    # Values that are allowed whatever the number of classes.
+    few_values: int = 128
+    # Values of the secret x outputs of a sum that are added up one by one where nothing is known: 7 s of checking.
+    told_entries: int = 2**18
+
 
 # Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
 RARE_NATS = 80.0
@@ -103,13 +138,13 @@ def one_count(n: int, p: float) -> Callable[[float], float]:
     return lambda power: float(lse(log_p + power * log_ratio)) / power
 
 
-def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:  # noqa: PLR0913 - the formula
+def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:
     """The bound of a blend, power = 1/(order-1), log_gain = G_a."""
     s = share * (1 + 1 / power) * eta
     return float(close(log_a, share * log_gain, knowledge, s=s, theta=1 - share, eta=s))
 
 
-def _best_blend(  # noqa: PLR0913 - a majorant, and what is chosen
+def _best_blend(
     log_a: Floats,
     log_gain: Callable[[float], Floats],
     knowledge: float,
@@ -180,7 +215,7 @@ def centre_of_counts(mechanism: NoisyCounts, knowledge: float, law: Floats) -> F
     return _around(mechanism.noise, log_size, np.arange(n + 1) - middles[:, None], knowledge, places, times)
 
 
-def _around(  # noqa: PLR0913, PLR0917 - the letters of the formula
+def _around(  # noqa: PLR0917 - the letters of the formula
     noise: Noise, log_size: Floats, apart: Ints, knowledge: float, centre: int | list[int], times: Ints = ONCE
 ) -> Formula:
     """s K + sum_v (s/k) log sum_t P_v(t) exp( k D(t - c_v) / s ), D that of the noise, v one of k counts.

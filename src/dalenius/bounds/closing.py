@@ -24,7 +24,7 @@ from dalenius.bounds.proof import Rounding
 from dalenius.numerics.information import lse
 from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 
 # Multipliers s, counted from eta on, outside of which no bound by formula was ever best.
 S_RANGE = (1e-6, 100.0)
@@ -34,9 +34,7 @@ MANY_TERMS = 8e-11
 TOGETHER = np.zeros(1)
 
 
-def close(  # noqa: PLR0913 - the letters of the formula
-    log_a: Floats, gain: Floats, knowledge: float, *, s: float, theta: float = 0.0, eta: float = 0.0
-) -> Floats:
+def close(log_a: Floats, gain: Floats, knowledge: float, *, s: float, theta: float = 0.0, eta: float = 0.0) -> Floats:
     """Guarantee: result >= I(A;Y) of every prior of the majorant with D(pi || rho) <= K, up to rounding.
 
     log_a: log rho(a) of the values that have mass. gain: G_a at this s, along the last axis. eta: the largest one.
@@ -100,6 +98,6 @@ class Formula:
         """
         return self.upper + self.doubt + rounding.bound + self.s * (rounding.bound + self.written * rounding.mass)
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - no outputs enter
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return what the formula was evaluated at."""
         return self.data

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dalenius.bounds.bracket import Bound, Bracket
-from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
+from dalenius.bounds.convex_bound import LEAST_S, SEARCH, Dual, SharedBounds
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 
@@ -55,7 +55,7 @@ class ConvexBound(Bound):
         """Where s is near what the rows contract by: a count of 400 closes at once, random matrices never do."""
         if bracket.few_cells:
             return False
-        return bracket.s >= bracket.cells.settings.portfolio.convex_promise * float(bracket.contraction.max())
+        return bracket.s >= SEARCH.promise * float(bracket.contraction.max())
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """One search, from the laws of the reference."""

@@ -24,7 +24,6 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import Tilted, neg_entropies, tilt
-from dalenius.settings import Newton
 
 # With eta = 1 the least s. Nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides.
 LEAST_S = 1.001
@@ -34,6 +33,11 @@ LEAST_S = 1.001
 class ConvexSearch:
     """How the bound is searched."""
 
+    # The share of the contraction coefficient from which on s lets this bound come before trees.
+    promise: float = 0.6
+    # Added to a Hessian everywhere on its diagonal, and along the constant that log r is free to move by.
+    ridge: float = 1e-12
+    ridge_constant: float = 1e-3
     # Range of s; Newton rounds at one s; movement of the logarithms at which they end (the bound is off by its square
     # over s - theta); longest step of log r and log u, and of log w.
     s_range: tuple[float, float] = (1e-7, 1e6)
@@ -172,7 +176,7 @@ class Bounds:
             seen = self._tilt(x.lam, x.omega, second=slow)
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
-            new, moved = _newton(x, seen, self.cells.settings.newton)
+            new, moved = _newton(x, seen)
             if moved < SEARCH.still or deadline.expired():
                 break
             slow, last, x = moved > SEARCH.quick * last, moved, new
@@ -236,7 +240,7 @@ class SharedBounds:
         return x, bounds.value(x)
 
 
-def _newton(x: Dual, seen: Tilted, newton: Newton) -> tuple[Dual, float]:
+def _newton(x: Dual, seen: Tilted) -> tuple[Dual, float]:
     """One Newton step on log u_a = log w q_a and r = sum p(a) u_a in log u and log r, and how far it goes.
 
     With C_a the covariance of q under w and v_a = w q_a, dlog u_a = S_a^-1 ( v_a log(v_a/u_a) - C_a dlog r / s ), where
@@ -258,7 +262,7 @@ def _newton(x: Dual, seen: Tilted, newton: Newton) -> tuple[Dual, float]:
     # [ diag(r) - r r' + sum_a p(a) by_moved ] dlog r = sum_a p(a) moved - r
     r = np.exp(x.log_r - lse(x.log_r[None])[0])
     matrix = np.diag(r) - np.outer(r, r) + np.einsum("a,ayx->yx", p, by_moved)
-    matrix = matrix + newton.ridge_constant + newton.ridge * eye
+    matrix = matrix + SEARCH.ridge_constant + SEARCH.ridge * eye
     d_r = solve(matrix[None], (p @ moved - r)[None])[0]
     d_u = (own - by_r @ d_r) * (u > SEARCH.rarest) if x.theta else np.zeros_like(law)
     # A step that changes log w by more leaves the region where the model holds.

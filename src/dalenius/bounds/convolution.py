@@ -49,7 +49,7 @@ class Rows:
 
     def divergence(self, r: Floats) -> Floats:
         """D( q(.|t) || r ) for every class t."""
-        from scipy.signal import oaconvolve  # noqa: PLC0415 - it loads scipy.stats
+        from scipy.signal import oaconvolve
 
         reach = self.law.size // 2
         log_r = np.log(r)
@@ -97,7 +97,7 @@ def capacity_by_convolution(mechanism: NoisySum, deadline: Deadline, gap: float 
     return Capacity(max(0.0, lower - margin), upper + margin, best)
 
 
-def knowledge_bound(  # noqa: PLR0913 - a problem, and how it is searched
+def knowledge_bound(
     mechanism: NoisySum,
     knowledge: float,
     deadline: Deadline,

@@ -22,10 +22,25 @@ from dalenius.bounds.closing import MANY_TERMS, Formula, close
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.reductions.order import Order
-from dalenius.reductions.outputs import OriginalOutputs
 from dalenius.search.deadline import Deadline
-from dalenius.settings import MonotoneRows
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonotoneRows(Part):
+    """At which output laws and multipliers chains of monotone rows are run."""
+
+    # Multipliers as multiples of the best prior's; shares of a flat law in its output law. Counts of 10 to 50 close at
+    # the first pair; wide noise wants a larger s, and much knowledge a share.
+    factors: tuple[float, ...] = (1.0, 1.02, 1.05, 1.1, 1.2)
+    shares: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
+    # Least s. Wide noise has a small one, which costs nothing: count(n=400) with epsilon = .001 has 5e-4.
+    least_s: float = 1e-12
+    # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
+    closing_cells: int = 9
+
 
 # Where no name says that a channel is ordered a verifier repairs it, and adds up to this for each entry.
 REPAIR = 4e-16
@@ -205,7 +220,7 @@ class Scan:
     @property
     def settings(self) -> MonotoneRows:
         """What the scan depends on."""
-        return self.cells.settings.monotone
+        return self.cells.settings.of(MonotoneRows)
 
     def run(self, pi: Floats, s: float, floor: float, tolerance: float) -> Monotone | None:
         """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
@@ -215,7 +230,7 @@ class Scan:
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         few, reached = self.most < SEARCH.rounds, dict.fromkeys(settings.factors + SEARCH.factors_quick, 0.0)
         factors, shares = SEARCH.factors_quick if self.quick else settings.factors, settings.shares
-        trees = "simplices" in self.cells.settings.portfolio.bounds
+        trees = "posteriors" in self.cells.settings.portfolio.bounds
         if trees and self.cells.size * q.shape[1] <= SEARCH.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
         for share in shares:

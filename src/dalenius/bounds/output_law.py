@@ -31,7 +31,7 @@ def output_law(
     return min(laws_below(mechanism, knowledge, deadline, reference, groups=groups), key=lambda law: law.upper)
 
 
-def laws_below(  # noqa: PLR0913 - a problem, a bound, and how finely
+def laws_below(
     mechanism: NoisySum,
     knowledge: float,
     deadline: Deadline,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 
 
 @dataclass(frozen=True)

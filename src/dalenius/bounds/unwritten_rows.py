@@ -18,9 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.bounds.closed_forms import sibson
+from dalenius.bounds.closed_forms import SumSearch, sibson
 from dalenius.bounds.closing import MANY_TERMS, Formula
-from dalenius.bounds.monotone import Monotone, Scan
+from dalenius.bounds.monotone import Monotone, MonotoneRows, Scan
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.deferred import logsumexp
@@ -31,7 +31,33 @@ from dalenius.reductions.lump import Lumped
 from dalenius.reductions.order import Order
 from dalenius.search.ascent import climb
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Settings
+from dalenius.settings import Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointRows(Part):
+    """On which points of the answers chains of monotone rows are run, where sums are never written out."""
+
+    # Points for each standard deviation of the answers, and how many of these the
+    # points reach to either side, at first. With 16 points count(n=10^5) with rate .0045 loses 0.2 %.
+    points_per_spread: float = 16.0
+    spreads: float = 9.0
+    # Whether the number of values of the secret may bound what an answer between points tells: not that of a
+    # real-valued record, whose digits may be tied to the other records.
+    counts_values: bool = True
+    # The share of the bound that may be lost between points, or beyond them.
+    lost: float = 1e-3
+    # From which share on, where one is asked for, points are chosen for the verifier's sake; what part of it they may
+    # use up. count(n=10^5): 109 points and 99 steps in place of 567 and 278; ages of 150: 69 and 30 in place of 162 and
+    # 48.
+    least_allowed: float = 0.04
+    allowed_goal: float = 0.95
+    # Pairs of a secret value and a point at most; points for each value at least.
+    cells: int = 2**14
+    least: int = 24
+    # Rows of a written channel from which on points are tried before all rows: a verifier has less to repeat.
+    rows: int = 200
+
 
 # Log masses that differ by less, as a share, are the same but for rounding.
 SAME = 1e-9
@@ -103,18 +129,18 @@ class Points:
         self.mean = float(weight @ answers)
         self.spread = math.sqrt(float(weight @ (answers - self.mean) ** 2))
         self.whole = int(answers[-1] - answers[0])
-        self.most = min(SEARCH.most_points, self.settings.monotone.point_cells // len(self.log_p))
+        self.most = min(SEARCH.most_points, self.settings.of(PointRows).cells // len(self.log_p))
 
     @cached_property
     def told(self) -> tuple[float, float | None]:
         """What an answer tells at most, and the order of Sibson's information that says so; log|A| needs none."""
-        trivial = math.log(len(self.log_p)) if self.settings.monotone.counts_values else math.inf
+        trivial = math.log(len(self.log_p)) if self.settings.of(PointRows).counts_values else math.inf
         found = sibson(self.log_joint, self.knowledge)
         return (found.upper, found.data["order"]) if found.upper < trivial else (trivial, None)
 
     def best(self) -> Formula | None:
         """Refine the points while what they lose is more than a small share of the bound."""
-        settings = self.settings.monotone
+        settings = self.settings.of(PointRows)
         found: Formula | None = None
         reach = settings.spreads * self.spread
         fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
@@ -132,7 +158,7 @@ class Points:
     @cached_property
     def coarse(self) -> bool:
         """Whether points are chosen for the verifier's sake. Of a small share nothing is left when they lost theirs."""
-        return self.fine == 0 and self.settings.monotone.least_allowed <= self.allowed < 1
+        return self.fine == 0 and self.settings.of(PointRows).least_allowed <= self.allowed < 1
 
     def _share(self, first: float, allowed: float, value: float) -> float:
         """What may be lost in one way: a share of a bound, or a part of the gap to reach."""
@@ -140,7 +166,7 @@ class Points:
 
     def _goal(self, value: float) -> float:
         """An upper bound that will do, where a prior on the points leaks so much: the share asked for from below."""
-        settings = self.settings.monotone
+        settings = self.settings.of(PointRows)
         if not self.coarse:
             return math.inf
         lower = self.known if self.known > 0 else SEARCH.found_from_below * value
@@ -156,7 +182,7 @@ class Points:
 
     def _bound_at(self, place: "Place") -> "tuple[Formula | None, Place | None]":
         """The bound on these points, and points that would bring a better one; None where there are none."""
-        settings = self.settings.monotone
+        settings = self.settings.of(MonotoneRows)
         cells, inside, first = self._cells(place)
         pi, s, value = self._climb(cells)
         if s <= settings.least_s:
@@ -195,7 +221,7 @@ class Points:
         data = {"steps": [step], "rho": rows.log_r.tolist(), "s": rows.s, "rounds": rows.rounds}
         whole = (1 - between) * upper + between * told
         tried = Formula("monotone", whole, data, rows.s, doubt=MANY_TERMS)
-        share = self._share(settings.lost, SEARCH.allowed_lost, tried.upper)
+        share = self._share(self.settings.of(PointRows).lost, SEARCH.allowed_lost, tried.upper)
         # The reference becomes wider, too.
         blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
         if rare > share and place.reach < self.whole:
@@ -217,7 +243,7 @@ class Points:
 
     def _tells(self, outside: int) -> bool:
         """Whether the values of the secret are fewer than the answers beyond, and are all that it has to tell."""
-        return self.settings.monotone.counts_values and len(self.log_p) < outside
+        return self.settings.of(PointRows).counts_values and len(self.log_p) < outside
 
     def _cells(self, place: "Place") -> tuple[Cells, Bools, int]:
         """The problem on points, which classes have answers between them, and the first point."""
@@ -249,14 +275,14 @@ class Points:
 
     def _climb(self, cells: Cells) -> tuple[Floats, float, float]:
         """The best prior on the points that ascents from tilts of the reference find, its multiplier, what it leaks."""
-        closed = self.settings.closed_forms
+        closed = self.settings.of(SumSearch)
         x = cells.lumped.row - float(cells.rho @ cells.lumped.row)
         lean = cells.secret - float(cells.rho @ cells.secret)
         both = x * lean / math.sqrt(max(float(cells.rho @ x**2) * float(cells.rho @ lean**2), TINY))
-        tilts = np.array(closed.sum_tilts)[:, None] * math.sqrt(2 * self.knowledge)
+        tilts = np.array(closed.tilts)[:, None] * math.sqrt(2 * self.knowledge)
         log_pi = cells.log_rho + tilts * both
         starts = np.exp(log_pi - logsumexp(log_pi, axis=1, keepdims=True))
-        pi, value, s = climb(cells, starts, self.deadline, closed.sum_rounds, still=closed.sum_still)
+        pi, value, s = climb(cells, starts, self.deadline, closed.rounds, still=closed.still)
         k = int(np.argmax(value))
         return pi[k], float(s[k]), float(value[k])
 

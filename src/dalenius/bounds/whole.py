@@ -53,7 +53,7 @@ class Alternated:
     bound: float
 
 
-def alternate(  # noqa: PLR0913 - a problem, and how long
+def alternate(
     channel: Floats,
     log_rho: Floats,
     knowledge: float,
@@ -77,7 +77,7 @@ def alternate(  # noqa: PLR0913 - a problem, and how long
         log_r = safe_log(np.exp(log_p) @ channel)
         log_r -= lse(log_r[None])[0]
         divergence = neg_entropy - channel @ log_r
-        s, bound = least_closed(log_rho, divergence, knowledge, s_range=(1e-6, 1e4))
+        s, bound = least_closed(log_rho, divergence, knowledge, s_range=(1e-6, 1e6))
         gained = best.bound - bound
         if gained > 0:
             best = Alternated(log_p, log_r, log_rho + divergence / s, s, bound)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
@@ -44,8 +44,7 @@ def adversary_of(
     agree = all(_near(x, getattr(found, key), slack) for key, x in amounts.items())
     # Files of version 0.1 do not say whether every prior is allowed.
     if not agree or stored.get("free", found.free) is not found.free:
-        message = f"its adversary is not that of the certificate, {found.given} {found.value!r} nats"
-        raise InputError(message)
+        refuse(f"its adversary is not that of the certificate, {found.given} {found.value!r} nats")
     return replace(found, knowledge=amounts["knowledge"], entropy=amounts["entropy"])
 
 
@@ -64,8 +63,7 @@ def reference_of(described: dict[str, Any] | None, mechanism: Mechanism) -> Refe
     (listed,) = described.values()
     reference = Reference.from_user(listed, mechanism.records)
     if reference.describe() != described:
-        message = "the reference prior of its certificate is not one of these records"
-        raise InputError(message)
+        refuse("the reference prior of its certificate is not one of these records")
     return reference
 
 
@@ -75,23 +73,21 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
     if described is None:
         return None
     if (real := mechanism.as_real_records) is not None:
-        return real.secret(described if "edges" in described else described["records"])
+        bins = {key: described[key] for key in ("record", "edges") if key in described}
+        return real.secret(bins if described["kind"] == "bin" else described["records"])
     group, values = described.get("records"), described.get("values")
     whole = None if group is None else from_user(group, records)
     if whole is not None and describe(whole)["records"] != group:
-        message = "the secret of its certificate does not list records in ascending order"
-        raise InputError(message)
+        refuse("the secret of its certificate does not list records in ascending order")
     if values is None:
         return whole
     many = max(values) + 1
     expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
     if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
-        message = "the secret of its certificate is not one value for every dataset, or for all values of its records"
-        raise InputError(message)
+        refuse("the secret of its certificate is not one value for every dataset, or for all values of its records")
     names = _texts(content["names"], "names")
     if len(names) != many:
-        message = f'"names" must list {many} texts, one for each value of the secret'
-        raise InputError(message)
+        refuse(f'"names" must list {many} texts, one for each value of the secret')
     if group is None:
         return Function(np.array(values, dtype=np.int64), names)
     words = _texts(content["words"], "words") if "words" in content else _words(group)
@@ -101,8 +97,7 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
 def _texts(listed: object, name: str) -> tuple[str, ...]:
     """Texts of a file, which reports escape."""
     if not isinstance(listed, list) or any(type(x) is not str for x in listed):
-        message = f'"{name}" must list texts'
-        raise InputError(message)
+        refuse(f'"{name}" must list texts')
     return tuple(listed)
 
 
@@ -153,8 +148,7 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
     group = members(secret.whole if isinstance(secret, Attributes) else secret)
     whole, about = mechanism.as_records, witness["part"]
     if whole is None or group is None:
-        message = "its witness looks at some records, but its mechanism has no channel for each"
-        raise InputError(message)
+        refuse("its witness looks at some records, but its mechanism has no channel for each")
     law = np.exp(reference.log_law_of(0, whole.k))
     part = whole.look_at(group, checks.whole("others", about["others"], 0), counted=about["counted"], law=law)
     looked_at, given = part.looked_at, np.asarray(witness["masses"], dtype=float)
@@ -168,10 +162,9 @@ def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
     """The uniform prior of one record through a symmetric channel."""
     symmetric = mechanism.as_symmetric
     if symmetric is None or secret != 0:
-        message = (
+        refuse(
             "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
         )
-        raise InputError(message)
     return EvenPrior.of(symmetric, 0)
 
 
@@ -179,23 +172,20 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
     """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
     counts = mechanism.as_counts
     if counts is None or not isinstance(secret, int):
-        message = "its witness ties values to their counts, and it is not about a record of a noisy histogram"
-        raise InputError(message)
+        refuse("its witness ties values to their counts, and it is not about a record of a noisy histogram")
     witness = certificate["witness"]
     law = np.zeros(counts.n + 1)
     listed = np.asarray(witness["masses"], dtype=float)
     law[witness["first"] : witness["first"] + listed.size] = listed
     if not 0 < law.sum() < math.inf or law.min() < 0:
-        message = "the masses of its witness are not those of a prior"
-        raise InputError(message)
+        refuse("the masses of its witness are not those of a prior")
     low, high = witness["window"]
     decoder = Decoder(
         tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]
     )
     told, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
     if tilt and len(tilt) != high - low + 1:
-        message = "the tilt of its witness is not one of the counts in its window"
-        raise InputError(message)
+        refuse("the tilt of its witness is not one of the counts in its window")
     return TiedPrior.of_counts(counts, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
 
 

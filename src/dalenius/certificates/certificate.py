@@ -7,7 +7,7 @@ from typing import Any
 
 from dalenius import shown
 from dalenius.certificates import made
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import storage
 
 
@@ -59,8 +59,7 @@ class Certificate:
     def of(cls, data: object) -> "Certificate":
         """Return the certificate of parsed JSON; raise InputError if it has no bounds."""
         if not isinstance(data, dict) or any(type(data.get(key)) not in (int, float) for key in ("lower", "upper")):
-            message = 'not a certificate: it lacks the numbers "lower" and "upper"'
-            raise InputError(message)
+            refuse('not a certificate: it lacks the numbers "lower" and "upper"')
         return cls(data)
 
     @classmethod

@@ -18,33 +18,33 @@ _digests: dict[int, bytes] = {}  # by the identity of the certificate, for as lo
 _accepted: "weakref.WeakKeyDictionary[Any, bytes]" = weakref.WeakKeyDictionary()  # of the certificates of results
 
 
-def note(certificate: Any) -> None:  # noqa: ANN401 - a Certificate, whose module imports this one
+def note(certificate: Any) -> None:
     """Remember a certificate that this process, or a worker of its own, has just made."""
     if (digest := _digest(certificate)) is not None:
         _digests[id(certificate)] = digest
         weakref.finalize(certificate, _digests.pop, id(certificate), None).atexit = False
 
 
-def made_here(certificate: Any) -> bool:  # noqa: ANN401 - whatever is to be checked
+def made_here(certificate: Any) -> bool:
     """Whether this process made the certificate, and nobody has changed it since."""
     noted = _digests.get(id(certificate))
     return noted is not None and noted == _digest(certificate)
 
 
-def note_accepted(result: Any) -> None:  # noqa: ANN401 - an Audit or a Design, whose modules import this one
+def note_accepted(result: Any) -> None:
     """Remember that the certificate of a result, as it is now, was accepted and is about the result."""
     if (digest := _digest(result.certificate)) is not None:
         _accepted[result] = digest
 
 
-def accepted(result: Any) -> Literal[True] | None:  # noqa: ANN401 - as above
+def accepted(result: Any) -> Literal[True] | None:
     """True where the certificate of this result was accepted in this process, and nobody has changed it since."""
     noted = _accepted.get(result)
     return True if noted is not None and noted == _digest(result.certificate) else None
 
 
 def verify(
-    certificate: Any,  # noqa: ANN401 - a path, a dict, a Certificate
+    certificate: Any,
     mechanism: verifier.Describes | Sequence[verifier.Describes] | None = None,
     *,
     memory: int,
@@ -56,7 +56,7 @@ def verify(
     return verifier.verify(certificate, mechanism, memory=memory, time_limit=time_limit)
 
 
-def _digest(certificate: Any) -> bytes | None:  # noqa: ANN401 - as above
+def _digest(certificate: Any) -> bytes | None:
     """The digest of a certificate's data; None where they are not plain data."""
     try:
         # Version 2 of this format writes equal data equally; later ones depend on which objects are shared.

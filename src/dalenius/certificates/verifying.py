@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.certificates import made
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of
 from dalenius.verifier import verify as verifier
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def verify(
-    source: Any,  # noqa: ANN401 - path, Certificate or result
+    source: Any,
     mechanism: "Mechanism | Sequence[Mechanism] | None" = None,
     *,
     memory: int = MEMORY,
@@ -59,10 +59,9 @@ def verify(
 
 def _check_mechanisms(given: object) -> None:
     # Whoever has a mechanism has loaded the model already.
-    from dalenius.model.channels.mechanism import Mechanism  # noqa: PLC0415 - numpy, which files do not need
+    from dalenius.model.channels.mechanism import Mechanism
 
     for k, mechanism in enumerate(given if isinstance(given, (list, tuple)) else [given]):
         if not isinstance(mechanism, Mechanism):
             place = f", entry {k}," if isinstance(given, (list, tuple)) else ""
-            message = f"mechanism={place} must be a Mechanism, not {type(mechanism).__name__}"
-            raise InputError(message)
+            refuse(f"mechanism={place} must be a Mechanism, not {type(mechanism).__name__}")

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 import click
 
-from dalenius import __version__
 from dalenius.cli.audit import audit
 from dalenius.cli.calibrate import calibrate
 from dalenius.cli.check import check
@@ -21,11 +20,13 @@ from dalenius.cli.leakage import leakage
 from dalenius.cli.ledger import ledger
 from dalenius.cli.listing import listing
 from dalenius.cli.profile import profile
+from dalenius.cli.prove import prove
 from dalenius.cli.report import report
 from dalenius.cli.reproduce import reproduce
 from dalenius.cli.sweep import sweep
 from dalenius.cli.verify import verify
 from dalenius.errors import InputError, printable
+from dalenius.model.files import __version__
 
 BAD_INPUT = 2
 
@@ -33,7 +34,7 @@ BAD_INPUT = 2
 class Program(click.Group):
     """A group whose every failure is one sentence on standard error and an exit code."""
 
-    def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - click's
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
         try:
             with warnings.catch_warnings():
@@ -88,8 +89,8 @@ def main(context: click.Context) -> None:
 
 
 COMMANDS = (
-    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, listing, sweep, check, report,
-    explore, reproduce,
+    audit, curve, leakage, profile, design, frontier, calibrate, compose, ledger, verify, prove, listing, sweep, check,
+    report, explore, reproduce,
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)

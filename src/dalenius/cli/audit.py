@@ -1,42 +1,19 @@
 """dalenius audit: the maximal leakage about a record, with both bounds."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from dalenius.cli.common import (
-    AS_JSON,
-    INTERRUPTED,
-    REFERENCE,
-    RELATIVE,
-    SECRET,
-    VERIFY,
-    Asked,
-    Files,
-    Source,
-    about_a_mechanism,
-    adversary,
-    check_outputs,
-    exactly_one,
-    finish,
-    progress_line,
-    reference_from,
-    solving,
-    writing,
-)
-
-if TYPE_CHECKING:
-    from dalenius.results.audit import Audit
+from dalenius.cli import common
 
 
 @click.command()
-@about_a_mechanism
-@SECRET
-@REFERENCE
-@adversary("Any prior that knows at most K, or any prior under which the records are independent.")
-@solving(tolerance=1e-6, time_limit=None, paper=True)
-@RELATIVE
+@common.about_a_mechanism
+@common.SECRET
+@common.REFERENCE
+@common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
+@common.solving(tolerance=1e-6, time_limit=None, paper=True)
+@common.RELATIVE
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of search trees, however fast the machine is."
 )
@@ -49,11 +26,17 @@ if TYPE_CHECKING:
     help="Threads that share the work on long search trees.",
 )
 @click.option("--at-most", type=float, metavar="L", help="A budget; exit code 0: kept, 1: exceeded, 3: undecided.")
-@VERIFY
-@writing("certificate", "save", plot="the worst prior and the bracket")
-@AS_JSON
+@common.VERIFY
+@common.writing("certificate", "save", plot="the worst prior and the bracket")
+@common.AS_JSON
 def audit(
-    *, source: Source, reference: Path | None, at_most: float | None, files: Files, as_json: bool, **asked: Asked
+    *,
+    source: common.Source,
+    reference: Path | None,
+    at_most: float | None,
+    files: common.Files,
+    as_json: bool,
+    **asked: common.Asked,
 ) -> int:
     """Bound the maximal leakage about a record from both sides.
 
@@ -76,37 +59,26 @@ def audit(
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --secret 0,1 --knowledge 0.5
       dalenius audit --channel examples/channel.csv --records 2,2,2 --knowledge 0.5
     """
-    check_outputs(files, [*source.files, reference])
-    if asked["adversary"] == "bounded":
-        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+    common.check_outputs(files, [*source.files, reference])
+    common.check_limit(asked)
     if at_most is not None:
         from dalenius.studies.gate import checked_budget
 
         checked_budget(at_most)
     described = source.described()
-    known = reference_from(reference, described)
 
-    from dalenius import api
+    from dalenius.api import audits
 
-    with progress_line(asked["unit"]) as listener:
-        answer = api.audit(described, reference=known, progress=listener, **asked)
-    code = finish(answer, files, as_json=as_json, more={} if at_most is None else _verdict(answer, at_most))
-    return code if at_most is None or code == INTERRUPTED else _decide(answer, at_most, as_json=as_json)
-
-
-def _verdict(answer: "Audit", budget: float) -> dict[str, Any]:
-    """Return what JSON says of a budget."""
-    from dalenius.studies.gate import verdict_of
-
-    return {"budget": budget, "verdict": verdict_of(answer.lower, answer.upper, budget)}
-
-
-def _decide(answer: "Audit", budget: float, *, as_json: bool) -> int:
-    """Print whether the budget is kept, unless JSON is wanted, and return the exit code that says so."""
+    answer = common.answered(audits.audit, described, reference, asked)
+    if at_most is None:
+        return common.finish(answer, files, as_json=as_json)
     from dalenius.studies.gate import EXIT, verdict_of, words
 
-    verdict = verdict_of(answer.lower, answer.upper, budget)
+    verdict = verdict_of(answer.lower, answer.upper, at_most)
+    code = common.finish(answer, files, as_json=as_json, more={"budget": at_most, "verdict": verdict})
+    if code == common.INTERRUPTED:
+        return code
     if not as_json:
-        said = words(answer.lower, answer.upper, budget, answer.unit, answer.stopped, answer.confidence)
+        said = words(answer.lower, answer.upper, at_most, answer.unit, answer.stopped, answer.confidence)
         click.echo(f"Verdict    {verdict}: {said}")
     return EXIT[verdict]

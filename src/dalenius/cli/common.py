@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from dalenius.errors import InputError, printable
+from dalenius.errors import printable, refuse
 from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
@@ -111,8 +111,7 @@ def numbers(option: str, metavar: str, words: str) -> Callable[[Command], Comman
         try:
             return None if text is None else [float(part) for part in text.split(",")]
         except ValueError:
-            message = f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1"
-            raise InputError(message) from None
+            refuse(f"{option} {text!r} is not a list of numbers; write values such as 0,0.5,1")
 
     return click.option(option, metavar=metavar, callback=read, help=words)
 
@@ -124,8 +123,7 @@ def _secret(_: object, __: object, text: str | None) -> list[int] | list[str] | 
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError:
-        message = f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1"
-        raise InputError(message) from None
+        refuse(f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1")
 
 
 SECRET = click.option(
@@ -208,13 +206,11 @@ class Source:
             if len(named & {first, second}) == 1:
                 here = (named & {first, second}).pop()
                 missing = ({first, second} - {here}).pop()
-                message = f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}"
-                raise InputError(message)
+                refuse(f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}")
         if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
-            message = (
+            refuse(
                 f"name what to audit in exactly one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
             )
-            raise InputError(message)
 
     def described(self) -> "Mechanism":
         """Return the mechanism that exactly one source describes."""
@@ -222,11 +218,10 @@ class Source:
         reading = {name: getattr(self, name) for name in READING}
         if self.channel is None and any(reading.values()):
             name = next(name for name, value in reading.items() if value)
-            message = f"--{name} is about how --channel is read; leave it out"
-            raise InputError(message)
+            refuse(f"--{name} is about how --channel is read; leave it out")
 
-        from dalenius.gallery.parse import parse_mechanism, parse_query
         from dalenius.model.channels.mechanism import Mechanism
+        from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
         if self.query is not None and self.mechanism is not None:
             return parse_mechanism(self.mechanism, parse_query(self.query))
@@ -305,13 +300,18 @@ def exactly_one(**given: object) -> None:
     checks.exactly_one(**{f"--{name}": value for name, value in given.items()})
 
 
+def check_limit(asked: Mapping[str, Any]) -> None:
+    """Refuse unless exactly one of --entropy and --knowledge was given; independent records need neither."""
+    if asked.get("adversary", "bounded") == "bounded":
+        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+
+
 def alphabet_sizes(text: str) -> list[int]:
     """Return [2, 2, 2] for 2,2,2."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        message = f"--records {text!r} is not a list of alphabet sizes; write whole numbers such as 2,2,2"
-        raise InputError(message) from None
+        refuse(f"--records {text!r} is not a list of alphabet sizes; write whole numbers such as 2,2,2")
 
 
 def reference_from(path: Path | None, asked: "Mechanism | Query") -> "Reference | None":
@@ -343,8 +343,7 @@ def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path | No
         if (place := os.path.realpath(path)) in taken:
             problem = f"it is also {taken[place]}; choose another name"
         if problem:
-            message = f"{option} {path}: {problem}"
-            raise InputError(message)
+            refuse(f"{option} {path}: {problem}")
         taken[place] = f"the file of {option}"
 
 
@@ -358,9 +357,9 @@ def _unwritable(path: Path) -> str:
 
 
 def _ending(option: str, path: Path) -> str:
-    known = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
+    endings = {"--plot": PICTURES, "--table": (".csv",)}.get(option)
     what = {"--plot": "pictures end", "--table": "a table ends"}.get(option)
-    return "" if known is None or path.suffix.lower() in known else f"{what} in {', '.join(known)}"
+    return "" if endings is None or path.suffix.lower() in endings else f"{what} in {', '.join(endings)}"
 
 
 def finish(
@@ -391,6 +390,18 @@ def finish(
         for line in written:
             click.echo(printable(line))
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
+
+
+def answered(
+    ask: Callable[..., Any], about: "Mechanism | Query", reference: Path | None, asked: Mapping[str, Any], *shown: str
+) -> Asked:
+    """Ask about a mechanism or a query, with the reference of a file, and show progress.
+
+    shown: unit and symbol of the bracket on the way, as for progress_line; default: a leakage.
+    """
+    law = reference_from(reference, about)
+    with progress_line(*(shown or (asked["unit"],))) as listener:
+        return ask(about, reference=law, progress=listener, **asked)
 
 
 def write_picture(figure: "Figure", path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from dalenius.cli.common import AS_JSON, FILE, check_outputs, print_json
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 
 
 @click.command(short_help="Put several releases about the same data together.")
@@ -15,7 +15,7 @@ from dalenius.errors import InputError
 @click.option("--times", type=int, default=1, show_default=True, help="How often one mechanism runs.")
 @click.option("--out", type=FILE, required=True, help="Write the joint release here (.json).")
 @AS_JSON
-def compose(  # noqa: PLR0913 - one parameter per option
+def compose(
     *, files: tuple[Path, ...], query: str | None, mechanisms: tuple[str, ...], times: int, out: Path, as_json: bool
 ) -> int:
     """Put several releases about the same data together, as one mechanism whose outputs are all of theirs.
@@ -28,11 +28,10 @@ def compose(  # noqa: PLR0913 - one parameter per option
     """
     check_outputs({"out": out}, list(files))
     if bool(query) != bool(mechanisms):
-        message = "--query and --mechanism go together: give both, or saved mechanisms"
-        raise InputError(message)
+        refuse("--query and --mechanism go together: give both, or saved mechanisms")
 
-    from dalenius.gallery.parse import parse_mechanism, parse_query
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
     asked = None if query is None else parse_query(query)
     parts = [Mechanism.load(path) for path in files]

@@ -5,24 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dalenius.cli.common import (
-    AS_JSON,
-    FILE,
-    QUERY,
-    REFERENCE,
-    RELATIVE,
-    VERIFY,
-    Asked,
-    Files,
-    check_outputs,
-    exactly_one,
-    finish,
-    progress_line,
-    reference_from,
-    solving,
-    writing,
-)
-from dalenius.errors import InputError
+from dalenius.cli import common
+from dalenius.errors import refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +17,7 @@ TABLES = (".csv", ".npy", ".json")
 
 
 @click.command(short_help="Find the best mechanism; bound what any can reach.")
-@QUERY
+@common.QUERY
 @click.option("--distortion", type=float, metavar="D", help="The most expected distortion; the leakage is minimised.")
 @click.option("--leakage", type=float, metavar="L", help="The most leakage; the expected distortion is minimised.")
 @click.option(
@@ -46,7 +30,7 @@ TABLES = (".csv", ".npy", ".json")
 )
 @click.option(
     "--p0",
-    type=FILE,
+    type=common.FILE,
     help=f"Distribution of the data ({', '.join(TABLES)}): one number per dataset or per class of the query, "
     "or one line of probabilities per record. Uniform by default.",
 )
@@ -55,22 +39,22 @@ TABLES = (".csv", ".npy", ".json")
     metavar="LIST",
     help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
 )
-@solving(tolerance=1e-4, time_limit=300.0, paper=True)
-@RELATIVE
-@REFERENCE
-@VERIFY
-@writing("certificate", "out", "table", "save", plot="the mechanism and the bracket")
-@AS_JSON
-def design(  # noqa: PLR0913 - what is read or checked here; all else is passed on
+@common.solving(tolerance=1e-4, time_limit=300.0, paper=True)
+@common.RELATIVE
+@common.REFERENCE
+@common.VERIFY
+@common.writing("certificate", "out", "table", "save", plot="the mechanism and the bracket")
+@common.AS_JSON
+def design(
     *,
     query: str,
     measure: str,
     p0: Path | None,
     outputs: str | None,
     reference: Path | None,
-    files: Files,
+    files: common.Files,
     as_json: bool,
-    **asked: Asked,
+    **asked: common.Asked,
 ) -> int:
     """Find the best mechanism for a query, and bound what any mechanism could reach.
 
@@ -84,26 +68,23 @@ def design(  # noqa: PLR0913 - what is read or checked here; all else is passed 
       dalenius design --query "modular_sum(n=2, modulus=2)" --leakage 0.05 --entropy 0
     """
     named, leakage = measure in MEASURES, asked["leakage"]
-    check_outputs(files, [p0, reference, None if named else Path(measure)])
-    exactly_one(distortion=asked["distortion"], leakage=leakage)
-    exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+    common.check_outputs(files, [p0, reference, None if named else Path(measure)])
+    common.exactly_one(distortion=asked["distortion"], leakage=leakage)
+    common.check_limit(asked)
 
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     about = parse_query(query)
     asked |= {
         "outputs": None if outputs is None else output_list(outputs),
         "p0": None if p0 is None else _distribution(p0),
         "measure": measure if named else _measure(measure),
-        "reference": reference_from(reference, about),
     }
 
-    from dalenius import api
+    from dalenius.api import designs
 
     shown = (asked["unit"], "least leakage") if leakage is None else ("", "least distortion")
-    with progress_line(*shown) as listener:
-        answer = api.design(about, progress=listener, **asked)
-    return finish(answer, files, as_json=as_json)
+    return common.finish(common.answered(designs.design, about, reference, asked, *shown), files, as_json=as_json)
 
 
 def output_list(text: str) -> list[Any]:
@@ -113,10 +94,7 @@ def output_list(text: str) -> list[Any]:
             return [tuple(int(part) for part in vector.split(",")) for vector in text.split(";") if vector.strip()]
         return [_number(part) for part in text.split(",")]
     except ValueError:
-        message = (
-            f'--outputs {text!r} is not a list of outputs; write numbers such as 0,1,2 or count vectors "2,0; 1,1"'
-        )
-        raise InputError(message) from None
+        refuse(f'--outputs {text!r} is not a list of outputs; write numbers such as 0,1,2 or count vectors "2,0; 1,1"')
 
 
 def _number(text: str) -> int | float:
@@ -135,8 +113,7 @@ def _distribution(path: Path) -> "NDArray[np.float64]":
 def _measure(text: str) -> "NDArray[np.float64]":
     path = Path(text)
     if path.suffix not in TABLES:
-        message = f"--measure {text!r} must be one of {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}"
-        raise InputError(message)
+        refuse(f"--measure {text!r} must be one of {', '.join(MEASURES)}, or a table in {', '.join(TABLES)}")
     return _read("--measure", path)
 
 
@@ -149,5 +126,4 @@ def _read(option: str, path: Path) -> "NDArray[np.float64]":
     try:
         return np.asarray(content, dtype=float)
     except (TypeError, ValueError):
-        message = f"{option} {path}: its lines are not numbers of equal count; give a plain table of numbers"
-        raise InputError(message) from None
+        refuse(f"{option} {path}: its lines are not numbers of equal count; give a plain table of numbers")

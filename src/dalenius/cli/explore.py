@@ -5,7 +5,7 @@ import threading
 import click
 
 from dalenius.cli.common import INTERRUPTED
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 
 MOST_PORT = 65_535
 
@@ -31,8 +31,7 @@ def explore(*, port: int, no_browser: bool) -> int:
     try:
         from dalenius.explore.server import serve
     except ImportError as error:
-        message = f'dalenius explore needs {error.name}, which is not installed; pip install "dalenius[explore]"'
-        raise InputError(message) from None
+        refuse(f'dalenius explore needs {error.name}, which is not installed; pip install "dalenius[explore]"')
 
     def announce(address: str) -> None:
         click.echo(address)

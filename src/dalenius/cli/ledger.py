@@ -6,35 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dalenius.cli.common import (
-    AS_JSON,
-    FILE,
-    INTERRUPTED,
-    KNOWING,
-    REFERENCE,
-    UNIT,
-    Asked,
-    Source,
-    about_a_mechanism,
-    adversary,
-    alphabet_sizes,
-    check_outputs,
-    exactly_one,
-    gap,
-    limit,
-    options,
-    print_json,
-)
-from dalenius.errors import InputError, printable
+from dalenius.cli import common
+from dalenius.errors import printable, refuse
 
 if TYPE_CHECKING:
     from dalenius.tools.account import Account
     from dalenius.tools.ledger import Ledger
 
-LEDGER = click.argument("path", metavar="LEDGER", type=FILE)
-RELEASED = options(
+LEDGER = click.argument("path", metavar="LEDGER", type=common.FILE)
+RELEASED = common.options(
     LEDGER,
-    about_a_mechanism,
+    common.about_a_mechanism,
     click.option("--columns", metavar="NAMES", help="The columns it looks at, such as age,smokes."),
 )
 
@@ -57,15 +39,15 @@ def ledger() -> None:
 @click.option("--records", metavar="SIZES", help="Or how many values each record has, such as 2,2,2.")
 @click.option("--columns", metavar="SIZES", help="Or the columns of a record, such as age=8,smokes=2, with --n.")
 @click.option("--n", type=int, metavar="N", help="How many records there are, with --columns.")
-@KNOWING
-@adversary("Adversary of the account; with independent records leave out --entropy and --knowledge.")
-@REFERENCE
-@UNIT
+@common.KNOWING
+@common.adversary("Adversary of the account; with independent records leave out --entropy and --knowledge.")
+@common.REFERENCE
+@common.UNIT
 @click.option("--budget", type=float, metavar="L", help="The most that all releases together may leak about a record.")
-@gap(1e-4, "Gap at which an account stops.")
-@limit(60.0, "Seconds for one account.")
-@AS_JSON
-def new(  # noqa: PLR0913 - what is read or checked here; all else is passed on
+@common.gap(1e-4, "Gap at which an account stops.")
+@common.limit(60.0, "Seconds for one account.")
+@common.AS_JSON
+def new(
     *,
     path: Path,
     query: str | None,
@@ -74,26 +56,24 @@ def new(  # noqa: PLR0913 - what is read or checked here; all else is passed on
     n: int | None,
     reference: Path | None,
     as_json: bool,
-    **asked: Asked,
+    **asked: common.Asked,
 ) -> int:
     """Begin an empty ledger in the file LEDGER, which must not exist yet.
 
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
     """
-    check_outputs({"LEDGER": path}, [reference])
+    common.check_outputs({"LEDGER": path}, [reference])
     if path.exists():
-        message = f"{path} exists already, and a new ledger replaces no file; choose another name"
-        raise InputError(message)
-    if asked["adversary"] == "bounded":
-        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+        refuse(f"{path} exists already, and a new ledger replaces no file; choose another name")
+    common.check_limit(asked)
     data = _data(query, records, columns, n)
 
     from dalenius.model.reference import Reference
     from dalenius.tools.ledger import Ledger, records_of
 
-    known = None if reference is None else Reference.from_file(reference, records_of(**data))
-    book = Ledger(**data, reference=known, **asked)
+    law = None if reference is None else Reference.from_file(reference, records_of(**data))
+    book = Ledger(**data, reference=law, **asked)
     book.save(path)
     _show(book, book.account(), as_json=as_json)
     return 0
@@ -103,16 +83,14 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
     """What the ledger is about, in exactly one way."""
     given = [name for name, x in (("--query", query), ("--records", records), ("--columns", columns)) if x is not None]
     if len(given) != 1:
-        message = f"name the data in exactly one way: --query, --records, or --columns with --n; given: {given}"
-        raise InputError(message)
+        refuse(f"name the data in exactly one way: --query, --records, or --columns with --n; given: {given}")
     if columns is not None:
         return {"columns": dict(map(_column, columns.split(","))), "n": n}
     if n is not None:
-        message = f"--n {n} goes with --columns; {given[0]} already fixes the number of records"
-        raise InputError(message)
+        refuse(f"--n {n} goes with --columns; {given[0]} already fixes the number of records")
     if records is not None:
-        return {"data": alphabet_sizes(records)}
-    from dalenius.gallery.parse import parse_query
+        return {"data": common.alphabet_sizes(records)}
+    from dalenius.model.gallery.parse import parse_query
 
     return {"data": parse_query(query or "")}
 
@@ -120,15 +98,14 @@ def _data(query: str | None, records: str | None, columns: str | None, n: int | 
 def _column(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not name.strip() or not size.strip().isdecimal():
-        message = f"--columns: {text!r} is not a column; write its name and its number of values, such as age=8"
-        raise InputError(message)
+        refuse(f"--columns: {text!r} is not a column; write its name and its number of values, such as age=8")
     return name.strip(), int(size)
 
 
 @ledger.command("what-if")
 @RELEASED
-@AS_JSON
-def what_if(*, path: Path, source: Source, columns: str | None, as_json: bool) -> int:
+@common.AS_JSON
+def what_if(*, path: Path, source: common.Source, columns: str | None, as_json: bool) -> int:
     """Show the account as it would be after one more release; record nothing.
 
     With a budget the exit code is the verdict: 0 it would be kept, 1 it would be exceeded, 3 undecided.
@@ -144,9 +121,9 @@ def what_if(*, path: Path, source: Source, columns: str | None, as_json: bool) -
     described = source.described()
     with Deadline(math.inf) as whole:
         account = book.what_if(described, columns=_names(columns))
-    print_json(account.to_dict()) if as_json else click.echo(account.summary())
+    common.print_json(account.to_dict()) if as_json else click.echo(account.summary())
     if whole.interrupted:
-        return INTERRUPTED
+        return common.INTERRUPTED
     if book.budget is None:
         return 0
     from dalenius.studies.gate import EXIT, verdict_of
@@ -161,11 +138,11 @@ def what_if(*, path: Path, source: Source, columns: str | None, as_json: bool) -
 @RELEASED
 @click.option("--name", metavar="TEXT", help="What the release is called.")
 @click.option("--force", is_flag=True, help="Record it even beyond the budget.")
-@AS_JSON
-def release(  # noqa: PLR0913 - one parameter per option
+@common.AS_JSON
+def release(
     *,
     path: Path,
-    source: Source,
+    source: common.Source,
     columns: str | None,
     name: str | None,
     force: bool,
@@ -186,13 +163,13 @@ def release(  # noqa: PLR0913 - one parameter per option
         account = book.release(described, name, _names(columns), force=force)
     book.save(path)
     _show(book, account, as_json=as_json)
-    return INTERRUPTED if whole.interrupted else 0
+    return common.INTERRUPTED if whole.interrupted else 0
 
 
 @ledger.command()
 @LEDGER
 @click.option("--verify", is_flag=True, help="Compute every number again and trust only the list of releases.")
-@AS_JSON
+@common.AS_JSON
 def show(*, path: Path, verify: bool, as_json: bool) -> int:
     """Show what was released and what has leaked.
 
@@ -217,7 +194,7 @@ def _show(book: "Ledger", account: "Account", *, as_json: bool) -> None:
         return
     listed = [{"name": r.name, "columns": r.columns and list(r.columns)} for r in book.releases]
     left = None if book.budget is None else book.remaining()
-    print_json({**account.to_dict(), "budget": book.budget, "remaining": left, "names": listed})
+    common.print_json({**account.to_dict(), "budget": book.budget, "remaining": left, "names": listed})
 
 
 def printable_lines(text: str) -> str:

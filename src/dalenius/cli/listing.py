@@ -17,10 +17,10 @@ def listing(*, as_json: bool) -> int:
     \b
       dalenius list
     """
-    from dalenius.gallery import plugins
-    from dalenius.gallery.families import FAMILIES
-    from dalenius.gallery.parse import QUERIES
     from dalenius.model import checks
+    from dalenius.model.gallery import plugins
+    from dalenius.model.gallery.families import FAMILIES
+    from dalenius.model.gallery.parse import QUERIES
     from dalenius.results.units import NATS_PER_UNIT
 
     found: dict[str, Any] = {
@@ -54,7 +54,7 @@ def listing(*, as_json: bool) -> int:
 def _other(name: str) -> dict[str, str]:
     """A mechanism of another distribution, or why it cannot be used."""
     from dalenius.errors import InputError
-    from dalenius.gallery import plugins
+    from dalenius.model.gallery import plugins
 
     try:
         return _entry(name, plugins.load(name), skip=1)

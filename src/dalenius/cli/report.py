@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from dalenius import __version__
 from dalenius.cli.common import FILE, check_outputs
-from dalenius.errors import InputError, printable
+from dalenius.errors import printable, refuse
+from dalenius.model.files import PAGES, __version__, read_json
 
 
 @click.command(short_help="Write results as one page to send.")
@@ -25,13 +25,10 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
       dalenius report audit.json --out report.html
     """
     check_outputs({"out": out}, list(results), pages=True)
-    from dalenius.model.files import PAGES
-
     if out.suffix.lower() not in PAGES:
-        message = f"--out {out}: a report ends in .html"
-        raise InputError(message)
-    from dalenius.api import load
+        refuse(f"--out {out}: a report ends in .html")
     from dalenius.report.document import write_document
+    from dalenius.studies.loading import load
 
     loaded = [load(path, verify=verifies) for path in results]
     write_document(loaded, out, title, computed_by=_version(results))
@@ -41,17 +38,14 @@ def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies:
 
 def _version(results: tuple[Path, ...]) -> str:
     """Return the version that computed all these results; InputError if there are two (a study has ours)."""
-    from dalenius.model.files import read_json
-
     found = {
         path: __version__ if path.suffix in (".db", ".toml") else read_json(path).get("dalenius", "0.1 or earlier")
         for path in results
     }
     if len(set(found.values())) > 1:
         said = ", ".join(f"{path} by {version}" for path, version in found.items())
-        message = (
+        refuse(
             f"these results were computed by different versions of dalenius: {said}; make one report each, or compute "
             "them again with one version"
         )
-        raise InputError(message)
     return str(found[results[0]])

@@ -17,9 +17,7 @@ UNVERIFIED = 1
 @click.option("--jobs", type=int, metavar="N", help="Processes; default: one per core.")
 @SEED
 @AS_JSON
-def reproduce(  # noqa: PLR0913 - one parameter per option
-    *, out: Path, only: tuple[str, ...], quick: bool, jobs: int | None, seed: int, as_json: bool
-) -> int:
+def reproduce(*, out: Path, only: tuple[str, ...], quick: bool, jobs: int | None, seed: int, as_json: bool) -> int:
     """Run the evaluation of the paper: its own algorithms, as printed and with repairs, beside certified brackets.
 
     Writes DIR/index.html, and for every experiment pictures, a CSV of every number, and certificates. An

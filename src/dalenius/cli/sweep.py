@@ -6,7 +6,7 @@ import click
 
 from dalenius.cli.common import AS_JSON, FILE, INTERRUPTED, check_outputs, print_json
 from dalenius.cli.points import listener
-from dalenius.errors import InputError, printable
+from dalenius.errors import printable, refuse
 
 SOME_FAILED = 1
 
@@ -20,7 +20,7 @@ SOME_FAILED = 1
 @click.option("--parquet", type=FILE, help="Write the table here (.parquet).")
 @click.option("--verify", "verifies", is_flag=True, help="Check the certificate of every point afterwards.")
 @AS_JSON
-def sweep(  # noqa: PLR0913 - one parameter per option
+def sweep(
     *,
     study: Path,
     store: Path | None,
@@ -44,8 +44,7 @@ def sweep(  # noqa: PLR0913 - one parameter per option
     check_outputs({"csv": table, "parquet": parquet}, [study, store])
     for path, ending in ((table, ".csv"), (parquet, ".parquet")):
         if path is not None and path.suffix != ending:
-            message = f"{path} does not end in {ending}"
-            raise InputError(message)
+            refuse(f"{path} does not end in {ending}")
     from dalenius.studies.study import Study, need
 
     if parquet is not None:

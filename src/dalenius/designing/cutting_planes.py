@@ -13,14 +13,40 @@ from functools import cached_property
 import numpy as np
 
 from dalenius.designing.master import Best, Master, Plane
-from dalenius.designing.oracle import Attack, Oracle
+from dalenius.designing.oracle import Attack, Oracle, OracleSearch
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 from dalenius.model.problem import Goal
 from dalenius.numerics.information import TINY, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Designing, Settings
+from dalenius.settings import DEFAULT, Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuttingSearch(Part):
+    """Cutting planes: attacks, level steps, and when they have stalled."""
+
+    # Random priors from which the first attack begins, and each later one.
+    first_starts: int = 64
+    starts: int = 24
+    # The level step aims at this share of the way from the lower to the upper bound.
+    level: float = 0.4
+    # Rounds at most; idle rounds in a row that end the search; each of them adds this multiple of `starts`.
+    rounds: int = 400
+    idle_rounds: int = 3
+    idle_starts: int = 3
+    # A round that leaves more than this share of the gap, and finds no new prior, is idle.
+    progress: float = 0.9
+    # Priors in the pool before it is pruned; priors no further apart than this, in sum, are the same one.
+    pool: int = 48
+    same_prior: float = 1e-7
+    # Probabilities of a mechanism below this are set to zero.
+    negligible: float = 1e-9
+    # A distortion budget this close to the least possible one, relatively, means the least one.
+    least_budget: float = 1e-12
+    # Halvings of the share of a constant that is mixed in.
+    halvings: int = 50
 
 
 def leaked(masses: Floats, rows: Floats) -> float:
@@ -83,7 +109,7 @@ class Problem:
         distance = self.domain.distance
         near = rows * (distance == distance.min(axis=1, keepdims=True))
         total = near.sum(axis=1, keepdims=True)
-        negligible = self.settings.designing.negligible
+        negligible = self.settings.of(CuttingSearch).negligible
         truth = np.where(total > negligible, near / np.maximum(total, negligible), self.truthful())
         share = min(1.0, (have - most) / max(have - least, TINY))
         return np.asarray((1 - share) * rows + share * truth)
@@ -123,13 +149,13 @@ class CuttingPlanes:
         if self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near:
             dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
             allowed[domain.orbit[dear]] = False
-        self.master = Master(domain, allowed, self.chosen)
+        self.master = Master(domain, allowed, self.problem.settings)
         self.rows = self.problem.constant()
 
     @property
-    def chosen(self) -> Designing:
-        """The settings of designs."""
-        return self.problem.settings.designing
+    def chosen(self) -> CuttingSearch:
+        """The numbers of this search."""
+        return self.problem.settings.of(CuttingSearch)
 
     @property
     def attacks(self) -> list[Attack]:
@@ -264,7 +290,7 @@ class CuttingPlanes:
         proving = {id(e.masses) for e in self.lower.evidence}
         leaks = np.array([attack.leakage for attack in self.attacks])
         line = np.sort(leaks)[-most // 2]
-        new = len(self.pool) - 2 * self.chosen.priors_taken
+        new = len(self.pool) - 2 * self.problem.settings.of(OracleSearch).priors_taken
         self.pool = [
             plane for k, plane in enumerate(self.pool) if k >= new or id(plane.masses) in proving or leaks[k] >= line
         ]

@@ -20,7 +20,47 @@ from dalenius.model.problem import DesignProblem
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Designing, Settings
+from dalenius.settings import DEFAULT, Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignSearch(Part):
+    """When a design is audited, how finely, and what is left of a budget."""
+
+    # Shares of the tolerance: the gap that local search may leave; the leakage that an audit may leave open, bought
+    # with distortion (least distortion); what an audit need not go below (least leakage); the finest gap of an audit.
+    search_share: float = 0.3
+    slack_share: float = 0.3
+    enough_share: float = 0.95
+    audit_share: float = 0.05
+    # The search and slack shares become this much smaller, once, where a design came out just too wide.
+    finer: float = 0.3
+    # At most this share of a leakage budget is left unused, so that the audit's gap fits in; where that does not
+    # suffice, the slack grows by this factor, and to this multiple of the audit's gap: the next audit has less time,
+    # and its gap is some five times as wide (count(4) in 5 s: distortion 0.284, 0.62 with 1.2).
+    largest_slack: float = 0.5
+    slack_growth: float = 2.0
+    slack_per_gap: float = 5.0
+    # Shares of the time left: cutting planes before an audit, and each audit of a mechanism mixed with a constant.
+    time_share: float = 0.5
+    repair_share: float = 0.4
+    # Where no audit came within the budget: what is left unused of it by a mixture that its upper bound promises, and
+    # the share of the time left for its audit. Count(6) beside a release in 20 s: distortion 0.73, 0.94 for a constant.
+    mixing_room: float = 0.2
+    mixing_share: float = 0.6
+    # Least leakage with more outputs than any of these: the audit of all outputs has this share of the time left. Then
+    # mechanisms on at most so many outputs are tried, each searched to this share of the open gap and audited in this
+    # share of the time left. Count(24) at D = 1.2, b = 12: with all 25 outputs the audit left 15 % open after 40 s,
+    # with seven 0.2 % after 12 s, and these leak 11 % more.
+    fewer_outputs: tuple[int, ...] = (5, 7, 9)
+    all_outputs_share: float = 0.6
+    fewer_finer: float = 0.1
+    fewer_share: float = 0.4
+    # Room for rounding below a leakage budget, in nats and relative; and what a certificate may state of a mechanism
+    # that leaks nothing, in nats.
+    rounding_room: float = 1e-10
+    no_leakage: float = 1e-9
+
 
 # Probabilities of a mechanism are multiples of the inverse: sums of them are exact, and rows sum to one exactly.
 GRID = 2.0**48
@@ -64,9 +104,9 @@ class Designer:
         return self.asked.allowed(lower.value)
 
     @property
-    def chosen(self) -> Designing:
-        """The settings of designs."""
-        return self.problem.settings.designing
+    def chosen(self) -> DesignSearch:
+        """The numbers of this search."""
+        return self.problem.settings.of(DesignSearch)
 
     def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
         """Return the best design within the limits, and the priors of the pool, for a next design.
@@ -124,7 +164,7 @@ class Designer:
         problem, room = self.problem, self.chosen.rounding_room
         rows, lower = rate_distortion.design(problem, self.asked.tolerance, self.deadline)
         answer = self.audited(rows, lower, 1, -math.inf)
-        for _ in range(self.chosen.tries):
+        for _ in range(self.problem.settings.effort.design_tries):
             if problem.goal == "leakage" or answer.leakage <= problem.budget:
                 break
             rows = problem.within_leakage(rows, answer.leakage * (1 + room) + room, problem.budget)
@@ -138,7 +178,7 @@ class Designer:
         """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""
         answers: list[Designed] = []
         share = self.chosen.all_outputs_share if self._wide else 1.0
-        for _ in range(self.chosen.tries):
+        for _ in range(self.problem.settings.effort.design_tries):
             self._search(planes, 1.0)
             allowed = self.allowed(planes.lower)
             enough = planes.lower.value + self.chosen.enough_share * allowed
@@ -189,7 +229,7 @@ class Designer:
         room = budget - self.problem.spent
         accepted: list[Designed] = []
         too_much: tuple[Floats, float] | None = None
-        for _ in range(self.chosen.tries):
+        for _ in range(self.problem.settings.effort.design_tries):
             self._search(planes, finer)
             allowed = self.allowed(planes.lower)
             affordable = finer * chosen.slack_share * allowed / self._price(planes.lower)
@@ -221,7 +261,7 @@ class Designer:
         gaps are smaller, prove it.
         """
         problem, chosen = self.problem, self.chosen
-        for _ in range(chosen.tries if too_much is not None else 0):
+        for _ in range(problem.settings.effort.design_tries if too_much is not None else 0):
             if too_much is None or self.deadline.expired():
                 break
             target = problem.budget - chosen.mixing_room * (problem.budget - problem.spent)
@@ -252,7 +292,7 @@ class Designer:
         planes.judge(planes.rows, leakage)
         return True
 
-    def audited(  # noqa: PLR0913, PLR0917 - a mechanism, what is known, and how long it may take
+    def audited(  # noqa: PLR0917 - a mechanism, what is known, and how long it may take
         self,
         rows: Floats,
         lower: LowerBound,
@@ -275,7 +315,7 @@ class Designer:
             labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
             together = Written(domain.statistic, domain.joint(rows), labels, self.asked.query)
         expired = self.deadline.expired()
-        grace = self.chosen.grace * (waited_for if self.deadline.broken_off else 1.0)
+        grace = self.problem.settings.effort.design_grace * (waited_for if self.deadline.broken_off else 1.0)
         deadline = Deadline(grace) if expired else self.deadline.part(share * self.deadline.left)
         audit = replace(self.asked.audit(together, self._fine(lower)), settings=self._audit_settings)
         found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
@@ -286,17 +326,11 @@ class Designer:
 
     @property
     def _audit_settings(self) -> Settings:
-        """Mechanisms of designs have a line of their own in the portfolio where cells are few.
-
-        Where nothing is known of one record, I is concave and flat, and its own dual closes the audit.
-        """
+        """Where nothing is known of one record, I is concave and flat, and its own dual closes the audit."""
         settings = self.asked.settings
         if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge, settings):
             return _own_dual(settings)
-        # Boxes of posteriors of three values and more are loose: simplices stay first there.
-        if max(self.problem.domain.statistic.records) > 2:  # noqa: PLR2004 - bits
-            return settings
-        return replace(settings, portfolio=replace(settings.portfolio, few=settings.portfolio.designed))
+        return settings
 
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""

@@ -25,7 +25,23 @@ from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.newton import centring, longest_inside, slack_step
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.symmetry import Domain
-from dalenius.settings import Designing
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class InteriorSearch(Part):
+    """The interior-point method of the master problem."""
+
+    # Rounds at most.
+    rounds: int = 150
+    # Gap and error of the equations at which it ends.
+    accuracy: float = 1e-9
+    # Share of the way to the boundary that a step may go.
+    inside: float = 0.95
+    # First slack, at least.
+    slack: float = 0.1
+    # Gradient, in units of the gap, above which mu waits.
+    ratio: float = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,30 +147,30 @@ class InteriorMaster:
     domain: Domain
     cost: Floats  # (P,) expected distortion per unit of each parameter
     sums: Floats  # (E, P) rows of a mechanism: which parameters each adds up
-    settings: Designing
+    settings: InteriorSearch
 
     def solve(self, pool: Pool, task: Task) -> Floats | None:
         """Return the parameters of the best mechanism, or None where Newton's method breaks down."""
         chosen, point, length = self.settings, self._start(pool, task), 1.0
-        for _ in range(chosen.interior_rounds):
+        for _ in range(chosen.rounds):
             equations, gap = self._equations(pool, task, point), point.gap
-            if max(gap, equations.off) < chosen.interior_accuracy:
+            if max(gap, equations.off) < chosen.accuracy:
                 return point.u
             # mu stays where it is until the gradient is about as small as the gap
-            waits = np.abs(equations.gradient).max() > chosen.interior_ratio * gap
+            waits = np.abs(equations.gradient).max() > chosen.ratio * gap
             mu = (1.0 if waits else centring(length)) * gap / (point.slack.size + point.u.size)
             try:
                 step = self._step(point, equations, task, mu)
             except LinAlgError:
                 return None
-            point, length = point.moved(step, chosen.interior_inside)
+            point, length = point.moved(step, chosen.inside)
             if not (point.sound and length > 0):
                 return None
         return None
 
     def _start(self, pool: Pool, task: Task) -> _Point:
         """Every output alike; slacks that need not fit."""
-        many, least = self.cost.size, self.settings.interior_slack
+        many, least = self.cost.size, self.settings.slack
         u = np.full(many, 1.0 / self.domain.orbit.shape[1])
         leaks, _ = pool.leakage(u[self.domain.orbit])
         t = task.height * float(leaks.max())

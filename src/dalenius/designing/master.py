@@ -20,11 +20,26 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dalenius.designing.interior_master import InteriorMaster, Pool, Task
+from dalenius.designing.interior_master import InteriorMaster, InteriorSearch, Pool, Task
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
-from dalenius.settings import DEFAULT, Designing
+from dalenius.settings import DEFAULT, Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class MasterSearch(Part):
+    """The master problem."""
+
+    # Accuracy asked of Clarabel (the lower bound rests on ratios of probabilities, small ones too);
+    # largest |log ratio| taken from its multipliers; how far rows of an accepted mechanism may be from summing to one.
+    accuracy: float = 1e-10
+    largest_log_ratio: float = 30.0
+    largest_row_error: float = 1e-5
+    # Parameters of a mechanism from which the master has an interior-point method of its own: it took 0.03 s where
+    # Clarabel took 0.09 for count(10), with 61, and 0.2 where that took 3 for count(24), with 313.
+    parameters: int = 40
+
 
 Bools = NDArray[np.bool_]
 Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
@@ -79,7 +94,7 @@ class Master:
 
     domain: Domain
     allowed: Bools  # (P,) whether a parameter may be positive
-    settings: Designing = DEFAULT.designing
+    settings: Settings = DEFAULT
 
     def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
         """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
@@ -105,7 +120,7 @@ class Master:
         program = self._program(pool, leakage, distortion)
         return self._solve(pool, program, program.only(u=-middle), program.only(u=times))
 
-    def _interior(  # noqa: PLR0913 - what a task has
+    def _interior(
         self,
         pool: list[Plane],
         *,
@@ -116,12 +131,12 @@ class Master:
         distortion: float = np.inf,
     ) -> Best | None:
         """The answer of the interior-point method; None where it is not tried, or breaks down."""
-        few = self.allowed.size < self.settings.interior_parameters
+        few = self.allowed.size < self.settings.of(MasterSearch).parameters
         if few or not pool or not self.allowed.all() or self.domain.first is not None:
             return None
         full = np.ones(self.allowed.size)
         task = Task(linear * full, quadratic * full, height, leakage, distortion)
-        solver = InteriorMaster(self.domain, self._cost, self._sums, self.settings)
+        solver = InteriorMaster(self.domain, self._cost, self._sums, self.settings.of(InteriorSearch))
         u = solver.solve(Pool.of_priors([plane.masses for plane in pool]), task)
         return None if u is None else self._mechanism(u, [])
 
@@ -141,7 +156,7 @@ class Master:
 
     def _program(self, pool: list[Plane], leakage: float, distortion: float) -> "_Program":
         terms = [plane.z.shape[0] for plane in pool]
-        program = _Program(int(self.allowed.sum()), sum(terms), self.settings)
+        program = _Program(int(self.allowed.sum()), sum(terms), self.settings.of(MasterSearch))
         program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
         program.at_most(program.block(u=-scipy.sparse.eye(program.many)), 0.0)
         if np.isfinite(distortion) and self.allowed.all():  # where outputs are barred, it is met anyway
@@ -176,7 +191,7 @@ class Master:
         parameters[self.allowed] = np.maximum(u, 0.0)
         rows = parameters[self.domain.orbit]
         total = rows.sum(axis=1, keepdims=True)
-        if not np.abs(total - 1).max() < self.settings.largest_row_error:
+        if not np.abs(total - 1).max() < self.settings.of(MasterSearch).largest_row_error:
             return None
         return Best(np.asarray(rows / total), ratios)
 
@@ -187,7 +202,7 @@ class _Program:
 
     many: int  # parameters u
     terms: int  # terms e
-    chosen: Designing
+    chosen: MasterSearch
     matrices: list[Matrix] = field(default_factory=list)
     rights: list[Floats] = field(default_factory=list)
     cones: list[object] = field(default_factory=list)
@@ -223,7 +238,7 @@ class _Program:
         """
         settings = clarabel.DefaultSettings()
         settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.chosen.master_accuracy
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.chosen.accuracy
         matrix, right = scipy.sparse.csc_matrix(scipy.sparse.vstack(self.matrices)), np.concatenate(self.rights)
         objective = scipy.sparse.csc_matrix(scipy.sparse.diags(quadratic))
         solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()

@@ -11,9 +11,24 @@ from dalenius.model.statistic import Statistic
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
-from dalenius.search.ascent import climb, random_priors
+from dalenius.search.ascent import AscentSearch, climb, random_priors
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Designing, Settings
+from dalenius.settings import DEFAULT, Part, Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class OracleSearch(Part):
+    """The adversary's answer to a mechanism."""
+
+    # Priors of one record taken in one round; earlier priors to start from.
+    priors_taken: int = 6
+    warm_starts: int = 40
+    # Priors are taken that leak at most this share less than the worst, and differ by more than this, in sum.
+    near_worst: float = 0.1
+    different: float = 1e-3
+    # Rounds of its ascent, and the relative gain below which a start is left.
+    rounds: int = 60
+    still: float = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +52,7 @@ class Oracle:
 
     def attack(self, rows: Floats, known: list[Attack], starts: int, deadline: Deadline) -> list[Attack]:
         """Return different bad priors for a mechanism, worst first; `known` ones are starting points."""
-        chosen = self.settings.designing
+        chosen = self.settings.of(OracleSearch)
         mechanism = Written(self.statistic, rows, tuple(range(rows.shape[1])))
         merged = Merged.of(mechanism)
         found: list[Attack] = []
@@ -45,7 +60,7 @@ class Oracle:
             record = members[0]
             lumped, lift = lump(mechanism, record, merged, self.reference)
             cells = Cells(lumped, self.knowledge, settings=self.settings)
-            if self.knowledge <= chosen.no_knowledge:
+            if self.knowledge <= self.settings.of(AscentSearch).no_knowledge:
                 pi, value = cells.rho[None], cells.leakage(cells.rho[None])
             else:
                 warm = [attack.masses for attack in known if attack.record == record][-chosen.warm_starts :]
@@ -53,7 +68,7 @@ class Oracle:
                 if warm:
                     begin = np.concatenate([lift.cells(np.stack(warm), cells.size), begin])
                 pi, value, _ = climb(
-                    cells, begin, deadline, chosen.ascent_rounds, keep=chosen.priors_taken, still=chosen.ascent_still
+                    cells, begin, deadline, chosen.rounds, keep=chosen.priors_taken, still=chosen.still
                 )
             for k in _different(pi, value, chosen):
                 masses = lift.masses(pi[k])
@@ -61,7 +76,7 @@ class Oracle:
         return sorted(found, key=lambda attack: -attack.leakage)
 
 
-def _different(pi: Floats, value: Floats, chosen: Designing) -> list[int]:
+def _different(pi: Floats, value: Floats, chosen: OracleSearch) -> list[int]:
     """The indices of the worst priors that are not near each other."""
     order: NDArray[np.intp] = np.argsort(-value, kind="stable")
     least = value[order[0]] * (1 - chosen.near_worst)

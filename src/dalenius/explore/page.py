@@ -4,9 +4,9 @@ import json
 from html import escape as text
 from importlib.resources import files
 
-from dalenius import __version__
 from dalenius.explore.controls import CONTROLS, MECHANISMS, QUERIES, Choice, Control, fits
 from dalenius.explore.question import DEFAULTS, TOLERANCES
+from dalenius.model.files import __version__
 
 WORDS = {"0.001": "0.001, quick", "0.0001": "0.0001", "0.000001": "0.000001, may take long"}
 

@@ -9,9 +9,10 @@ import numpy as np
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import epsilon_up, outward, short
-from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, heat_map, line_chart, staircase, text
+from dalenius.report.audit_page import channel_chart
+from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, line_chart, staircase, text
 from dalenius.report.series_page import least_possible, named_series
-from dalenius.report.text import adversary_words, alive, checked_words, class_words, heaviest, why
+from dalenius.report.text import adversary_words, alive, checked_words, heaviest, why
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.units import in_unit
@@ -68,13 +69,9 @@ def most_known(records: Sequence[int], reference: Reference, unit: str) -> float
 
 def channel(mechanism: Mechanism, *, narrow: bool) -> str:
     """Return the mechanism as shades, where its rows are there and few enough to look at."""
-    if not mechanism.has_rows or (written := mechanism.written()).rows.size > MOST_CELLS:
-        return '<p class="soft">This release has too many outputs to draw one by one.</p>'
-    statistic = mechanism.statistic
-    names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
-    labels = [str(label) for label in written.labels]
     about = "Probability of each output for each true answer"
-    return heat_map(written.rows.tolist(), names, labels, about, width_of(narrow=narrow))
+    drawn = channel_chart(mechanism, MOST_CELLS, about, width_of(narrow=narrow))
+    return drawn or '<p class="soft">This release has too many outputs to draw one by one.</p>'
 
 
 def epsilon_words(mechanism: Mechanism) -> tuple[str, str]:
@@ -103,11 +100,11 @@ def error_words(mechanism: Mechanism) -> tuple[str, str]:
 def verdict(audit: Audit) -> str:
     """Return what the release leaks, in two sentences of plain text."""
     words = bracket_words(audit.lower, audit.upper, audit.unit)
-    held = in_unit(float(np.log(max(2, alive(audit).sum()))), audit.unit)
-    share = min(100.0, math.ceil(1000 * audit.upper / held) / 10)
+    most = in_unit(float(np.log(max(2, alive(audit).sum()))), audit.unit)
+    share = min(100.0, math.ceil(1000 * audit.upper / most) / 10)
     ends = {"both": "Both ends are", "lower": "Only the lower end is", "upper": "Only the upper end is"}[audit.proved]
     return (
-        f"The worst such adversary learns {words} about one person, at most {share:g}\u00a0% of the {short(held)} "
+        f"The worst such adversary learns {words} about one person, at most {share:g}\u00a0% of the {short(most)} "
         f"{audit.unit} that there are to learn. {ends} proved; {why(audit)} ({checked_words(audit)})."
     )
 
@@ -132,8 +129,8 @@ def worst_prior(audit: Audit, most: int = 8) -> str:
             f'<tr><th scope="row">{text(cell.words)}</th><td>{cell.mass:.4f}</td>{other}'
             f'<td class="bars" aria-hidden="true">{bar}</td></tr>'
         )
-    beside = "" if before is None else '<th scope="col">without knowledge</th>'
-    head = f'<tr><th scope="col">case</th><th scope="col">the worst belief</th>{beside}<td></td></tr>'
+    column = "" if before is None else '<th scope="col">without knowledge</th>'
+    head = f'<tr><th scope="col">case</th><th scope="col">the worst belief</th>{column}<td></td></tr>'
     rest = f'<p class="soft">and {more} more cases</p>' if more else ""
     body = f'<table class="prior"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<div class="table">{body}</div>{rest}'
@@ -154,17 +151,17 @@ def _weights_before(audit: Audit, many: int) -> list[float] | None:
 def curve_chart(audits: Sequence[Audit], asked: Audit, independent: Audit | None, top: float, *, narrow: bool) -> str:
     """Draw brackets against knowledge. Between them L never falls, which makes the band."""
     unit, listed = asked.unit, sorted(audits, key=lambda audit: audit.knowledge)
-    known, lows, highs = ([getattr(audit, name) for audit in listed] for name in ("knowledge", "lower", "upper"))
-    held = in_unit(float(np.log(max(asked.mechanism.records))), unit)
-    levels = [("all that one person has to hide", held)]
+    knowledges, lows, highs = ([getattr(audit, name) for audit in listed] for name in ("knowledge", "lower", "upper"))
+    most = in_unit(float(np.log(max(asked.mechanism.records))), unit)
+    levels = [("all that one person has to hide", most)]
     if independent is not None:
         levels.append(("independent records, at most", independent.upper))
     place = ("this adversary", min(asked.knowledge, top)) if asked.adversary.kind != "independent" else None
-    bands = staircase("proved between the points", known, lows, highs)
+    bands = staircase("proved between the points", knowledges, lows, highs)
     look = Look(width_of(narrow=narrow), stops=False, bands=bands, levels=levels, place=place)
-    series = [Series("audited", known, lows, highs, joined=False)]
+    series = [Series("audited", knowledges, lows, highs, joined=False)]
     chart = line_chart(
-        series, Axis("knowledge", unit, top), Axis("leakage", unit, 1.08 * held), "Leakage against knowledge", look
+        series, Axis("knowledge", unit, top), Axis("leakage", unit, 1.08 * most), "Leakage against knowledge", look
     )
     rows = [(f"{a.knowledge:.4g}", bracket_words(a.lower, a.upper, unit)) for a in listed]
     return chart + table(("knowledge", "leakage"), rows)

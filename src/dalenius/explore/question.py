@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.explore.controls import CONTROLS, MECHANISMS, QUERIES, Choice, Control
 
 Fields = Mapping[str, str]
@@ -61,8 +61,7 @@ class Question:
             if name not in KNOWN:
                 close = difflib.get_close_matches(name, KNOWN, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else "leave it out"
-                message = f"there is no field {name!r} in the address; {hint}"
-                raise InputError(message)
+                refuse(f"there is no field {name!r} in the address; {hint}")
         fields = {name: value.strip() for name, value in given.items() if value.strip()}
         query = mechanism = None
         if "upload" not in fields:
@@ -96,11 +95,10 @@ class Question:
         return limit | ({} if self.reference is None else {"reference": self.reference})
 
 
-def _one_of(fields: Fields, name: str, known: tuple[str, ...]) -> Any:  # noqa: ANN401 - one of the texts listed
+def _one_of(fields: Fields, name: str, choices: tuple[str, ...]) -> Any:
     value = fields.get(name, DEFAULTS.get(name, ""))
-    if value not in known:
-        message = f"{name} = {value!r} is unknown; it must be one of {', '.join(known)}"
-        raise InputError(message)
+    if value not in choices:
+        refuse(f"{name} = {value!r} is unknown; it must be one of {', '.join(choices)}")
     return value
 
 
@@ -130,13 +128,11 @@ def _value(control: Control, text: str) -> object:
         return _wholes(control.name, text)
     value = _number(control.name, text, control.default)
     if value > control.most:
-        message = f"{control.name} = {text} is above {control.most:g}, the most that this page takes"
-        raise InputError(message)
+        refuse(f"{control.name} = {text} is above {control.most:g}, the most that this page takes")
     if control.kind == "number":
         return int(value) if value == int(value) else value
     if value != int(value):
-        message = f"{control.name} = {text} is not a whole number; write one such as {control.default}"
-        raise InputError(message)
+        refuse(f"{control.name} = {text} is not a whole number; write one such as {control.default}")
     return int(value)
 
 
@@ -151,21 +147,18 @@ def _number(name: str, text: str, example: str = "0.5") -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        message = f"{name} = {text!r} is not a number; write one such as {example}"
-        raise InputError(message)
+        refuse(f"{name} = {text!r} is not a number; write one such as {example}")
     return value
 
 
 def _wholes(name: str, text: str) -> list[int]:
     parts = text.split(",")
     if len(parts) > MOST_LISTED:
-        message = f"{name} lists {len(parts)} numbers; this page takes {MOST_LISTED} at most"
-        raise InputError(message)
+        refuse(f"{name} lists {len(parts)} numbers; this page takes {MOST_LISTED} at most")
     try:
         return [int(part) for part in parts]
     except ValueError:
-        message = f"{name} = {text!r} is not a list of whole numbers; write some such as 2,2,2"
-        raise InputError(message) from None
+        refuse(f"{name} = {text!r} is not a list of whole numbers; write some such as 2,2,2")
 
 
 def _knowledge(text: str) -> float:
@@ -174,14 +167,12 @@ def _knowledge(text: str) -> float:
         return math.inf
     value = _number("knowledge", text)
     if value < 0:
-        message = f"knowledge = {text} is below 0; an adversary who knows nothing has 0"
-        raise InputError(message)
+        refuse(f"knowledge = {text} is below 0; an adversary who knows nothing has 0")
     return value
 
 
 def _law(text: str) -> list[float]:
     parts = text.replace(";", ",").split(",")
     if len(parts) > MOST_LISTED:
-        message = f"the public frequencies list {len(parts)} numbers; this page takes {MOST_LISTED} at most"
-        raise InputError(message)
+        refuse(f"the public frequencies list {len(parts)} numbers; this page takes {MOST_LISTED} at most")
     return [_number("public frequencies", part.strip()) for part in parts]

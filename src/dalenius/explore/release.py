@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from dalenius import api
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.explore.question import Question, as_sentence
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import read_json
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.storage import FORMAT, read_matrix
 from dalenius.report.text import problem
 from dalenius.results.units import in_unit
+from dalenius.studies.loading import load
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -37,7 +37,7 @@ class Job:
     file: str = ""
     path: Path | None = None
 
-    def tell(self, kind: str, **content: Any) -> None:  # noqa: ANN401 - plain data
+    def tell(self, kind: str, **content: Any) -> None:
         """Send an event, unless nobody wants it."""
         self.stop()
         self.send({"kind": kind, **content})
@@ -85,13 +85,11 @@ def release_of(job: Job) -> Release:
     if asked.query is not None and asked.mechanism is not None:
         mechanism, kind = parse_mechanism(asked.mechanism, parse_query(asked.query)), "named"
     elif job.path is None:
-        message = "the file of this address is no longer here; drop it on the page again"
-        raise InputError(message)
+        refuse("the file of this address is no longer here; drop it on the page again")
     else:
         mechanism, kind = _read(job.path, asked)
     if mechanism.as_real_records is not None:
-        message = f"{mechanism.query} has real-valued records, which this page does not draw; use dalenius audit"
-        raise InputError(message)
+        refuse(f"{mechanism.query} has real-valued records, which this page does not draw; use dalenius audit")
     return Release(asked, mechanism, kind, Reference.from_user(asked.reference, mechanism.records))
 
 
@@ -108,22 +106,20 @@ def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
                 path, **{name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
             )[0]
         )
-        message = (
+        refuse(
             f"give the number of values of each record, such as 2,2,2 for three bits: one row per dataset makes {rows}"
         )
-        raise InputError(message)
     return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
 
 
 def _of_result(path: Path) -> tuple[Mechanism, Any]:
     """What a saved result is about, and the result."""
-    result = api.load(path)
+    result = load(path)
     audits = getattr(result, "audits", None) or getattr(result, "designs", None)
     one = audits[0] if audits else result
     mechanism = getattr(one, "mechanism", None)
     if not isinstance(mechanism, Mechanism):
-        message = f"{path} holds a {type(result).__name__}, which is not about one mechanism; drop an audit or a design"
-        raise InputError(message)
+        refuse(f"{path} holds a {type(result).__name__}, which is not about one mechanism; drop an audit or a design")
     return mechanism, one
 
 
@@ -151,8 +147,7 @@ def _looked_at(job: Job) -> tuple[str, str, dict[str, str]]:
         # The question says why, beside the controls that say how to read it.
         return "matrix", "", {}
     if len(shape) != 2:  # noqa: PLR2004 - rows and columns
-        message = f"{path} has shape {shape}; a channel has rows and columns"
-        raise InputError(message)
+        refuse(f"{path} has shape {shape}; a channel has rows and columns")
     return "matrix", f"{shape[0]} rows and {shape[1]} outputs", {"records": _alphabets(shape[0])}
 
 
@@ -162,7 +157,7 @@ def _alphabets(rows: int) -> str:
     return ",".join(["2"] * many) if rows == 1 << many and many else str(rows)
 
 
-def _adversary_fields(result: Any) -> dict[str, str]:  # noqa: ANN401 - any result
+def _adversary_fields(result: Any) -> dict[str, str]:
     """The adversary of a saved result, as fields of the page."""
     adversary, unit = getattr(result, "adversary", None), getattr(result, "unit", "nats")
     if adversary is None:

@@ -165,10 +165,10 @@ class Explorer:
         upload = self.shelf.uploads[identity]
         question = {"what": "inspect", "fields": {}, "file": upload.name, "path": str(upload.path)}
         found = [event async for event in self._asked(question)]
-        told = next((event for event in found if event["kind"] == "file"), None)
-        if told is None:
+        inspected = next((event for event in found if event["kind"] == "file"), None)
+        if inspected is None:
             return _sentence(found[0]["sentence"] if found else KILLED.format(how="ended"))
-        return JSONResponse({**told, "upload": identity, "name": upload.name})
+        return JSONResponse({**inspected, "upload": identity, "name": upload.name})
 
     async def certificate(self, request: Request) -> Response:
         """Return the certificate of an answer as a file."""
@@ -260,7 +260,7 @@ async def _left(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-async def _unknown(request: Request, error: Any) -> App:  # noqa: ANN401 - a starlette.exceptions.HTTPException
+async def _unknown(request: Request, error: Any) -> App:
     words = f"There is nothing at {request.url.path}. Open the address that dalenius explore printed."
 
     async def answer(_: Scope, __: Receive, send: Send) -> None:

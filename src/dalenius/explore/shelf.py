@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 
 MOST_BYTES = 16 * 2**20
 MOST_UPLOADS, MOST_ANSWERS = 4, 32
@@ -38,11 +38,9 @@ class Shelf:
         shown = PurePosixPath(PureWindowsPath(name).name).name[:100] or "file"
         ending = PurePosixPath(shown).suffix.lower()
         if ending not in ENDINGS:
-            message = f"{shown!r} is not a file that this page reads; drop one that ends in {', '.join(ENDINGS)}"
-            raise InputError(message)
+            refuse(f"{shown!r} is not a file that this page reads; drop one that ends in {', '.join(ENDINGS)}")
         if not content:
-            message = f"{shown} is empty; drop a file with a matrix, a saved mechanism or a saved result"
-            raise InputError(message)
+            refuse(f"{shown} is empty; drop a file with a matrix, a saved mechanism or a saved result")
         identity = hashlib.sha256(ending.encode() + content).hexdigest()[:32]
         path = self.folder / f"{identity}{ending}"
         path.write_bytes(content)
@@ -71,8 +69,7 @@ class Shelf:
         """Return the file of a kept result."""
         path = self.folder / f"{name}.{ending}"
         if name not in self.results or not path.is_file():
-            message = "this answer is no longer here; ask the question again, then press the button once more"
-            raise InputError(message)
+            refuse("this answer is no longer here; ask the question again, then press the button once more")
         return path
 
 

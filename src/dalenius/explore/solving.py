@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dalenius import api
+from dalenius.api import designs
+from dalenius.api.audits import audit, solve
 from dalenius.auditing.one_secret import WarmStart
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.explore import pieces
 from dalenius.explore.question import Question
 from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
@@ -96,21 +97,21 @@ def _calls(asked: Question, file: str, kind: str, options: dict[str, Any], budge
 def _audit(job: Job, release: Release) -> None:
     asked, mechanism = release.asked, release.mechanism
     _described(job, release, {"tolerance": asked.tolerance, "time_limit": AUDIT})
-    held = in_unit(math.log(max(mechanism.records)), asked.unit)
+    most = in_unit(math.log(max(mechanism.records)), asked.unit)
 
     def listen(state: Progress) -> None:
-        lower, upper = in_unit(state.lower, asked.unit), min(held, in_unit(state.upper, asked.unit))
+        lower, upper = in_unit(state.lower, asked.unit), min(most, in_unit(state.upper, asked.unit))
         job.tell("bracket", lower=min(lower, upper), upper=upper, stage=state.stage, seconds=state.seconds)
 
-    job.tell("bracket", lower=0.0, upper=held, stage="before any search", seconds=0.0)
-    found = api.audit(
+    job.tell("bracket", lower=0.0, upper=most, stage="before any search", seconds=0.0)
+    found = audit(
         mechanism, **asked.against, unit=asked.unit, tolerance=asked.tolerance, time_limit=AUDIT, progress=listen
     )
     job.stop()
     _answered(job, found, [found])
-    beside = found if asked.adversary == "independent" else _independent(job, release)
+    independent = found if asked.adversary == "independent" else _independent(job, release)
     try:
-        _curve(job, release, found, beside)
+        _curve(job, release, found, independent)
     except InputError as error:
         # The answer stays; only this picture is missing.
         job.tell("curve", chart=pieces.instead(in_page_words(str(error), job)), left=0)
@@ -157,7 +158,7 @@ def _independent(job: Job, release: Release) -> Audit | None:
     asked = release.asked
     options: dict[str, Any] = {"reference": asked.reference, "unit": asked.unit, "tolerance": asked.tolerance}
     try:
-        found = api.audit(release.mechanism, adversary="independent", **options, time_limit=BESIDE)
+        found = audit(release.mechanism, adversary="independent", **options, time_limit=BESIDE)
     except InputError:
         job.tell("beside", words="not known for this release")
         return None
@@ -165,19 +166,19 @@ def _independent(job: Job, release: Release) -> Audit | None:
     return found
 
 
-def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> None:
+def _curve(job: Job, release: Release, found: Audit, independent: Audit | None) -> None:
     """Audit along knowledge, and draw what is there after every point."""
     asked, mechanism = release.asked, release.mechanism
     most = pieces.most_known(mechanism.records, release.reference, asked.unit)
     bounded = asked.adversary == "bounded"
-    own = min(asked.knowledge, most) if bounded else 0.0
-    top = min(most, max(in_unit(3.0, asked.unit), 1.5 * own))
+    limit = min(asked.knowledge, most) if bounded else 0.0
+    top = min(most, max(in_unit(3.0, asked.unit), 1.5 * limit))
     points = [top * (k / (CURVE_POINTS - 1)) ** 2 for k in range(CURVE_POINTS)]
-    audits = [found] if bounded and own <= top else []
+    audits = [found] if bounded and limit <= top else []
     tolerance = in_unit(CURVE_TOLERANCE, asked.unit)
-    known: dict[int, WarmStart] = {}
+    warm_starts: dict[int, WarmStart] = {}
     spent = 0.0
-    job.tell("curve", chart=pieces.curve_chart(audits, found, beside, top, narrow=job.narrow), left=len(points))
+    job.tell("curve", chart=pieces.curve_chart(audits, found, independent, top, narrow=job.narrow), left=len(points))
     # The ends first, then between: the shape is there early, and may do where there is no time for more.
     for k, place in enumerate((0, 8, 4, 2, 6, 1, 3, 5, 7)):
         knowledge = points[place]
@@ -185,10 +186,10 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
             break
         options = _options(asked, tolerance, max(0.05, (CURVE - spent) / (len(points) - k)), lambda _: job.stop())
         adversary = adversary_of(mechanism, options, knowledge=knowledge, reference=asked.reference)
-        one = api.solve(audit_problem(mechanism, options, adversary, None), options, known)
+        one = solve(audit_problem(mechanism, options, adversary, None), options, warm_starts)
         spent += one.seconds
         audits.append(one)
-        chart = pieces.curve_chart(audits, found, beside, top, narrow=job.narrow)
+        chart = pieces.curve_chart(audits, found, independent, top, narrow=job.narrow)
         job.tell("curve", chart=chart, left=len(points) - k - 1)
     job.tell("whole")
 
@@ -196,11 +197,9 @@ def _curve(job: Job, release: Release, found: Audit, beside: Audit | None) -> No
 def _frontier(job: Job, release: Release) -> None:
     asked, query, mechanism = release.asked, release.query, release.mechanism
     if query is None:
-        message = "a frontier is about a query with a name; choose one under Release, or look at the release alone"
-        raise InputError(message)
+        refuse("a frontier is about a query with a name; choose one under Release, or look at the release alone")
     if asked.adversary == "independent":
-        message = "mechanisms are designed against limited knowledge; choose that adversary to see the frontier"
-        raise InputError(message)
+        refuse("mechanisms are designed against limited knowledge; choose that adversary to see the frontier")
     error = mechanism.expected_distortion()
     # As people write it: 0.3, and not the float next to it.
     error = None if error is None else float(f"{error:.9g}")
@@ -214,11 +213,11 @@ def _frontier(job: Job, release: Release) -> None:
         "tolerance": tolerance,
         "progress": lambda _: job.stop(),
     }
-    own = api.audit(mechanism, **limits, time_limit=BESIDE)
+    release_audit = audit(mechanism, **limits, time_limit=BESIDE)
     job.stop()
-    _answered(job, own, [own])
+    _answered(job, release_audit, [release_audit])
     _independent(job, release)
-    drawn = Drawn(job, own if error is not None else None)
+    drawn = Drawn(job, release_audit if error is not None else None)
     try:
         _designed(drawn, query, error, limits)
     except InputError as refused:
@@ -228,11 +227,11 @@ def _frontier(job: Job, release: Release) -> None:
 
 def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[str, Any]) -> None:
     """Design for the error of the release, then along all errors, and draw every point."""
-    job, own = drawn.job, drawn.own
-    if own is not None and error is not None:
+    job, release_audit = drawn.job, drawn.release
+    if release_audit is not None and error is not None:
         drawn.draw("the best mechanism of the same expected error")
-        drawn.best = api.design(query, distortion=error, **limits, time_limit=DESIGN)
-        words, channel = _saved(own, drawn.best), pieces.channel(drawn.best.mechanism, narrow=job.narrow)
+        drawn.best = designs.design(query, distortion=error, **limits, time_limit=DESIGN)
+        words, channel = _saved(release_audit, drawn.best), pieces.channel(drawn.best.mechanism, narrow=job.narrow)
         job.tell("designed", words=words, channel=channel, result=_keep(job, [drawn.best], drawn.best))
         drawn.draw("the frontier")
     search = Options.from_user(
@@ -240,7 +239,7 @@ def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[st
     )
     task = distortion_of(query, "absolute", None, None)
     adversary = adversary_of(query, search, knowledge=limits["knowledge"], reference=limits["reference"])
-    found = api.frontier_of(task, adversary, search, FRONTIER_POINTS, named=True, each=drawn.each)
+    found = designs.frontier_of(task, adversary, search, FRONTIER_POINTS, named=True, each=drawn.each)
     designed = [] if drawn.best is None else [drawn.best]
     name = _keep(job, [found, *designed], drawn.best or found.designs[0])
     drawn.draw("", result=name)
@@ -248,10 +247,13 @@ def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[st
 
 @dataclass
 class Drawn:
-    """The frontier so far. own: the release, where its error is known; best: the mechanism designed for that error."""
+    """The frontier so far.
+
+    release: the audit of the release, where its error is known. best: the mechanism designed for that error.
+    """
 
     job: Job
-    own: Audit | None
+    release: Audit | None
     best: Design | None = None
     designs: list[Design] = field(default_factory=list)
     named: list[NamedPoint] = field(default_factory=list)
@@ -267,22 +269,23 @@ class Drawn:
 
     def draw(self, left: str, **more: str) -> None:
         """Draw what is there; left: what is not."""
-        chart = pieces.frontier_chart(self.designs, self.named, self.own, self.best, narrow=self.job.narrow)
+        chart = pieces.frontier_chart(self.designs, self.named, self.release, self.best, narrow=self.job.narrow)
         self.job.tell("frontier", chart=chart, left=left, **more)
 
 
-def _saved(own: Audit, best: Design) -> str:
+def _saved(release_audit: Audit, best: Design) -> str:
     """What the best mechanism saves, in a sentence that the bounds prove."""
     unit = best.unit
     least = pieces.bracket_words(best.lower, best.upper, unit)
-    now = pieces.bracket_words(own.lower, own.upper, unit)
+    now = pieces.bracket_words(release_audit.lower, release_audit.upper, unit)
     words = (
         f"This release leaks {now} at an expected error of {best.budget:.4g}. At the same error no mechanism leaks "
         f"less than {least.split(' to ', maxsplit=1)[0]} {unit}, and the one below leaks {least.split(' to ')[1]} at "
         "most."
     )
-    if own.lower > best.upper:
-        return f"{words} So at least {100 * (1 - best.upper / own.lower):.0f}\u00a0% of the leakage can be saved."
+    if release_audit.lower > best.upper:
+        share = 100 * (1 - best.upper / release_audit.lower)
+        return f"{words} So at least {share:.0f}\u00a0% of the leakage can be saved."
     return f"{words} There is little to gain."
 
 

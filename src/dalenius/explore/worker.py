@@ -16,15 +16,15 @@ MOST_MEMORY = 4 * 2**30
 def begin(folder: Path) -> Callable[[], None]:
     """Limit the memory, and load what answers need while nobody waits; return what is done when the server is gone."""
     _limit_memory()
-    from dalenius.explore import solving  # noqa: F401, PLC0415 - a second
+    from dalenius.explore import solving  # noqa: F401 - a second
 
     return partial(shutil.rmtree, folder, ignore_errors=True)
 
 
 def answer(message: dict[str, Any], line: Line) -> None:
     """Answer a question by events."""
-    from dalenius.explore.release import Job  # noqa: PLC0415 - the server does without numpy
-    from dalenius.explore.solving import ANSWERS  # noqa: PLC0415 - the same
+    from dalenius.explore.release import Job
+    from dalenius.explore.solving import ANSWERS
 
     job = Job(
         message["fields"],
@@ -45,7 +45,7 @@ def answer(message: dict[str, Any], line: Line) -> None:
 
 def _limit_memory() -> None:
     try:
-        import resource  # noqa: PLC0415 - not on every system
+        import resource
     except ImportError:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Literal
 
 from dalenius import shown
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.reference import UNIFORM, Reference
 
@@ -71,15 +71,13 @@ class Adversary:
         """
         if (entropy is None) == (knowledge is None):
             how = "neither was given" if entropy is None else "both were given"
-            message = f"give exactly one of entropy and knowledge; {how}"
-            raise InputError(message)
+            refuse(f"give exactly one of entropy and knowledge; {how}")
         checks.choice("unit", unit, ("nats", "bits"))
         if entropy is not None and not reference.uniform:
-            message = (
+            refuse(
                 f"entropy = {entropy} was given with reference=, but entropy counts from the uniform prior; give "
                 "knowledge= with reference="
             )
-            raise InputError(message)
         scale = _log(2) if unit == "bits" else ONE
         if not reference.uniform:
             return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
@@ -94,11 +92,10 @@ class Adversary:
     ) -> "Adversary":
         """Return the adversary with independent records; with knowledge, also within a ball around the reference."""
         if reference.weights is not None:
-            message = (
+            refuse(
                 'adversary="independent" with weights of datasets as reference; independent records have a law each: '
                 "give one law, or one per record"
             )
-            raise InputError(message)
         if knowledge is None:
             nothing = math.nan
             return cls(nothing, nothing, "knowledge", nothing, reference, kind="independent")
@@ -111,8 +108,7 @@ class Adversary:
         """Return the adversary of real-valued records, who knows at most a finite number of nats beyond a density."""
         if knowledge is None:
             if kind == "bounded":
-                message = "give knowledge=, what the adversary knows beyond the density of the records"
-                raise InputError(message)
+                refuse("give knowledge=, what the adversary knows beyond the density of the records")
             return cls(math.nan, math.nan, "knowledge", math.nan, reference, kind=kind)
         scale = _log(2) if unit == "bits" else ONE
         k = float(EXACT.multiply(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)), scale))
@@ -128,11 +124,10 @@ class Adversary:
         number = checks.real("entropy", entropy, -math.inf, math.inf)
         b = EXACT.multiply(Decimal(number), scale)
         if b < 0 or b > EXACT.fma(SLACK, max(ONE, most), most):
-            message = (
+            refuse(
                 f"entropy = {entropy} {unit} is not between 0 and log|X| = {float(most) / float(scale):.12g} {unit}, "
                 "the entropy of the uniform prior"
             )
-            raise InputError(message)
         knowledge = EXACT.subtract(most, b)
         if knowledge < NOISE:
             value = number if scale == 1 else max(float(b), _at_least(most))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, cast
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,11 +26,9 @@ def whole(name: str, value: object, least: int = 1) -> int:
     # An int or a float needs no look into the abstract classes, which takes longer than all else here.
     if isinstance(value, bool) or not isinstance(value, (int, numbers.Integral)):
         least_text = f"an integer of at least {least}" if abs(least) < LARGEST else "an integer"
-        message = f"{name} = {show(value)} is not a whole number; give {least_text}"
-        raise InputError(message)
+        refuse(f"{name} = {show(value)} is not a whole number; give {least_text}")
     if value < least:
-        message = f"{name} = {show(value)} is too small; give an integer of at least {least}"
-        raise InputError(message)
+        refuse(f"{name} = {show(value)} is too small; give an integer of at least {least}")
     return int(value)
 
 
@@ -38,8 +36,7 @@ def jobs(given: object) -> int:
     """Return a number of processes, refused where they would be more than a machine can start."""
     many = whole("jobs", given)
     if many > MOST_JOBS:
-        message = f"jobs = {show(many)} is above the limit of {MOST_JOBS} processes; one per core is enough"
-        raise InputError(message)
+        refuse(f"jobs = {show(many)} is above the limit of {MOST_JOBS} processes; one per core is enough")
     return many
 
 
@@ -47,27 +44,23 @@ def records(n: object) -> int:
     """Return the number of records, refused beyond what a certificate can be verified for."""
     many = whole("n", n)
     if many > MOST_RECORDS:
-        message = f"n = {show(many)} is above the limit of {MOST_RECORDS} records"
-        raise InputError(message)
+        refuse(f"n = {show(many)} is above the limit of {MOST_RECORDS} records")
     return many
 
 
 def real(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
     """Return value as a finite float in [low, high], or in (low, high] with open_low."""
     if isinstance(value, bool) or not isinstance(value, (float, int, numbers.Real)):
-        message = f"{name} = {show(value)} is not a number"
-        raise InputError(message)
+        refuse(f"{name} = {show(value)} is not a number")
     try:
         number = float(value)
     except (OverflowError, ValueError):
-        message = f"{name} = {show(value, 30)} is beyond what a float holds; use a number of ordinary size"
-        raise InputError(message) from None
+        refuse(f"{name} = {show(value, 30)} is beyond what a float holds; use a number of ordinary size")
     inside = math.isfinite(number) and low <= number <= high and not (open_low and number == low)
     if not inside:
         bound = f"{'above' if open_low else 'at least'} {low:g}" if math.isfinite(low) else "finite"
         bound += f" and at most {high:g}" if math.isfinite(high) else " and finite" if math.isfinite(low) else ""
-        message = f"{name} = {show(plain(value))} is out of range; it must be {bound}"
-        raise InputError(message)
+        refuse(f"{name} = {show(plain(value))} is out of range; it must be {bound}")
     return number
 
 
@@ -83,7 +76,7 @@ def array(values: object, message: str) -> "NDArray[Any]":
 
     Masked entries are refused too: their numbers are what the mask was to hide.
     """
-    import numpy as np  # noqa: PLC0415 - commands that only check a file start without it
+    import numpy as np
 
     rows = values if isinstance(values, (list, tuple)) else [values]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
@@ -109,23 +102,20 @@ def exactly_one(what: str = "", /, **given: object) -> None:
     """Refuse unless one of two is there; what: words for what they are."""
     if sum(value is not None for value in given.values()) != 1:
         how = "neither was given" if all(value is None for value in given.values()) else "both were given"
-        message = f"give exactly one of {' and '.join(given)}{what}; {how}"
-        raise InputError(message)
+        refuse(f"give exactly one of {' and '.join(given)}{what}; {how}")
 
 
 def choice(name: str, value: object, allowed: Sequence[str]) -> str:
     """Return value if it is one of these words."""
     if not isinstance(value, str) or value not in allowed:
-        message = f"{name} = {show(value)} is unknown; use {' or '.join(map(repr, allowed))}"
-        raise InputError(message)
+        refuse(f"{name} = {show(value)} is unknown; use {' or '.join(map(repr, allowed))}")
     return value
 
 
 def flag(name: str, value: object) -> bool:
     """Return value if it is True or False."""
     if value is not True and value is not False:
-        message = f"{name} = {show(value)} must be True or False"
-        raise InputError(message)
+        refuse(f"{name} = {show(value)} must be True or False")
     return value
 
 
@@ -133,8 +123,7 @@ def size(value: object, least: int = 0, most: int = 10**8) -> int:
     """Return how many draws are asked for."""
     many = whole("size", value, least)
     if many > most:
-        message = f"size = {show(many)} is above the limit of {most} draws at a time"
-        raise InputError(message)
+        refuse(f"size = {show(many)} is above the limit of {most} draws at a time")
     return many
 
 
@@ -151,7 +140,7 @@ def listed(values: object, message: str) -> tuple[object, ...]:
         raise InputError(message) from None
 
 
-def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:  # noqa: ANN401 - what it returns
+def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:
     """Return f(argument), a function of the user; what it raises becomes an InputError that says where."""
     try:
         return f(argument)
@@ -166,8 +155,7 @@ def integer(name: str, value: object) -> int:
     """Return an integer of at most 2^40 in size."""
     found = whole(name, value, -LARGEST)
     if found > LARGEST:
-        message = f"{name} = {show(found)} is above the limit of 2^40"
-        raise InputError(message)
+        refuse(f"{name} = {show(found)} is above the limit of 2^40")
     return found
 
 
@@ -175,8 +163,7 @@ def integers(name: str, values: object) -> tuple[int, ...]:
     """Return a list of one or more integers, each of at most 2^40 in size, as a tuple."""
     entries = listed(values, f"{name} = {show(values)} must be a list of integers, such as [0, 1, 5]")
     if not entries:
-        message = f"{name} is empty; list one integer or more, such as [0, 1, 5]"
-        raise InputError(message)
+        refuse(f"{name} is empty; list one integer or more, such as [0, 1, 5]")
     return tuple(integer(f"entry {i} of {name}", v) for i, v in enumerate(entries))
 
 
@@ -184,8 +171,7 @@ def alphabets(records: object) -> tuple[int, ...]:
     """Return the alphabet sizes of the records: one or more integers, each at least 1."""
     sizes = listed(records, f"records = {show(records)} must list one alphabet size per record, such as [2, 2, 2]")
     if not sizes:
-        message = "records is empty; list one alphabet size per record, such as [2, 2, 2]"
-        raise InputError(message)
+        refuse("records is empty; list one alphabet size per record, such as [2, 2, 2]")
     if all(type(size) is int for size in sizes) and min(cast("tuple[int, ...]", sizes)) >= 1:
         return cast("tuple[int, ...]", sizes)
     return tuple(whole(f"alphabet size of record {i}", size) for i, size in enumerate(sizes))
@@ -199,12 +185,11 @@ def log_universe(records: Sequence[int]) -> float:
 def universe(records: Sequence[int], most: int = MOST_DATASETS) -> int:
     """Return |X| = prod_i k_i, refused beyond `most`."""
     if log_universe(records) > math.log(most) + 1e-9:
-        message = (
+        refuse(
             f"{len(records)} records have {size_text(records)} datasets, too many to enumerate "
             f"(at most {most}); use a mechanism that depends on the answer of a query such as count or "
             "modular_sum alone, which is kept per class"
         )
-        raise InputError(message)
     return math.prod(records)
 
 
@@ -217,8 +202,7 @@ def size_text(records: Sequence[int]) -> str:
 def entries(rows: int, columns: int, what: str, most: int = MOST_ENTRIES) -> None:
     """Refuse a table of rows x columns that would not fit."""
     if rows * columns > most:
-        message = (
+        refuse(
             f"{what} would have {rows} x {columns} entries, above the limit of {most}; "
             "use fewer records or a coarser query"
         )
-        raise InputError(message)

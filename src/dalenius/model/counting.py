@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.checks import MOST_CLASSES
 from dalenius.numerics.deferred import gammaln, logsumexp
 
@@ -136,11 +136,10 @@ def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bi
         values, times = np.unique(np.array(shape, dtype=np.int64), return_counts=True)
         return values, np.log(times / len(shape))
     if n * span >= MOST_CLASSES:
-        message = (
+        refuse(
             f"a sum of n = {n} records spans {n * span + 1} values, above the limit of "
             f"{MOST_CLASSES}; use fewer records or a modular_sum"
         )
-        raise InputError(message)
     if span == 1:
         return np.arange(n + 1), log_binomial(n, (float(len(shape) - sum(shape)), float(sum(shape))))
     bits = n * span * max(n, 1) * math.log2(len(shape)) if len(shape) > 1 else 0
@@ -148,12 +147,11 @@ def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bi
         many, what, most = (
             (n * span, "answers", most_degree) if n * span > most_degree else (int(bits), "bits of counts", most_bits)
         )
-        message = (
+        refuse(
             f"a sum of n = {n} records with values spread over {span} steps has {many} {what}, above the limit of "
             f"{most} for exact counting; use fewer records, rounder values or a modulus"
         )
-        raise InputError(message)
-    from flint import fmpz_poly  # noqa: PLC0415 - 50 ms that most sessions never need
+    from flint import fmpz_poly
 
     coefficients = [0] * (span + 1)
     for value in shape:
@@ -186,13 +184,12 @@ def _product(
         grid = np.flatnonzero(np.isfinite(log_p))
         return grid, log_p[grid]
     if n * max(shape) > most_degree:
-        message = (
+        refuse(
             f"a sum of n = {n} records with given laws and values spread over {max(shape)} steps has "
             f"{n * max(shape)} answers, above the limit of {most_degree} for exact counting; use fewer records, "
             "one law for all, or no reference"
         )
-        raise InputError(message)
-    from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need
+    from flint import arb, arb_poly, ctx
 
     with ctx.workprec(precision):
         factors = [arb_poly([arb(1)])]
@@ -210,11 +207,10 @@ def _product(
 def _cyclic(parts: Parts, contributions: tuple[int, ...], modulus: int, most: int = 5000) -> tuple[Ints, Floats]:
     """Law modulo m by repeated squaring of cyclic convolutions, renormalised at each step; they cost m^2."""
     if modulus > most:
-        message = (
+        refuse(
             f"modulus = {modulus} with n = {sum(many for _, many in parts)} records is too large for exact counting "
             f"(at most {most}); use a smaller modulus or fewer records"
         )
-        raise InputError(message)
     residues = np.array([c % modulus for c in contributions])
     total = np.full(modulus, -np.inf)
     total[0] = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 
 Ints = NDArray[np.int64]
@@ -26,16 +26,14 @@ def commas(values: Iterable[object]) -> str:
 def check_record(record: int, n: int) -> None:
     """Refuse an index that is not a record."""
     if not 0 <= record < n:
-        message = f"record {record} does not exist; records are numbered 0 to {n - 1}"
-        raise InputError(message)
+        refuse(f"record {record} does not exist; records are numbered 0 to {n - 1}")
 
 
 def one(dataset: ArrayLike, records: tuple[int, ...]) -> Ints:
     """Return one dataset as integers, each inside its alphabet; a list of several datasets is refused."""
     x = checked(dataset, records)
     if x.ndim != 1:
-        message = f"give one dataset, a list of {len(records)} whole numbers; got an array of shape {x.shape}"
-        raise InputError(message)
+        refuse(f"give one dataset, a list of {len(records)} whole numbers; got an array of shape {x.shape}")
     return x
 
 
@@ -44,8 +42,7 @@ def generator(rng: object) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError, MemoryError, RuntimeError):
-        message = f"rng = {show(rng)} is not a source of random numbers; give a seed or a numpy Generator, or none"
-        raise InputError(message) from None
+        refuse(f"rng = {show(rng)} is not a source of random numbers; give a seed or a numpy Generator, or none")
 
 
 def checked(datasets: ArrayLike, records: tuple[int, ...]) -> Ints:
@@ -58,6 +55,5 @@ def checked(datasets: ArrayLike, records: tuple[int, ...]) -> Ints:
     if outside.any():
         where = tuple(int(i) for i in np.argwhere(outside)[0])
         size = records[where[-1]]
-        message = f"record {where[-1]} has value {x[where]}; its alphabet is 0 to {size - 1}"
-        raise InputError(message)
+        refuse(f"record {where[-1]} has value {x[where]}; its alphabet is 0 to {size - 1}")
     return x.astype(np.int64)

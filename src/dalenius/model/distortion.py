@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.counting import log_multinomial
@@ -119,8 +119,7 @@ class Distortion:
         allowed = query.outputs if outputs is None else _outputs(query, outputs)
         if isinstance(measure, str):
             if measure not in MEASURES:
-                message = f"measure = {measure!r} is unknown; use one of {', '.join(MEASURES)}, or a matrix"
-                raise InputError(message)
+                refuse(f"measure = {measure!r} is unknown; use one of {', '.join(MEASURES)}, or a matrix")
             distance = replace(query, outputs=allowed).distance()
             if measure != "absolute":
                 distance = distance**2 if measure == "squared" else (distance != 0).astype(float)
@@ -207,15 +206,11 @@ def _reals(values: ArrayLike) -> Floats | None:
 def _distribution(weights: Floats, where: str) -> Floats:
     if not np.isfinite(weights).all() or (weights < 0).any():
         bad = weights[~np.isfinite(weights) | (weights < 0)][0]
-        message = f"{where} holds {bad}; probabilities are finite and not negative"
-        raise InputError(message)
+        refuse(f"{where} holds {bad}; probabilities are finite and not negative")
     with np.errstate(over="ignore"):  # refused then
         total = float(weights.sum())
     if abs(total - 1) > checks.SUM_TOLERANCE:
-        message = (
-            f"{where} sums to {total:.12g}; it must sum to 1 within {checks.SUM_TOLERANCE:g}: divide it by its sum"
-        )
-        raise InputError(message)
+        refuse(f"{where} sums to {total:.12g}; it must sum to 1 within {checks.SUM_TOLERANCE:g}: divide it by its sum")
     return np.asarray(weights / total)
 
 
@@ -231,18 +226,14 @@ def _outputs(query: Query, outputs: Sequence[object]) -> tuple[object, ...]:
         listed = tuple(map(_plain, outputs))
         repeated = len(set(listed)) < len(listed)
     except TypeError:
-        message = f"outputs = {show(outputs)} must list what the mechanism may answer, such as [0, 1, 2]"
-        raise InputError(message) from None
+        refuse(f"outputs = {show(outputs)} must list what the mechanism may answer, such as [0, 1, 2]")
     if not listed or repeated:
-        message = f"outputs = {list(listed)} must list one output or more, each once"
-        raise InputError(message)
+        refuse(f"outputs = {list(listed)} must list one output or more, each once")
     for y in listed:
         if query.real and not _number(y):
-            message = f"outputs holds {show(y)}; answers of {query} are numbers, so outputs are finite numbers"
-            raise InputError(message)
+            refuse(f"outputs holds {show(y)}; answers of {query} are numbers, so outputs are finite numbers")
         if query.vector and not (isinstance(y, tuple) and len(y) == query.records[0] and all(map(_number, y))):
-            message = f"outputs holds {show(y)}; answers of {query} are vectors of {query.records[0]} numbers"
-            raise InputError(message)
+            refuse(f"outputs holds {show(y)}; answers of {query} are vectors of {query.records[0]} numbers")
     return listed
 
 
@@ -264,18 +255,16 @@ def _table(query: Query, matrix: ArrayLike, width: int) -> Floats:
     table = _reals(matrix)
     if table is None or table.shape != shape:
         what = "is not an array of numbers" if table is None else f"has shape {table.shape}"
-        message = (
+        refuse(
             f"the distortion matrix {what}; {query} needs shape {shape}: one row per class "
             f"(answers {_shown(query)}), one column per output"
         )
-        raise InputError(message)
     if not np.isfinite(table).all() or (table < 0).any():
         row, column = (int(i) for i in np.argwhere(~(np.isfinite(table) & (table >= 0)))[0])
-        message = (
+        refuse(
             f"the distortion matrix holds {table[row, column]} in row {row}, column {column}; "
             "distortions are finite and not negative"
         )
-        raise InputError(message)
     return table
 
 

@@ -1,4 +1,8 @@
-"""Equality by what a thing is, not by which object it is."""
+"""What values have in common: they are equal by what they are, and stay read-only in another process."""
+
+from typing import Any
+
+import numpy as np
 
 
 class Described:
@@ -11,3 +15,11 @@ class Described:
 
     def __hash__(self) -> int:
         return hash(self._identity)
+
+
+def set_state(self: Any, state: dict[str, Any]) -> None:
+    """Take over the fields, arrays read-only, which pickle forgets; meant as the `__setstate__` of a class."""
+    for value in state.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    self.__dict__.update(state)

@@ -7,7 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
+
+# The version of the package, which files and pages name.
+__version__ = "0.2.0"
 
 # Opening a FIFO that nobody writes to would wait for somebody; Windows has no FIFOs.
 NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
@@ -21,16 +24,13 @@ MOST_BYTES = 256 * MIB
 def path_of(path: object) -> Path:
     """Return the path that a user gave; an InputError where it is not one."""
     if not isinstance(path, (str, os.PathLike)) or isinstance(os.fspath(path), bytes):
-        message = f"{show(path)} is not a path; give the name of a file as text or as a pathlib.Path"
-        raise InputError(message)
+        refuse(f"{show(path)} is not a path; give the name of a file as text or as a pathlib.Path")
     if "\0" in os.fspath(path):
-        message = f"{path!r} is not a path: it holds a null character"
-        raise InputError(message)
+        refuse(f"{path!r} is not a path: it holds a null character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        message = f"{path!r} is not a path: it holds a character that no file name can have"
-        raise InputError(message) from None
+        refuse(f"{path!r} is not a path: it holds a character that no file name can have")
     return Path(path)
 
 
@@ -68,8 +68,7 @@ def write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: a temporary neighbour, brought to the disk, then one rename."""
     problem = obstacle(path) or ("" if data.lstrip()[:1] == b"<" else not_a_page(path))
     if problem:
-        message = f"cannot write {path}: {problem}"
-        raise InputError(message)
+        refuse(f"cannot write {path}: {problem}")
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
@@ -107,16 +106,15 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     except (OSError, ValueError) as error:
         message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         raise InputError(message) from error
-    message = f"cannot read {path}: {problem or f'it is longer than {most // MIB} MiB, the most that is read here'}"
-    raise InputError(message)
+    refuse(f"cannot read {path}: {problem or f'it is longer than {most // MIB} MiB, the most that is read here'}")
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON is anything
+def read_json(path: Path) -> Any:
     """Read a JSON file; an InputError when it is not JSON, holds NaN, or names a key twice."""
     return json_of(read_bytes(path), str(path))
 
 
-def json_of(content: bytes | str, place: str) -> Any:  # noqa: ANN401 - JSON is anything
+def json_of(content: bytes | str, place: str) -> Any:
     """Return what this JSON holds; an InputError names the place where it stands."""
     try:
         return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
@@ -142,9 +140,7 @@ def read_format(path: Path, what: str, expected: str, version: int) -> dict[str,
     """Read a JSON object of this format and version."""
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != expected:
-        message = f'{path} is not {what}: it has no "format": "{expected}"'
-        raise InputError(message)
+        refuse(f'{path} is not {what}: it has no "format": "{expected}"')
     if content.get("version") != version or isinstance(content["version"], bool):
-        message = f"{path} has version {show(content.get('version'))}; this dalenius reads version {version}"
-        raise InputError(message)
+        refuse(f"{path} has version {show(content.get('version'))}; this dalenius reads version {version}")
     return content

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius import shown
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import generator
-from dalenius.model.pickling import set_state
+from dalenius.model.equality import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.information import mutual_information
@@ -50,12 +50,10 @@ class Prior:
         log_rho = self.log_reference()
         masses = np.array(self.masses, dtype=float)
         if masses.shape != log_rho.shape:
-            message = f"masses have shape {masses.shape}; {secrets.name(self.secret)} needs {log_rho.shape}"
-            raise InputError(message)
+            refuse(f"masses have shape {masses.shape}; {secrets.name(self.secret)} needs {log_rho.shape}")
         impossible = (masses > 0) & ~np.isfinite(log_rho)
         if not (masses >= 0).all() or impossible.any() or abs(masses.sum() - 1) > checks.SUM_TOLERANCE:
-            message = "masses of a prior are not negative, sum to 1, and vanish where no dataset is"
-            raise InputError(message)
+            refuse("masses of a prior are not negative, sum to 1, and vanish where no dataset is")
         masses.flags.writeable = False
         object.__setattr__(self, "masses", masses)
 
@@ -89,8 +87,7 @@ class Prior:
         share = np.exp(np.where(held, log_rho, 0.0) - np.where(held, log_block[:, block_of], 0.0)) * held
         spread = given[:, block_of] * share
         if not spread.sum() > 0:
-            message = "the blocks of a prior have no mass"
-            raise InputError(message)
+            refuse("the blocks of a prior have no mass")
         return cls(mechanism, secret, spread / spread.sum(), reference)
 
     @property
@@ -121,11 +118,10 @@ class Prior:
         """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
         statistic = self.mechanism.statistic
         if statistic.log_universe > np.log(self.most_weights) + 1e-9:
-            message = (
+            refuse(
                 f"the prior is over {checks.size_text(statistic.records)} datasets, above the limit of "
                 f"{self.most_weights}; use prior.probability(dataset), prior.sample() or prior.masses"
             )
-            raise InputError(message)
         values = secrets.table(self.secret, statistic.records)
         excess = self._log_excess()[values, statistic.class_table()]
         return np.asarray(np.exp(excess + self.reference.log_table(statistic.records)))

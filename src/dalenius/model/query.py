@@ -1,5 +1,6 @@
 """A query: what the data holder wants to release, one answer per class of a statistic."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,9 +14,8 @@ from dalenius import shown as shown_as
 from dalenius.errors import InputError, printable
 from dalenius.model import checks
 from dalenius.model.datasets import commas
-from dalenius.model.equality import Described
-from dalenius.model.pickling import set_state
-from dalenius.model.statistic import Statistic
+from dalenius.model.equality import Described, set_state
+from dalenius.model.statistic import Statistic, Sum
 
 Floats = NDArray[np.float64]
 # Answers that a notebook lists.
@@ -129,6 +129,12 @@ class Query(Described):
         return isinstance(self.answers, np.ndarray) and self.answers.ndim == 1
 
     @property
+    def rises(self) -> bool:
+        """Whether it is a function of a sum, not of a remainder, and its answers never fall along it."""
+        plain = isinstance(self.statistic, Sum) and self.statistic.modulus is None
+        return plain and self.named and self.numeric and bool((np.diff(np.asarray(self.answers)) >= 0).all())
+
+    @property
     def real(self) -> bool:
         """Whether answers are numbers, integers or not."""
         return self.numeric or all(isinstance(f, (int, float)) for f in self.answers)
@@ -196,12 +202,12 @@ class Query(Described):
         return np.asarray(1.0 - hits[[column.get(f, -1) for f in self.answers]])
 
 
-class UnlistedQuery(Query):
+class UnlistedQuery(Query, ABC):
     """A query whose answers cannot be listed: `answers` and `outputs` raise InputError with the reason."""
 
     numeric = real = False
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the fields of a query
+    def __init__(  # noqa: PLR0917 - the fields of a query
         self,
         name: str,
         arguments: tuple[tuple[str, object], ...],
@@ -215,9 +221,9 @@ class UnlistedQuery(Query):
         for key, value in (given | {"named": True, "names": names, "shape": shape, "steps": None}).items():
             object.__setattr__(self, key, value)
 
+    @abstractmethod
     def refuse(self) -> NoReturn:
         """Raise InputError: this is for answers that can be listed."""
-        raise NotImplementedError
 
     @property
     def answers(self) -> NoReturn:

@@ -17,14 +17,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
+from dalenius.model.equality import set_state
 from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
-from dalenius.model.pickling import set_state
 from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
@@ -57,21 +57,18 @@ class Reference:
             return cls(_alike(of_frame(value, records, names)))
         listed = listed_in(value)
         if not listed:
-            message = f"the reference is empty; {WAYS}"
-            raise InputError(message)
+            refuse(f"the reference is empty; {WAYS}")
         if not any(isinstance(part, (Iterable, str)) for part in listed):
             return cls._of_line(listed, records)
         if len(listed) != len(records):
-            message = f"the reference has {len(listed)} laws for {len(records)} records; give one law per record"
-            raise InputError(message)
+            refuse(f"the reference has {len(listed)} laws for {len(records)} records; give one law per record")
         return cls(_alike([checked_law(part, f"the law of record {i}", records[i]) for i, part in enumerate(listed)]))
 
     @classmethod
     def from_file(cls, path: Path, records: tuple[int, ...]) -> "Reference":
         """Return the reference in a file: one line or column of numbers, one line per record, or weights."""
         if path.suffix not in TABLES:
-            message = f"{path} has suffix {path.suffix!r}; a reference is read from {', '.join(TABLES)}"
-            raise InputError(message)
+            refuse(f"{path} has suffix {path.suffix!r}; a reference is read from {', '.join(TABLES)}")
         content = read_matrix(path)[0]
         if path.suffix != ".json" and content.ndim == 2 and 1 in content.shape:  # noqa: PLR2004 - a line or a column
             content = content.ravel()
@@ -92,11 +89,10 @@ class Reference:
             weights.flags.writeable = False
             return cls((), weights)
         one = f"{records[0]} (the law of every record)" if alike else "one list per record, whose values differ"
-        message = (
+        refuse(
             f"the reference lists {len(listed)} numbers; give {one} or {checks.size_text(records)} (one weight per "
             f"dataset, at most {secrets.MOST_DATASETS})"
         )
-        raise InputError(message)
 
     @property
     def kind(self) -> str | None:
@@ -147,18 +143,16 @@ class Reference:
             return
         dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
         if dead.size:
-            message = (
+            refuse(
                 f"the reference gives no mass to {statistic.class_name(int(dead[0]))}"
                 f"{f' and {dead.size - 1} more classes of the mechanism' if dead.size > 1 else ''}; {SMOOTH}"
             )
-            raise InputError(message)
 
     def _check_values(self) -> None:
         """Refuse a law that gives no mass to a value: then datasets with many records of it never occur."""
         dead = next((v for law in self.laws for v, p in enumerate(law) if p == 0), None)
         if dead is not None:
-            message = f"the reference gives no mass to value {dead} of a record; {SMOOTH}"
-            raise InputError(message)
+            refuse(f"the reference gives no mass to value {dead} of a record; {SMOOTH}")
 
     def log_classes(self, statistic: Statistic) -> Floats:
         """Return log P_rho(T = t), (K,)."""
@@ -271,8 +265,7 @@ class Reference:
     def _log_law_in(self, part: Part) -> LogLaws:
         """The logarithms of the law of a record, by its index."""
         if self.weights is not None:
-            message = "weights over datasets need a channel that is written out; give laws of records instead"
-            raise InputError(message)
+            refuse("weights over datasets need a channel that is written out; give laws of records instead")
         return lambda i: self.log_law_of(i, part.k)
 
     def free_at(self, record: int, records: tuple[int, ...]) -> "Reference":
@@ -397,11 +390,10 @@ def group_sums(contributions: tuple[int, ...], many: int) -> Ints:
 
 def _check_size(values: int, classes: int) -> None:
     if values * classes > checks.MOST_ENTRIES:
-        message = (
+        refuse(
             f"a secret of {values} values and {classes} classes of the mechanism make {values * classes} pairs, above "
             f"the limit of {checks.MOST_ENTRIES}; use a smaller group, a coarser secret or fewer records"
         )
-        raise InputError(message)
 
 
 def _alike(laws: list[Law]) -> tuple[Law, ...]:

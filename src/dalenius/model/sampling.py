@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import logsumexp
 
@@ -39,7 +39,7 @@ def binary_sum(
     return x
 
 
-def general_sum(  # noqa: PLR0913 - a law, a sum, and a limit
+def general_sum(
     log_laws: Floats,
     contributions: tuple[int, ...],
     modulus: int | None,
@@ -59,11 +59,10 @@ def general_sum(  # noqa: PLR0913 - a law, a sum, and a limit
     target = target % modulus if modulus else target - n * low
     width = modulus or n * int(shift.max()) + 1
     if n * width * len(contributions) > most_states:
-        message = (
+        refuse(
             f"drawing a dataset of n = {n} records with a given sum needs {n} x {width} states, "
             f"above the limit of {most_states}; use fewer records or evaluate probability(dataset)"
         )
-        raise InputError(message)
     _require(0 <= target < width)
     source = np.arange(width)[:, None] - shift  # where the sum was before a record of each value
     source = source % modulus if modulus else np.where(source >= 0, source, width)
@@ -86,5 +85,4 @@ def _normalised(log_weight: Floats) -> Floats:
 
 def _require(possible: bool) -> None:  # noqa: FBT001 - a private one-argument check
     if not possible:
-        message = "no dataset has this value of the record and this class"
-        raise InputError(message)
+        refuse("no dataset has this value of the record and this class")

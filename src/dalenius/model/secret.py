@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
-from dalenius.model.pickling import set_state
+from dalenius.model.equality import set_state
 from dalenius.model.query import Query
 
 Ints = NDArray[np.int64]
@@ -135,11 +135,10 @@ def from_user(  # noqa: PLR0911 - one for each form
         return _of_callable(secret, records)
     if isinstance(secret, Iterable) and not isinstance(secret, (str, bytes)):
         return _group(tuple(secret), records)
-    message = (
+    refuse(
         f"secret = {show(secret)} is not a secret; give the index of a record, a list of indices such as [0, 1], of a "
         'table an attribute such as "0.1", a function of the dataset, or a numpy array with one value per dataset'
     )
-    raise InputError(message)
 
 
 def _is_about(secret: "Function | Group", records: tuple[int, ...]) -> bool:
@@ -209,12 +208,12 @@ def name(secret: Secret, shown: int = 6) -> str:
 def describe(secret: Secret) -> dict[str, Any]:
     """Return the secret in plain data, as certificates carry it."""
     if isinstance(secret, Bins):
-        return {"record": secret.bin_of, "edges": list(secret.edges)}
+        return {"kind": "bin", "record": secret.bin_of, "edges": list(secret.edges)}
     if isinstance(secret, Attributes):
-        return {"records": list(secret.records), "values": secret.labels.tolist()}
+        return {"kind": "attributes", "records": list(secret.records), "values": secret.labels.tolist()}
     if isinstance(secret, Function):
-        return {"values": secret.values.tolist()}
-    return {"records": list(members(secret) or ())}
+        return {"kind": "function", "values": secret.values.tolist()}
+    return {"kind": "records", "records": list(members(secret) or ())}
 
 
 def _attributes(listed: list[object], records: tuple[int, ...], query: Query | None) -> Attributes:
@@ -222,15 +221,13 @@ def _attributes(listed: list[object], records: tuple[int, ...], query: Query | N
     shape = () if query is None else query.shape
     if not shape:
         what = "this mechanism has no query" if query is None else f"{query} is not a table"
-        message = (
+        refuse(
             f'secret = {listed} is not a secret: texts such as "0.1" name attributes of a table, but {what}; give the '
             "index of a record, or use queries.table"
         )
-        raise InputError(message)
     pairs = sorted({_attribute(text, len(records), shape) for text in listed})
     if len(pairs) < len(listed):
-        message = f"secret = {listed} names an attribute twice; name each once"
-        raise InputError(message)
+        refuse(f"secret = {listed} names an attribute twice; name each once")
     group = tuple(sorted({record for record, _ in pairs}))
     _group(group, records)
     cells = np.array(list(np.ndindex(*shape)), dtype=np.int64)
@@ -256,44 +253,36 @@ def _attribute(text: object, n: int, shape: tuple[int, ...]) -> tuple[int, int]:
     """Return record and attribute of "0.1"."""
     parts = text.split(".") if isinstance(text, str) else []
     if len(parts) != 2 or not all(part.isdecimal() and len(part) < 10 for part in parts):  # noqa: PLR2004 - as "0.1"
-        message = f'{text!r} is not an attribute of a record; write "0.1" for attribute 1 of record 0'
-        raise InputError(message)
+        refuse(f'{text!r} is not an attribute of a record; write "0.1" for attribute 1 of record 0')
     record, attribute = map(int, parts)
     _index(record, n)
     if attribute >= len(shape):
-        message = (
+        refuse(
             f"attribute {attribute} of record {record} does not exist; attributes are numbered 0 to {len(shape) - 1}"
         )
-        raise InputError(message)
     return record, attribute
 
 
 def _index(index: object, n: int) -> int:
     if isinstance(index, (bool, np.bool_)) or not isinstance(index, (int, np.integer)):
-        message = f"{show(index)} is not the index of a record; give a whole number from 0 to {n - 1}"
-        raise InputError(message)
+        refuse(f"{show(index)} is not the index of a record; give a whole number from 0 to {n - 1}")
     if not 0 <= index < n:
-        message = f"record {show(index)} does not exist; records are numbered 0 to {n - 1}"
-        raise InputError(message)
+        refuse(f"record {show(index)} does not exist; records are numbered 0 to {n - 1}")
     return int(index)
 
 
 def _group(listed: Sequence[object], records: tuple[int, ...]) -> int | Group:
     if not listed:
-        message = "the group of records is empty; list the indices of one record or more, such as [0, 1]"
-        raise InputError(message)
+        refuse("the group of records is empty; list the indices of one record or more, such as [0, 1]")
     if len(listed) > len(records) and len(listed) == math.prod(records[:64]):
-        message = f"{len(listed)} values look like one per dataset; give them as a numpy array, a list names records"
-        raise InputError(message)
+        refuse(f"{len(listed)} values look like one per dataset; give them as a numpy array, a list names records")
     group = sorted(_index(i, len(records)) for i in listed)
     twice = [i for i, j in pairwise(group) if i == j]
     if twice:
-        message = f"record {twice[0]} is listed twice; a group names each of its records once"
-        raise InputError(message)
+        refuse(f"record {twice[0]} is listed twice; a group names each of its records once")
     if checks.log_universe([records[i] for i in group]) > math.log(MOST_VALUES) + 1e-9:
         many = checks.size_text([records[i] for i in group])
-        message = f"a group of {len(group)} records has {many} values, above the limit of {MOST_VALUES}; name fewer"
-        raise InputError(message)
+        refuse(f"a group of {len(group)} records has {many} values, above the limit of {MOST_VALUES}; name fewer")
     return Group(tuple(group)) if len(group) > 1 else group[0]
 
 
@@ -308,8 +297,7 @@ def _of_callable(function: Callable[..., object], records: tuple[int, ...]) -> F
             message = f"the secret failed at x = {commas(x)}: {type(error).__name__}: {error}; {REMEDY}"
             raise InputError(message) from error
         if not same:
-            message = f"the secret is not a function of the dataset: at x = {commas(x)} it gave {one!r}, then {two!r}"
-            raise InputError(message)
+            refuse(f"the secret is not a function of the dataset: at x = {commas(x)} it gave {one!r}, then {two!r}")
         found.append(one)
     return _numbered(found)
 
@@ -319,11 +307,10 @@ REMEDY = "it is called with a tuple of the records' values and returns a number,
 
 def _of_query(query: Query, records: tuple[int, ...]) -> Function:
     if query.records != records:
-        message = (
+        refuse(
             f"{query} is about {len(query.records)} records of other data than the mechanism; a secret is a function "
             "of the same dataset"
         )
-        raise InputError(message)
     _check_listable(records)
     answers = [tuple(f.tolist()) if isinstance(f, np.ndarray) else f for f in query.answers]
     return _numbered([answers[t] for t in query.statistic.class_table().tolist()])
@@ -333,15 +320,13 @@ def _of_array(listed: NDArray[np.generic], records: tuple[int, ...]) -> Function
     _check_listable(records)
     many = math.prod(records)
     if listed.shape != (many,):
-        message = (
+        refuse(
             f"the array of the secret has shape {listed.shape}; give one value for each of the {many} datasets, or a "
             "list such as [0, 1] to name records"
         )
-        raise InputError(message)
     found = listed.tolist()
     if any(v != v for v in found):  # noqa: PLR0124 - NaN alone differs from itself
-        message = "the array of the secret holds NaN; give every dataset a value of the secret"
-        raise InputError(message)
+        refuse("the array of the secret holds NaN; give every dataset a value of the secret")
     try:
         return _numbered(found)
     except TypeError as error:
@@ -351,17 +336,15 @@ def _of_array(listed: NDArray[np.generic], records: tuple[int, ...]) -> Function
 
 def _check_listable(records: tuple[int, ...]) -> None:
     if checks.log_universe(records) > math.log(MOST_DATASETS) + 1e-9:
-        message = (
+        refuse(
             f"a function of the dataset is listed for all {checks.size_text(records)} datasets, above the limit of "
             f"{MOST_DATASETS}; name a group of records instead, such as secret=[0, 1], or use fewer records"
         )
-        raise InputError(message)
 
 
 def _numbered(found: Sequence[object]) -> Function:
     number: dict[object, int] = {}
     numbered = np.array([number.setdefault(v, len(number)) for v in found], dtype=np.int64)
     if len(number) > MOST_VALUES:
-        message = f"the secret has {len(number)} values, above the limit of {MOST_VALUES}; use a coarser one"
-        raise InputError(message)
+        refuse(f"the secret has {len(number)} values, above the limit of {MOST_VALUES}; use a coarser one")
     return Function(numbered, tuple(number))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.files import read_bytes
 from dalenius.numerics.types import Floats
@@ -53,16 +53,11 @@ class Reading:
     ) -> "Reading":
         """Check what was given."""
         if delimiter is not None and delimiter not in NAMES:
-            message = f"delimiter = {delimiter!r} is unknown; use one of {', '.join(map(repr, NAMES))}"
-            raise InputError(message)
+            refuse(f"delimiter = {delimiter!r} is unknown; use one of {', '.join(map(repr, NAMES))}")
         if decimal is not None and decimal not in (".", ","):
-            message = f"decimal = {decimal!r} is unknown; use '.' or ','"
-            raise InputError(message)
+            refuse(f"decimal = {decimal!r} is unknown; use '.' or ','")
         if delimiter == decimal == ",":
-            message = (
-                "delimiter = ',' and decimal = ',' cannot both hold; give the delimiter that stands between numbers"
-            )
-            raise InputError(message)
+            refuse("delimiter = ',' and decimal = ',' cannot both hold; give the delimiter that stands between numbers")
         return cls(
             delimiter,
             decimal,
@@ -90,8 +85,7 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
     text = _decoded(path)
     body = re.sub(rb"\n(?:[ \t,;|]*\n)+", b"\n", text).strip(b"\n")
     if not body.strip(b" \t,;|"):
-        message = f"{path} holds no numbers"
-        raise InputError(message)
+        refuse(f"{path} holds no numbers")
     failures: list[tuple[Unfit, Reading]] = []
     # Blanks may stand beside any other delimiter: they are one where nothing else is.
     for blanks in (False, True):
@@ -108,8 +102,7 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
             return next(iter(found.values()))[1]
         if found:
             ways = " or as ".join(f"{matrix.shape} numbers with {r.words}" for r, (matrix, _) in found.values())
-            message = f"{path} can be read as {ways}; give these options (--delimiter, --decimal)"
-            raise InputError(message)
+            refuse(f"{path} can be read as {ways}; give these options (--delimiter, --decimal)")
     # Where every reading fails alike, the file looks like the delimiter that it has most of.
     nearest, reading = max(
         failures, key=lambda failure: (failure[0].far, text.count((failure[1].delimiter or ",").encode()))
@@ -146,8 +139,7 @@ def _decoded(path: Path) -> bytes:
             raise InputError(message) from error
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in raw:
-        message = f"{path} is not a text file: it holds null bytes"
-        raise InputError(message)
+        refuse(f"{path} is not a text file: it holds null bytes")
     if b"\r" in raw:
         raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     # Excel writes what stands between cells in a line of its own, and lets a cell in quotes run over several lines.
@@ -310,10 +302,9 @@ def _is_number(cell: str, reading: Reading) -> bool:
 def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     """Return the numbers of the first sheet of a workbook, and its header."""
     try:
-        import openpyxl  # noqa: PLC0415 - optional
+        import openpyxl
     except ImportError:
-        message = f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv"
-        raise InputError(message) from None
+        refuse(f"{path}: workbooks need openpyxl; install dalenius[excel], or save the sheet as .csv")
     raw = read_bytes(path)
     try:
         _check_archive(raw)
@@ -327,15 +318,14 @@ def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
 
 def _check_archive(raw: bytes) -> None:
     """Refuse a workbook that is small in its file and huge outside: a reader of a part stops at the size stated."""
-    import zipfile  # noqa: PLC0415 - only here
+    import zipfile
 
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         if sum(part.file_size for part in archive.infolist()) > MOST_UNPACKED:
-            message = f"it takes more than {MOST_UNPACKED >> 20} MiB unpacked; save the sheet as .csv"
-            raise InputError(message)
+            refuse(f"it takes more than {MOST_UNPACKED >> 20} MiB unpacked; save the sheet as .csv")
 
 
-def _filled_rows(sheet: Any) -> Iterator[list[Any]]:  # noqa: ANN401 - of openpyxl
+def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
     """Yield the rows of a sheet that hold anything.
 
     Everything between the first cell and one far away is there as empty cells: they count, and end a reading that would
@@ -347,8 +337,7 @@ def _filled_rows(sheet: Any) -> Iterator[list[Any]]:  # noqa: ANN401 - of openpy
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
         seen += len(row)
         if number > MOST_ROWS or seen > checks.MOST_ENTRIES:
-            message = f"it has a cell beyond {number} rows and {seen} cells; save the numbers alone as .csv"
-            raise InputError(message)
+            refuse(f"it has a cell beyond {number} rows and {seen} cells; save the numbers alone as .csv")
         if any(cell is not None for cell in row):
             yield list(row)
 
@@ -360,20 +349,18 @@ def from_cells(place: str, cells: list[list[Any]], rows: int | None, asked: Read
     writer.writerows([[_typed(cell) for cell in row] for row in cells])
     body = text.getvalue().strip("\n").encode()
     if not body:
-        message = f"{place} holds no numbers"
-        raise InputError(message)
+        refuse(f"{place} holds no numbers")
     try:
         return _read(body, rows, replace(asked, delimiter=",", decimal="."))
     except Unfit as failure:
-        message = f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}"
-        raise InputError(message) from None
+        refuse(f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}")
 
 
 def _typed(cell: object) -> object:
     return "" if cell is None else repr(cell) if isinstance(cell, float) else cell
 
 
-def of_frame(frame: Any) -> Sheet:  # noqa: ANN401 - pandas and polars are optional
+def of_frame(frame: Any) -> Sheet:
     """Return the numbers of a pandas or polars frame, and the names of its columns."""
     try:
         columns = list(frame.columns)
@@ -383,7 +370,6 @@ def of_frame(frame: Any) -> Sheet:  # noqa: ANN401 - pandas and polars are optio
         raise InputError(message) from error
     if np.isnan(matrix).any():
         row, column = (int(k[0]) for k in np.nonzero(np.isnan(matrix)))
-        message = f"the frame misses the value at row {row}, column {columns[column]!r}; fill it or drop the row"
-        raise InputError(message)
+        refuse(f"the frame misses the value at row {row}, column {columns[column]!r}; fill it or drop the row")
     plain = [c if isinstance(c, (str, int)) and not isinstance(c, bool) else str(c) for c in columns]
     return matrix, plain

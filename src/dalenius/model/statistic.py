@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.counting import log_multinomial, sum_law
 from dalenius.model.datasets import check_record, checked, commas, values_of
@@ -168,8 +168,7 @@ class Histogram:
         checks.records(self.n)
         object.__setattr__(self, "k", checks.whole("k", self.k))
         if self.k > checks.LARGEST:
-            message = f"k = {show(self.k)} is above the limit of 2^40 values"
-            raise InputError(message)
+            refuse(f"k = {show(self.k)} is above the limit of 2^40 values")
         if self.k > MOST_VALUES or self.n >= checks.MOST_CLASSES:
             self.check_listed()
 
@@ -183,11 +182,10 @@ class Histogram:
         if self.listed:
             return
         few = min(self.n, self.k - 1) <= MOST_FREE
-        message = (
+        refuse(
             f"histogram(n={self.n}, k={self.k}) has {self.size if few else 'more than 2^64'} count vectors of {self.k} "
             f"numbers, above the limit of {checks.MOST_CLASSES} numbers to list; use fewer records or values"
         )
-        raise InputError(message)
 
     @cached_property
     def records(self) -> tuple[int, ...]:
@@ -278,14 +276,12 @@ class Table:
         size = checks.universe(self.records)
         classes = np.array(self.classes)
         if classes.shape != (size,) or classes.dtype.kind not in "iu":
-            message = (
+            refuse(
                 f"classes must list one integer for each of the {size} datasets of records "
                 f"{list(self.records)}; got shape {classes.shape} of {classes.dtype}"
             )
-            raise InputError(message)
         if classes.min() < 0 or classes.max() >= size or not np.bincount(classes).all():
-            message = "classes must be labelled 0..K-1 with none left out"
-            raise InputError(message)
+            refuse("classes must be labelled 0..K-1 with none left out")
         classes = classes.astype(np.int64, copy=False)
         classes.flags.writeable = False
         object.__setattr__(self, "classes", classes)

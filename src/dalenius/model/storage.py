@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of, read_bytes, read_format, read_json, write
 from dalenius.model.statistic import Histogram, Table
@@ -36,7 +36,7 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
     rows: how many there must be; None for any number. reading: delimiter, decimal, header, index of a text file or of a
     workbook, where the file itself does not say.
     """
-    from dalenius.model.sheets import Reading, read_excel, read_sheet  # noqa: PLC0415 - pydantic's parser
+    from dalenius.model.sheets import Reading, read_excel, read_sheet
 
     asked = Reading.from_user(**reading)
     if path.suffix == ".npy":
@@ -44,15 +44,13 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
     if path.suffix == ".json":
         matrix = read_json(path)
         if not isinstance(matrix, list):
-            message = f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)"
-            raise InputError(message)
+            refuse(f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)")
         return matrix, None
     if path.suffix in (".csv", ".tsv", ".txt"):
         return read_sheet(path, rows, asked)
     if path.suffix == ".xlsx":
         return read_excel(path, rows, asked)
-    message = f"{path} has suffix {path.suffix!r}; a channel is read from {', '.join(TABLES)}"
-    raise InputError(message)
+    refuse(f"{path} has suffix {path.suffix!r}; a channel is read from {', '.join(TABLES)}")
 
 
 def _read_npy(path: Path) -> NDArray[Any]:
@@ -76,8 +74,7 @@ def _read_npy(path: Path) -> NDArray[Any]:
     elif math.prod(shape) * kind.itemsize > len(raw) - file.tell():
         problem = f"it ends before the {math.prod(shape)} entries that its header announces"
     if problem:
-        message = f"{path} is not a .npy array of numbers: {problem}"
-        raise InputError(message)
+        refuse(f"{path} is not a .npy array of numbers: {problem}")
     entries = np.frombuffer(raw, kind, math.prod(shape), file.tell())
     return entries.reshape(shape, order="F" if by_columns else "C")
 
@@ -129,8 +126,8 @@ def load_mechanism(path: Path) -> "Mechanism":
 def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
-    from dalenius.gallery.parse import parse_mechanism, parse_query  # noqa: PLC0415
-    from dalenius.model.channels.written import Written, of_matrix, of_rows  # noqa: PLC0415 - the same
+    from dalenius.model.channels.written import Written, of_matrix, of_rows
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
@@ -146,8 +143,7 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
         expected = mechanism.written().rows
         stored = Written(mechanism.written().statistic, rows, labels, query).rows
         if stored.shape != expected.shape or np.abs(stored - expected).max() > 1e-9:  # noqa: PLR2004
-            message = f"the rows stored are not those of {mechanism.name} of {query}; the file was altered"
-            raise InputError(message)
+            refuse(f"the rows stored are not those of {mechanism.name} of {query}; the file was altered")
         return mechanism
     if own is not None and "statistic" not in content:
         return of_rows(own, rows, labels)
@@ -180,15 +176,14 @@ def _json(answer: object) -> object:
 
 def query_from(content: str | dict[str, Any]) -> "Query":
     """Rebuild a query: by its call, or a function by its answers."""
-    from dalenius.gallery.parse import parse_query  # noqa: PLC0415 - as for mechanisms
-    from dalenius.model.query import Query  # noqa: PLC0415 - it knows files
+    from dalenius.model.gallery.parse import parse_query
+    from dalenius.model.query import Query
 
     if isinstance(content, str):
         return parse_query(content)
     records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
     if not _whole(classes):
-        message = '"classes" of the query must be whole numbers'
-        raise InputError(message)
+        refuse('"classes" of the query must be whole numbers')
     return Query(
         name="function",
         arguments=(("records", records),),
@@ -205,8 +200,7 @@ def answer_from(answer: object) -> object:
     if isinstance(answer, list):
         return tuple(map(answer_from, answer))
     if not isinstance(answer, (int, float, str)) or (isinstance(answer, float) and not math.isfinite(answer)):
-        message = "answers and outputs are texts, finite numbers and lists of them"
-        raise InputError(message)
+        refuse("answers and outputs are texts, finite numbers and lists of them")
     return answer
 
 
@@ -217,13 +211,12 @@ def _whole(listed: Sequence[object]) -> bool:
 def _table(content: dict[str, Any]) -> Table:
     classes = content.get("classes")
     if not isinstance(classes, list) or not _whole(classes):
-        message = '"classes" must be null or a list of whole numbers'
-        raise InputError(message)
+        refuse('"classes" must be null or a list of whole numbers')
     return Table(_field(content, "records", list), np.array(classes))
 
 
 def _sampled(content: dict[str, Any], query: "Query | None") -> "Mechanism":
-    from dalenius.model.channels.sampled import restored  # noqa: PLC0415 - it knows mechanisms
+    from dalenius.model.channels.sampled import restored
 
     statistic = _table(content) if query is None else query.statistic
     try:
@@ -236,20 +229,17 @@ def _sampled(content: dict[str, Any], query: "Query | None") -> "Mechanism":
 def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:
     """Return the count vectors of records of one alphabet, those of the query or those listed."""
     if content["statistic"] != "histogram":
-        message = f'"statistic" is {content["statistic"]!r}; only "histogram" is known'
-        raise InputError(message)
+        refuse(f'"statistic" is {content["statistic"]!r}; only "histogram" is known')
     sizes = checks.alphabets(_field(content, "records", list) if records is None else records)
     if len(set(sizes)) > 1:
-        message = f"count vectors need records of one alphabet size, not {list(sizes)}"
-        raise InputError(message)
+        refuse(f"count vectors need records of one alphabet size, not {list(sizes)}")
     return Histogram(len(sizes), sizes[0])
 
 
-def _field(content: dict[str, Any], key: str, kind: type) -> Any:  # noqa: ANN401 - checked against kind
+def _field(content: dict[str, Any], key: str, kind: type) -> Any:
     value = content.get(key)
     if not isinstance(value, kind):
-        message = f'"{key}" is missing' if value is None else f'"{key}" must be a {kind.__name__}'
-        raise InputError(message)
+        refuse(f'"{key}" is missing' if value is None else f'"{key}" must be a {kind.__name__}')
     return value
 
 
@@ -262,6 +252,5 @@ def _label(label: object, depth: int = 0, deepest: int = 32) -> object:
     if isinstance(label, list) and label and depth < deepest:
         return tuple(_label(part, depth + 1) for part in label)
     if not isinstance(label, (str, int, float)):
-        message = '"labels" must hold texts, numbers and short lists of them only'
-        raise InputError(message)
+        refuse('"labels" must hold texts, numbers and short lists of them only')
     return label

@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counting import log_binomial
@@ -140,7 +140,7 @@ class TiedPrior(Prior):
     tilt: tuple[float, ...] = field(kw_only=True, default=())
 
     @classmethod
-    def of_counts(  # noqa: PLR0913 - a prior, and how it is used
+    def of_counts(
         cls,
         mechanism: NoisyCounts,
         secret: int,
@@ -214,11 +214,10 @@ class TiedPrior(Prior):
         """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
         records = self.mechanism.records
         if self.mechanism.log_universe > math.log(self.most_weights) + 1e-9:
-            message = (
+            refuse(
                 f"the prior is over {checks.size_text(records)} datasets, above the limit of {self.most_weights}; use "
                 "prior.probability(dataset), prior.sample() or prior.masses"
             )
-            raise InputError(message)
         listed = np.indices(records).reshape(len(records), -1)
         values = listed[self._position]
         own = (listed == values).sum(axis=0)
@@ -247,11 +246,10 @@ class TiedPrior(Prior):
 
     def joint(self) -> NoReturn:
         """Raise InputError: there are too many outputs."""
-        message = (
+        refuse(
             f"the noisy counts of {self.mechanism.query} have too many values to list; they leak at least "
             "prior.leakage()"
         )
-        raise InputError(message)
 
     def leakage(self) -> float:
         """Return what the noisy counts tell at least of the record, in nats."""

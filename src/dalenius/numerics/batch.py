@@ -13,7 +13,7 @@ Batch = TypeVar("Batch", bound=Any)
 
 
 @cache
-def _of_kind(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - a dataclass
+def _of_kind(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))
 
 
@@ -22,7 +22,7 @@ def _names(batch: object) -> tuple[str, ...]:
     return _of_kind(type(batch))  # type: ignore[arg-type]  # mypy looks at the hash of instances
 
 
-def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a mask or a slice
+def take(batch: Batch, index: Any) -> Batch:
     """Return some nodes of a batch."""
     values = (getattr(batch, name) for name in _names(batch))
     # Arrays first: whether something is a dataclass takes longer to find out than to take a slice.
@@ -30,7 +30,7 @@ def take(batch: Batch, index: Any) -> Batch:  # noqa: ANN401 - an index array, a
     return type(batch)(*parts)  # type: ignore[no-any-return]
 
 
-def put(batch: Batch, index: Any, other: Batch) -> None:  # noqa: ANN401 - an index array or a mask
+def put(batch: Batch, index: Any, other: Batch) -> None:
     """Overwrite some nodes of a batch."""
     for name in _names(batch):
         mine, theirs = getattr(batch, name), getattr(other, name)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dalenius.numerics.newton import RIDGE
 from dalenius.numerics.types import Floats, Ints
-from dalenius.settings import Ascent, Newton
 
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 LIBRARY = Path(__file__).with_name(f"_kernels{SUFFIX}")
@@ -23,7 +22,7 @@ WIDE = Path(__file__).with_name(f"_kernels_wide{SUFFIX}")
 # Leaves the kernels out if it is 0: for comparisons, and where one machine of a cluster has none.
 VARIABLE = "DALENIUS_COMPILED"
 # Of the interface: a library that was compiled from another state of kernels.c is left alone.
-VERSION = 3
+VERSION = 4
 
 
 @cache
@@ -46,33 +45,35 @@ def _loaded(path: Path) -> ctypes.CDLL | None:
         return None
 
 
+# Least and largest sigma, evaluations, scale and a fresh sigma (bounds/trees/posterior_pass.py).
+NodeLimits = tuple[float, float, int, int, float]
+
+
 class Tree(ctypes.Structure):
     """A tree of posteriors as tree.c has it (bounds/trees/posterior_problem.py)."""
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("secrets", "outputs", "cells", "tangents", "row")),
         *((name, ctypes.c_void_p) for name in ("first", "q", "log_rho", "g", "least", "most")),
-        *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s")),
+        *((name, ctypes.c_double) for name in ("knowledge", "eta", "least_s", "most_s", "fresh_s")),
         ("evaluations", ctypes.c_int64),
         ("scale", ctypes.c_int64),
     )
     arrays: list[Any]
 
-    def limited(self, limits: tuple[float, float, int, int]) -> "Tree":
+    def limited(self, limits: "NodeLimits") -> "Tree":
         """A copy with the limits of a node."""
         own = Tree.from_buffer_copy(self)
-        own.least_s, own.most_s, own.evaluations, own.scale = limits
+        own.least_s, own.most_s, own.evaluations, own.scale, own.fresh_s = limits
         return own
 
 
-def tree_pass(
-    tree: Tree, leaves: Floats, target: float, nodes: int, limits: tuple[float, float, int, int]
-) -> tuple[Floats, int, int]:
+def tree_pass(tree: Tree, leaves: Floats, target: float, nodes: int, limits: NodeLimits) -> tuple[Floats, int, int]:
     """Bring leaves to the target: leaves that they became, how many were taken, and how many nodes that took."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
     # A node adds one leaf at most.
-    out, counts = np.empty((len(leaves) + nodes + 4, leaves.shape[1])), np.zeros(4)
+    out, counts = np.empty((len(leaves) + nodes + 4, leaves.shape[1])), np.zeros(2)
     sizes = len(leaves), len(out)
     held = np.ascontiguousarray(leaves)
     written = kernels.dalenius_pass(
@@ -83,7 +84,7 @@ def tree_pass(
     return out[:written].copy(), int(counts[0]), int(counts[1])
 
 
-def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, float, int, int]) -> tuple[Ints, Floats]:
+def tree_round(tree: Tree, leaves: Floats, upper: float, limits: NodeLimits) -> tuple[NDArray[np.int32], Floats]:
     """Round leaves as a certificate has them, in place where they are searched again: codes, and what they prove."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - the same
@@ -92,7 +93,7 @@ def tree_round(tree: Tree, leaves: Floats, upper: float, limits: tuple[float, fl
     given = leaves, len(leaves), upper, codes, proved
     if kernels.dalenius_round(ctypes.byref(tree.limited(limits)), *map(_argument, given)):
         raise MemoryError
-    return codes.astype(np.int64), proved
+    return codes, proved
 
 
 def maximise(
@@ -100,34 +101,15 @@ def maximise(
     simplices: tuple[Floats, Floats, Floats],
     m: Floats,
     target: float,
-    settings: Newton,
+    method: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Solve relaxations on simplices (bounds/trees/simplex_bound.py): bounds, s, log r, log pi and m of every node.
 
     problem: the first cell of every row and the number of cells, eta, log rho and K. simplices: vertices, laws and F.
+    method: the numbers of SimplexSearch, in the kernel's order.
     """
     first, eta, log_rho, knowledge = problem
     nodes, cells, outputs = simplices[1].shape
-    method = np.array(
-        [
-            settings.simplex_rounds,
-            settings.simplex_share,
-            settings.simplex_start_mu,
-            settings.simplex_start,
-            settings.simplex_first_centre,
-            settings.simplex_centre,
-            settings.simplex_short_centre,
-            settings.simplex_short,
-            settings.simplex_long,
-            settings.simplex_long_factor,
-            *settings.simplex_centre_range,
-            settings.simplex_close,
-            settings.simplex_least_gap,
-            settings.simplex_largest_s,
-            settings.inside,
-            RIDGE,
-        ]
-    )
     m = np.array(m, order="C")
     bound, s, log_r, log_pi = (np.empty(shape) for shape in (nodes, nodes, (nodes, outputs), (nodes, cells)))
     shape = nodes, cells, eta.size, outputs, first
@@ -136,22 +118,22 @@ def maximise(
 
 
 def two_steps(
-    problem: tuple[Ints, Floats, Floats, float], log_v: Floats, s: Floats, root: float, settings: Ascent
+    problem: tuple[Ints, Floats, Floats, float], log_v: Floats, s: Floats, method: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Two steps of an ascent and the leap through them (search/ascent.py): posteriors, s, priors and their leakage.
 
-    problem: the first cell of every row and the number of cells, q, log rho and K.
+    problem: the first cell of every row and the number of cells, q, log rho and K. method: what s is found by, and the
+    longest leap.
     """
     first, q, log_rho, knowledge = problem
     (starts, secrets, outputs), cells = log_v.shape, len(q)
-    method = np.array([root, *settings.s_range, settings.root_rounds, settings.root_stride, settings.leap])
     log_v, s, pi, value = np.array(log_v, order="C"), np.array(s), np.empty((starts, cells)), np.empty(starts)
     shape = starts, cells, secrets, outputs, first
     _call("dalenius_two_steps", *shape, q, log_rho, knowledge, method, log_v, s, pi, value)
     return log_v, s, pi, value
 
 
-def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floats and arrays
+def _call(name: str, *given: Any) -> None:
     """Call a kernel. Arrays that are not in C order are copied first: none of those that it writes to."""
     kernels = library()
     assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
@@ -161,7 +143,7 @@ def _call(name: str, *given: Any) -> None:  # noqa: ANN401 - whole numbers, floa
         raise MemoryError
 
 
-def _argument(x: Any) -> Any:  # noqa: ANN401 - as ctypes takes it
+def _argument(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return ctypes.c_void_p(x.ctypes.data)
     return ctypes.c_int64(x) if isinstance(x, int) else ctypes.c_double(x)

@@ -11,81 +11,81 @@ import scipy
 from numpy.typing import ArrayLike
 
 
-def xlogy(x: ArrayLike, y: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array, as scipy's
+def xlogy(x: ArrayLike, y: ArrayLike) -> Any:
     """x log y, with 0 log y = 0."""
     return scipy.special.xlogy(x, y)
 
 
-def entr(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def entr(x: ArrayLike) -> Any:
     """- x log x, with 0 log 0 = 0."""
     return scipy.special.entr(x)
 
 
-def rel_entr(x: ArrayLike, y: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def rel_entr(x: ArrayLike, y: ArrayLike) -> Any:
     """x log(x / y), with 0 log(0 / y) = 0; infinite where y = 0 < x."""
     return scipy.special.rel_entr(x, y)
 
 
-def logsumexp(a: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - a float or an array
+def logsumexp(a: ArrayLike, **options: Any) -> Any:
     """log sum exp(a), along an axis; options as scipy's."""
     return scipy.special.logsumexp(a, **options)
 
 
-def gammaln(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def gammaln(x: ArrayLike) -> Any:
     """log |Gamma(x)|."""
     return scipy.special.gammaln(x)
 
 
-def comb(n: ArrayLike, k: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def comb(n: ArrayLike, k: ArrayLike) -> Any:
     """Binomial coefficients n over k, in floats."""
     return scipy.special.comb(n, k)
 
 
-def ndtr(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def ndtr(x: ArrayLike) -> Any:
     """P(Z <= x) of a standard normal Z."""
     return scipy.special.ndtr(x)
 
 
-def log_ndtr(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def log_ndtr(x: ArrayLike) -> Any:
     """log P(Z <= x) of a standard normal Z."""
     return scipy.special.log_ndtr(x)
 
 
-def k1(x: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def k1(x: ArrayLike) -> Any:
     """The modified Bessel function K of order 1."""
     return scipy.special.k1(x)
 
 
-def minimize(function: Callable[..., Any], start: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+def minimize(function: Callable[..., Any], start: ArrayLike, **options: Any) -> Any:
     """Minimise a function of several numbers; options and result as scipy's."""
     return scipy.optimize.minimize(function, start, **options)
 
 
-def linprog(cost: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+def linprog(cost: ArrayLike, **options: Any) -> Any:
     """Solve a linear program; options and result as scipy's."""
     return scipy.optimize.linprog(cost, **options)
 
 
-def brentq(function: Callable[[float], float], low: float, high: float, **options: Any) -> Any:  # noqa: ANN401 - scipy's result
+def brentq(function: Callable[[float], float], low: float, high: float, **options: Any) -> Any:
     """A root of a function between two points where its signs differ; options and result as scipy's."""
     return scipy.optimize.brentq(function, low, high, **options)
 
 
-def dpotrf(matrix: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - LAPACK's answers
+def dpotrf(matrix: ArrayLike, **options: Any) -> Any:
     """Factorise a positive definite matrix; returns (Cholesky factor, LAPACK's info)."""
     return scipy.linalg.lapack.dpotrf(matrix, **options)
 
 
-def dgetrf(matrix: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - LAPACK's answers
+def dgetrf(matrix: ArrayLike, **options: Any) -> Any:
     """Factorise a square matrix; returns (factors, pivots, LAPACK's info)."""
     return scipy.linalg.lapack.dgetrf(matrix, **options)
 
 
-def dgetrs(factors: ArrayLike, pivots: ArrayLike, right: ArrayLike, **options: Any) -> Any:  # noqa: ANN401 - LAPACK's answers
+def dgetrs(factors: ArrayLike, pivots: ArrayLike, right: ArrayLike, **options: Any) -> Any:
     """Solve a square system, or its transpose, by its factors; returns (solution, LAPACK's info)."""
     return scipy.linalg.lapack.dgetrs(factors, pivots, right, **options)
 
 
-def dpotrs(factor: ArrayLike, right: ArrayLike) -> Any:  # noqa: ANN401 - LAPACK's answers
+def dpotrs(factor: ArrayLike, right: ArrayLike) -> Any:
     """Solve a positive definite system by its Cholesky factor; returns (solution, LAPACK's info)."""
     return scipy.linalg.lapack.dpotrs(factor, right)

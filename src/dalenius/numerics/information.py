@@ -32,12 +32,12 @@ def phi(u: Floats) -> Floats:
     return np.asarray(xlogy(u, u))
 
 
-def entropy(p: ArrayLike, axis: int = -1) -> Any:  # noqa: ANN401 - a float or an array, as numpy's sums
+def entropy(p: ArrayLike, axis: int = -1) -> Any:
     """H(p) = - sum p log p along an axis."""
     return np.sum(entr(np.asarray(p, dtype=float)), axis=axis)
 
 
-def kl(p: ArrayLike, r: ArrayLike, axis: int | tuple[int, ...] = -1) -> Any:  # noqa: ANN401 - a float or an array
+def kl(p: ArrayLike, r: ArrayLike, axis: int | tuple[int, ...] = -1) -> Any:
     """D(p || r) = sum p log(p / r) along an axis; infinite where r = 0 < p."""
     return np.sum(rel_entr(np.asarray(p, dtype=float), np.asarray(r, dtype=float)), axis=axis)
 
@@ -48,7 +48,7 @@ def even_information(rows: Floats) -> float:
     return max(0.0, float(np.add.reduce(phi(rows), axis=None)) / len(rows) - float(np.add.reduce(phi(law))))
 
 
-def mutual_information(joint: ArrayLike) -> Any:  # noqa: ANN401 - a float or an array
+def mutual_information(joint: ArrayLike) -> Any:
     """I(A;Y) = sum z log( (z / z_a) / z_y ) of joint laws z(..., a, y); leading axes are a batch."""
     z = np.asarray(joint, dtype=float)
     held = z > 0

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 
 Reading = Literal["proof", "strict"]
@@ -54,8 +54,7 @@ def reading_from(reading: str | None, repairs: frozenset[str] = DEFAULT) -> Read
         return "proof"
     checks.choice("reading", reading, READINGS)
     if reading == "strict" and "penalty_owner" in repairs:
-        message = "reading = 'strict' and the repair 'penalty_owner' both choose who sets the penalty; give one of them"
-        raise InputError(message)
+        refuse("reading = 'strict' and the repair 'penalty_owner' both choose who sets the penalty; give one of them")
     return "strict" if reading == "strict" else "proof"
 
 

@@ -122,8 +122,8 @@ def row_entropy(marginal: Floats, conditionals: Floats, b: float, k: int) -> flo
     """
     if marginal[k] <= 2 * FLOOR:
         return -math.inf
-    held = marginal @ entr(conditionals).sum(axis=1) - marginal[k] * entropy(conditionals[k])
-    return float((b - entropy(marginal) - held) / marginal[k])
+    others = marginal @ entr(conditionals).sum(axis=1) - marginal[k] * entropy(conditionals[k])
+    return float((b - entropy(marginal) - others) / marginal[k])
 
 
 def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int) -> float:

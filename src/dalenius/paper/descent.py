@@ -1,16 +1,23 @@
-"""What the primal and the dual share: a mechanism fitted to one prior, by exponentiated gradient descent."""
+"""What the primal (Algorithms 6 to 8) and the dual (9 to 11) share: they differ in what falls and what is limited.
+
+Comments "repair k" mark where the text is not run as printed; k is a row of the errata in
+docs/relation-to-the-paper.md, and choices.py says which repairs are always made and which by choice.
+"""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.paper import parameters
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace
+from dalenius.paper.gradients import information_by_channel, tangent_norm
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
+from dalenius.paper.leakage import Leakage, maximal_leakage
 from dalenius.paper.parameters import PenaltyLoop
 from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
 from dalenius.results.history import Step
@@ -26,6 +33,7 @@ class Subproblem:
     prior: Floats
     cost: Floats
     budget: float
+    primal: bool = True  # whether the leakage falls and the distortion is limited, or the other way round
 
     def leakages(self, q: Floats) -> Floats:
         """I(X_i;Y) of every record at the prior."""
@@ -38,6 +46,30 @@ class Subproblem:
     def distortion(self, q: Floats) -> float:
         """E d(f(X), Y) = sum q cost."""
         return float((q * self.cost).sum())
+
+    def wanted(self, q: Floats) -> float:
+        """What is to fall."""
+        return self.leakage(q) if self.primal else self.distortion(q)
+
+    def limited(self, q: Floats) -> float:
+        """What the budget is for."""
+        return self.distortion(q) if self.primal else self.leakage(q)
+
+    def safe(self) -> Floats:
+        """A mechanism that keeps the budget: the noiseless one in the primal, a constant answer in the dual."""
+        return least_costly(self.cost) if self.primal else best_constant(self.cost)
+
+    def objective(self, q: Floats, weight: float, penalty: "Penalty") -> float:
+        """J(q) = wanted + weight P(limited - budget)."""
+        return self.wanted(q) + weight * penalty(self.limited(q) - self.budget)
+
+    def gradient(self, q: Floats, weight: float, penalty: "Penalty", record: int | None = None) -> Floats:
+        """dJ/dq(y|x), with the information of this record, of the worst one by default."""
+        if record is None:
+            record = int(np.argmax(self.leakages(q)))
+        push = weight * penalty.slope(self.limited(q) - self.budget)
+        information = information_by_channel(self.universe, q, self.prior, record)
+        return information + push * self.cost if self.primal else self.cost + push * information
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,51 +125,128 @@ class Penalty:
 
 
 def penalised(
+    problem: Subproblem,
     q: Floats,
-    penalty: Penalty,
+    repairs: frozenset[str],
     loop: PenaltyLoop,
-    descended: Callable[[Floats, float], tuple[Descent, Trace]],
-    *,
-    wanted: Callable[[Floats], float],
-    limited: Callable[[Floats], float],
-    budget: float,
-    safe: Floats,
-    fixed: bool = False,
+    options: dict[str, Any],
     expired: Callable[[], bool] = never,
+    *,
+    fixed: bool = False,
 ) -> Update:
     """Algorithms 7 and 10: min of wanted(q) with limited(q) <= budget, by a penalty with an adaptive lambda.
 
-    descended: one run of Algorithm 8 or 11 from a mechanism, with a lambda. safe: a mechanism that keeps the budget,
-    for the repair "hinge". fixed: lambda stays as it is, so that one run is all.
+    options: of Algorithm 8 or 11. fixed: lambda stays as it is, so that one run is all.
     """
-    kept, least = (fit(q, safe, limited, budget) if penalty.hinge else q), math.inf
+    penalty, safe = Penalty("hinge" in repairs), problem.safe()
+
+    def within(q: Floats) -> Floats:
+        return fit(q, safe, problem.limited, problem.budget)
+
+    kept, least = (within(q) if penalty.hinge else q), math.inf
     level, weight, status = math.inf, loop.lambda_0, CAPPED
     history: list[float] = []
     weights: list[float] = []
     traces: list[Trace] = []
     for k in range(1 if fixed else loop.T_max):  # repair 9: capped
-        found, trace = descended(q, weight)
-        traces.append(replace(trace, iteration=k))
+        # Algorithm 8 descends for the record that is worst at its start, Algorithm 11 always for the worst.
+        record = int(np.argmax(problem.leakages(q))) if problem.primal else None
+        descent = descended(problem, q, weight, penalty, options, expired, record)
+        traces.append(Trace(8 if problem.primal else 11, k, descent.status, descent.history, record))
         weights.append(weight)
-        q = found.channel
-        before, level = level, limited(q)
+        q = descent.channel
+        before, level = level, problem.limited(q)
         history.append(level)
         if penalty.hinge:
-            kept = min(kept, fit(q, safe, limited, budget), key=wanted)
-        elif (value := wanted(q) + weight * penalty(level - budget)) < least:
+            kept = min(kept, within(q), key=problem.wanted)
+        elif (value := problem.objective(q, weight, penalty)) < least:
             kept, least = q, value
         if fixed:
-            status = found.status
+            status = descent.status
             break
-        weight = loop.adjusted(weight, level - budget)
+        weight = loop.adjusted(weight, level - problem.budget)
         # Repair 9: the value before is not yet overwritten.
-        if abs(level - before) < loop.eps and abs(level - budget) < loop.eps:
+        if abs(level - before) < loop.eps and abs(level - problem.budget) < loop.eps:
             status = CONVERGED
             break
         if expired():
             status = EXPIRED
             break
     return Update(kept, status, tuple(history), tuple(weights), weight, tuple(traces))
+
+
+def descended(
+    problem: Subproblem,
+    q: Floats,
+    weight: float,
+    penalty: Penalty,
+    options: dict[str, Any],
+    expired: Callable[[], bool],
+    record: int | None = None,
+) -> Descent:
+    """Algorithms 8 and 11: descend J(q), with the gradient for one record or for the worst."""
+    return descend(
+        q,
+        lambda q: problem.objective(q, weight, penalty),
+        lambda q: problem.gradient(q, weight, penalty, record),
+        expired=expired,
+        **options,
+    )
+
+
+@dataclass(eq=False)
+class Alternation:
+    """The rounds of Algorithms 6 and 9: the worst prior against a mechanism, then a mechanism fitted to that prior."""
+
+    task: Subproblem
+    b: float
+    repairs: frozenset[str]
+    inner: dict[int, dict[str, Any]]  # parameters of the algorithms that are called, by number
+    rng: np.random.Generator
+    expired: Callable[[], bool]
+    start: int
+    history: list[Step] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
+    attack: Leakage = field(init=False)  # the last one
+
+    def attacked(self, q: Floats, p_start: ArrayLike | None = None) -> float:
+        """Find the worst prior by Algorithm 1, and return what the mechanism leaks there."""
+        limits: dict[str, Any] = {"p_start": p_start, "rng": self.rng, "expired": self.expired}
+        records = self.task.universe.records
+        self.attack = maximal_leakage(q, records, self.b, **limits, repairs=self.repairs, **self.inner[1])
+        return self.attack.value
+
+    def updated(self, q: Floats, loop: PenaltyLoop, *, fixed: bool = False) -> Update:
+        """Fit the mechanism to that prior by Algorithm 7 or 10."""
+        number, k, attack = 7 if self.task.primal else 10, len(self.history), self.attack
+        options = self.inner[number + 1]
+        update = penalised(self._problem, q, self.repairs, loop, options, self.expired, fixed=fixed)
+        self.traces += [
+            Trace(1, k, attack.status, tuple(s.value for s in attack.history), attack.record, attack.inner),
+            Trace(number, k, update.status, update.history, inner=update.inner),
+        ]
+        return update
+
+    @property
+    def _problem(self) -> Subproblem:
+        return replace(self.task, prior=self.attack.prior)
+
+    def reported(self, q: Floats) -> float:
+        """What the alternation takes for the leakage of a mechanism: that at the last prior (row 11)."""
+        return self._problem.leakage(q)
+
+    def note(self, q: Floats, value: float, before: float, violation: float, penalty: float = math.inf) -> None:
+        """Keep the diagnostics of a round that ended with this mechanism."""
+        record = int(np.argmax(self._problem.leakages(q)))
+        slope = tangent_norm(information_by_channel(self.task.universe, q, self.attack.prior, record))
+        k = len(self.history)
+        improvement = relative_improvement(value, before if k else 0.0)
+        self.history.append(Step(self.start, k, value, improvement, violation, slope, self.attack.value, penalty))
+
+    def ended(self, q: Floats, status: str) -> Tradeoff:
+        """Return what the rounds came to."""
+        found = self.attack.prior, self.reported(q), self.task.distortion(q)
+        return Tradeoff(q, *found, status, tuple(self.history), tuple(self.traces))
 
 
 def descend(
@@ -211,23 +320,32 @@ def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: flo
 def task_of(
     distance: ArrayLike, records: Sequence[int], budget: float, p0: ArrayLike | None, prior: ArrayLike | None, name: str
 ) -> Subproblem:
-    """Check d(f(x), y) as (|X|, |Y|), p0 (None: uniform), a prior and the budget, and put them together."""
+    """Check d(f(x), y) as (|X|, |Y|), p0 (None: uniform), a prior and the budget, called D or L; put them together."""
     universe = Universe(checks.alphabets(records))
     checks.universe(universe.records)
     table = parameters.numbers("distance", distance)
     if table.ndim != 2 or table.shape[0] != universe.size:  # noqa: PLR2004 - datasets x outputs
-        message = f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them"
-        raise InputError(message)
+        refuse(f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them")
     if not np.isfinite(table).all() or table.min() < 0:
-        message = "distance must hold finite numbers of at least 0: d(f(x), y) for each dataset and output"
-        raise InputError(message)
+        refuse("distance must hold finite numbers of at least 0: d(f(x), y) for each dataset and output")
     weights = np.full(universe.size, 1 / universe.size)
     if p0 is not None:
         weights = parameters.distribution("p0", p0, (universe.size,))
     attacker = weights if prior is None else parameters.distribution("prior", prior, (universe.size,))
-    return Subproblem(universe, attacker, weights[:, None] * table, checks.real(name, budget, 0.0, math.inf))
+    limit = checks.real(name, budget, 0.0, math.inf)
+    return Subproblem(universe, attacker, weights[:, None] * table, limit, primal=name == "D")
 
 
 def start_of(q_start: ArrayLike, task: Subproblem) -> Floats:
     """Return q^(0)(y|x) as a user gives it, checked."""
     return parameters.distribution("q_start", q_start, task.cost.shape)
+
+
+def least_costly(cost: Floats) -> Floats:
+    """The mechanism of least expected distortion: on every dataset its cheapest answer."""
+    return np.asarray(np.eye(cost.shape[1])[cost.argmin(axis=1)])
+
+
+def best_constant(cost: Floats) -> Floats:
+    """The mechanism that always gives the answer of least expected distortion; it leaks nothing."""
+    return np.tile(np.eye(cost.shape[1])[cost.sum(axis=0).argmin()], (cost.shape[0], 1))

@@ -1,12 +1,7 @@
-"""Algorithms 9 to 11: the least expected distortion at a leakage of at most L, by alternating with the adversary.
-
-Comments "repair k" mark where the text is not run as printed; k is a row of the errata in
-docs/relation-to-the-paper.md, and choices.py says which repairs are always made and which by choice.
-"""
+"""Algorithms 9 to 11: the least expected distortion at a leakage of at most L, by alternating with the adversary."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,22 +11,19 @@ from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.choices import reading_from, repairs_from
 from dalenius.paper.descent import (
+    Alternation,
     Descent,
     Penalty,
-    Subproblem,
     Tradeoff,
     Update,
-    descend,
+    descended,
     penalised,
     start_of,
     task_of,
 )
-from dalenius.paper.gradients import information_by_channel, tangent_norm
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
-from dalenius.paper.leakage import maximal_leakage
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED
 from dalenius.paper.parameters import PenaltyLoop
-from dalenius.paper.universe import Floats, never
-from dalenius.results.history import Step
+from dalenius.paper.universe import never
 
 
 def minimal_distortion(
@@ -74,52 +66,37 @@ def minimal_distortion(
     leaves is a matter of chance.
     """
     parameters.positive(eps_outer=eps_outer, eps_constraint=eps_constraint)
-    own = PenaltyLoop(lambda_0=lambda_0, mu=mu, delta=eps_constraint / 2)
+    outer = PenaltyLoop(lambda_0=lambda_0, mu=mu, delta=eps_constraint / 2)
     choice, given = repairs_from(repairs), parameters.inner_of(inner, (1, 10, 11))
     reading = reading_from(reading, choice)
     how = "owner" if "penalty_owner" in choice else reading
-    rounds = {"proof": 60, "strict": 20, "owner": 10}[how] if T_max is None else checks.whole("T_max", T_max)
+    most = {"proof": 60, "strict": 20, "owner": 10}[how] if T_max is None else checks.whole("T_max", T_max)
     task = task_of(distance, records, L, p0, None, "L")
     rng = parameters.generator(rng)
-    if q_start is None:
-        q = rng.dirichlet(np.ones(task.cost.shape[1]), size=task.universe.size)
-    else:
-        q = start_of(q_start, task)
+    shape = task.cost.shape
+    q = rng.dirichlet(np.ones(shape[1]), size=shape[0]) if q_start is None else start_of(q_start, task)
+    rounds = Alternation(task, b, choice, given, rng, expired, start)
     penalty, distortion, status = lambda_0, math.inf, CAPPED
-    history: list[Step] = []
-    traces: list[Trace] = []
-    for k in range(rounds):
-        attack = maximal_leakage(q, records, b, rng=rng, expired=expired, repairs=choice, **given[1])
+    for k in range(most):
+        leaks = rounds.attacked(q)
         if how != "owner":
-            penalty = own.adjusted(penalty, attack.value - L)
-        used = penalty
-        problem = replace(task, prior=attack.prior)
-        first = {} if how == "strict" else {"lambda_0": penalty}
-        loop = PenaltyLoop(**{**given[10], **first})
-        update = _penalised(problem, q, choice, loop, given[11], expired, fixed=how == "proof")
+            penalty = outer.adjusted(penalty, leaks - L)
+        used, first = penalty, {} if how == "strict" else {"lambda_0": penalty}
+        update = rounds.updated(q, PenaltyLoop(**{**given[10], **first}), fixed=how == "proof")
         q = update.channel
         if how == "owner":
             penalty = update.penalty
-        before, distortion = distortion, problem.distortion(q)
-        leaks = problem.leakages(q)
-        slope = information_by_channel(problem.universe, q, attack.prior, int(np.argmax(leaks)))
-        improvement = relative_improvement(distortion, before if k else 0.0)
-        violation = abs(attack.value - L)
-        traces += [
-            Trace(1, k, attack.status, tuple(s.value for s in attack.history), attack.record, attack.inner),
-            Trace(10, k, update.status, update.history, inner=update.inner),
-        ]
-        numbers = (distortion, improvement, violation, tangent_norm(slope), attack.value, used)
-        history.append(Step(start, k, *numbers))
+        before, distortion = distortion, task.distortion(q)
+        rounds.note(q, distortion, before, abs(leaks - L), used)
         # As printed the first change is infinite divided by infinite, which is below nothing; 0 / 0 counts as 0.
         settled = k > 0 and abs(distortion - before) <= eps_outer * before
-        if settled and violation < eps_constraint:
+        if settled and abs(leaks - L) < eps_constraint:
             status = CONVERGED
             break
         if expired():
             status = EXPIRED
             break
-    return Tradeoff(q, attack.prior, float(leaks.max()), distortion, status, tuple(history), tuple(traces))
+    return rounds.ended(q, status)
 
 
 def dual_adaptive_smooth_penalty(
@@ -150,40 +127,8 @@ def dual_adaptive_smooth_penalty(
     problem = task_of(distance, records, L, p0, prior, "L")
     loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (11,))[11]
     checks.flag("fixed", fixed)
-    return _penalised(
-        problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired, fixed=fixed
-    )
-
-
-def _penalised(
-    problem: Subproblem,
-    q: Floats,
-    choice: frozenset[str],
-    loop: PenaltyLoop,
-    of_descent: dict[str, Any],
-    expired: Callable[[], bool],
-    *,
-    fixed: bool,
-) -> Update:
-    """Algorithm 10 on a problem that was checked."""
-    penalty = Penalty("hinge" in choice)
-
-    def descended(q: Floats, weight: float) -> tuple[Descent, Trace]:
-        found = _descended(problem, q, weight, penalty, of_descent, expired)
-        return found, Trace(11, 0, found.status, found.history)
-
-    return penalised(
-        q,
-        penalty,
-        loop,
-        descended,
-        wanted=problem.distortion,
-        limited=problem.leakage,
-        budget=problem.budget,
-        safe=best_constant(problem.cost),
-        fixed=fixed,
-        expired=expired,
-    )
+    q = start_of(q_start, problem)
+    return penalised(problem, q, repairs_from(repairs), loop, of_descent, expired, fixed=fixed)
 
 
 def dual_exponentiated_gradient_descent(
@@ -197,7 +142,7 @@ def dual_exponentiated_gradient_descent(
     p0: ArrayLike | None = None,
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
-    **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
+    **options: Any,
 ) -> Descent:
     """Algorithm 11: descend J(q) = E + penalty softplus(max_i I(X_i;Y) - L)^2, always for the worst record.
 
@@ -207,31 +152,4 @@ def dual_exponentiated_gradient_descent(
     problem = task_of(distance, records, L, p0, prior, "L")
     q = start_of(channel, problem)
     checks.real("penalty", penalty, 0.0, math.inf)
-    return _descended(problem, q, penalty, Penalty("hinge" in repairs_from(repairs)), options, expired)
-
-
-def _descended(
-    problem: Subproblem,
-    q: Floats,
-    penalty: float,
-    hinge: Penalty,
-    options: dict[str, Any],
-    expired: Callable[[], bool],
-) -> Descent:
-    """Algorithm 11 on a problem that was checked."""
-
-    def objective(q: Floats) -> float:
-        return problem.distortion(q) + penalty * hinge(problem.leakage(q) - problem.budget)
-
-    def gradient(q: Floats) -> Floats:
-        leaks = problem.leakages(q)
-        record = int(np.argmax(leaks))
-        push = penalty * hinge.slope(float(leaks[record]) - problem.budget)
-        return problem.cost + push * information_by_channel(problem.universe, q, problem.prior, record)
-
-    return descend(q, objective, gradient, expired=expired, **options)
-
-
-def best_constant(cost: Floats) -> Floats:
-    """The mechanism that always gives the answer of least expected distortion; it leaks nothing."""
-    return np.tile(np.eye(cost.shape[1])[cost.sum(axis=0).argmin()], (cost.shape[0], 1))
+    return descended(problem, q, penalty, Penalty("hinge" in repairs_from(repairs)), options, expired)

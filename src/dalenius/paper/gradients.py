@@ -41,8 +41,8 @@ def information_by_conditional_printed(marginal: Floats, given: Floats, rows: Fl
     """
     share = given / np.maximum(marginal @ given, TINY)
     lost = (rows @ share[:, :, None])[:, :, 0]
-    own = information_by_conditional(marginal, given, rows)
-    return np.asarray(own + marginal[:, None] - marginal[:, None] ** 2 * lost)
+    right = information_by_conditional(marginal, given, rows)
+    return np.asarray(right + marginal[:, None] - marginal[:, None] ** 2 * lost)
 
 
 def entropy_by_joint(prior: Floats) -> Floats:

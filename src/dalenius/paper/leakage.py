@@ -44,7 +44,7 @@ def restarts(
     starts: int = 20,
     seed: int = 0,
     expired: Callable[[], bool] = never,
-    **options: Any,  # noqa: ANN401 - as maximal_leakage
+    **options: Any,
 ) -> list[Leakage]:
     """Algorithm 1 from many random starts; fewer when time is up, but at least one."""
     found: list[Leakage] = []
@@ -89,33 +89,37 @@ def maximal_leakage(
         prior = random_prior(parameters.generator(rng), universe.size, b)
     else:
         prior = _spread(parameters.prior_from(p_start, universe.size, b), b)
-    met = leakages(universe, q, prior)
-    best, worst_prior, record = -math.inf, prior, int(np.argmax(met))
+    by_record = leakages(universe, q, prior)
+    best, record = -math.inf, int(np.argmax(by_record))
     history: list[Step] = []
     traces: list[Trace] = []
     status = ""
     while not status:
-        k, before = len(history), best
+        k, before, previous = len(history), best, prior
         for i in range(len(universe.records)):
-            candidate = None if expired() else _candidate(universe, q, prior, i, b, options, k, traces)
+            candidate = None if expired() else _candidate(universe, q, previous, i, b, options, k, traces)
             if candidate is None:
                 continue
             value = float(leakages(universe, q, candidate)[i])
-            met[i] = max(met[i], value)
+            by_record[i] = max(by_record[i], value)
             if value > best:
-                best, worst_prior, record = value, candidate, i
-        prior = worst_prior
-        # As printed |L_max - L_prev| of two infinities, where nothing was accepted, is not at least eps.
-        if best == -math.inf:
-            best, status = float(met[record]), INFEASIBLE
-        elif best - before < eps:
-            status = CONVERGED
-        elif k + 1 == T_max:
-            status = CAPPED
-        if status != CONVERGED and expired():
-            status = EXPIRED
+                best, prior, record = value, candidate, i
+        status = _status(best, before, eps, expired, last=k + 1 == T_max)
+        best = float(by_record[record]) if best == -math.inf else best
         history.append(_step(universe, q, prior, record, b, (start, k, best, before)))
-    return Leakage(best, worst_prior, record, tuple(met.tolist()), status, tuple(history), tuple(traces))
+    return Leakage(best, prior, record, tuple(by_record.tolist()), status, tuple(history), tuple(traces))
+
+
+def _status(best: float, before: float, eps: float, expired: Callable[[], bool], *, last: bool) -> str:
+    """How Algorithm 1 ends after a round, or nothing where it goes on."""
+    # As printed |L_max - L_prev| of two infinities, where nothing was accepted, is not at least eps.
+    if best == -math.inf:
+        status = INFEASIBLE
+    elif best - before < eps:
+        return CONVERGED
+    else:
+        status = CAPPED if last else ""
+    return EXPIRED if expired() else status
 
 
 def _candidate(

@@ -14,9 +14,9 @@ from dalenius.auditing.all_records import Audited
 from dalenius.auditing.evidence import found_of
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed, Designer
+from dalenius.designing.designer import Designed, Designer, DesignSearch
 from dalenius.designing.weak_duality import LowerBound
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.datasets import values_of
@@ -90,22 +90,20 @@ class Method:
         object.__setattr__(self, "repairs", repairs_from(self.repairs))
         reading_from(self.reading, self.repairs)
 
-    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - checked above
+    def chosen(self, **options: Any) -> "Method":
         """Return this method with the options of a call; refused where they are unknown."""
-        return replace(self, **own)
+        return replace(self, **options)
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
         """Refuse what the paper has no words for: samples, and everything but single records and the uniform prior."""
         if mechanism is not None and mechanism.as_samples is not None:
-            message = "the paper's method searches from below, and samples show nothing from below; leave method= out"
-            raise InputError(message)
+            refuse("the paper's method searches from below, and samples show nothing from below; leave method= out")
         for name, value in given.items():
             if value is not None:
-                message = (
+                refuse(
                     f"the paper's method takes single records and the uniform prior only, not {name}=; "
                     'use method="certified"'
                 )
-                raise InputError(message)
 
     def check_design(self, task: Distortion) -> None:
         """Refuse a design whose mechanism, one row per dataset, is too large."""
@@ -199,7 +197,7 @@ def search_mechanism(
     finished = not part.expired()
     chosen = tried[_chosen(problem, tried, leaks)]
     history = tuple(step for start in tried for step in start.history)
-    coarse = replace(asked, tolerance=asked.tolerance / problem.settings.designing.audit_share)
+    coarse = replace(asked, tolerance=asked.tolerance / problem.settings.of(DesignSearch).audit_share)
     designer = Designer(problem, coarse, deadline, seed)
     enough = -math.inf if problem.goal == "leakage" else problem.budget
     designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
@@ -208,11 +206,10 @@ def search_mechanism(
 
 def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:
     if sum(map(math.log, records)) + math.log(outputs) > math.log(most) + 1e-9:
-        message = (
+        refuse(
             f"the paper's method works on all {checks.size_text(records)} datasets x {outputs} outputs, above its "
             f'limit of {most} entries for {what}; use method="certified", which works on classes of datasets'
         )
-        raise InputError(message)
 
 
 def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> tuple[list[Audited], Audited]:
@@ -279,5 +276,5 @@ def _kept(problem: Problem, leakage: Audit) -> bool:
     """Whether a verifier agrees that the leakage budget is kept: a constant leaks nothing, whatever is stated."""
     rows = leakage.mechanism.written().rows
     constant = bool((rows == rows[0]).all())
-    slack = problem.settings.designing.no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
+    slack = problem.settings.of(DesignSearch).no_leakage if problem.budget == 0 and problem.knowledge == 0 else 0.0
     return constant or leakage.certificate.upper <= problem.budget + slack

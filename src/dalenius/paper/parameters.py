@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.paper.universe import SLACK, Floats, entropy
@@ -63,15 +63,13 @@ def counts(**values: int) -> None:
 def shrinking(beta: float) -> None:
     """Refuse a backtracking factor outside of (0, 1)."""
     if not 0 < checks.real("beta", beta, 0.0, 1.0) < 1:
-        message = f"beta = {beta} does not shrink a step; it must be above 0 and below 1, such as 0.5"
-        raise InputError(message)
+        refuse(f"beta = {beta} does not shrink a step; it must be above 0 and below 1, such as 0.5")
 
 
 def growing(mu: float) -> None:
     """Refuse an adjustment factor of the penalty that is not above 1."""
     if checks.real("mu", mu, 0.0, math.inf) <= 1:
-        message = f"mu = {mu} does not change the penalty; it must be above 1, such as 1.5"
-        raise InputError(message)
+        refuse(f"mu = {mu} does not change the penalty; it must be above 1, such as 1.5")
 
 
 def interval(beta_range: Sequence[float]) -> tuple[float, float]:
@@ -79,31 +77,26 @@ def interval(beta_range: Sequence[float]) -> tuple[float, float]:
     try:
         low, high = beta_range
     except (TypeError, ValueError):
-        message = f"beta_range = {show(beta_range)} must be two numbers (low, high), such as (0, 1e6)"
-        raise InputError(message) from None
+        refuse(f"beta_range = {show(beta_range)} must be two numbers (low, high), such as (0, 1e6)")
     low, high = (checks.real("an end of beta_range", end, -math.inf, math.inf) for end in (low, high))
     if low >= high:
-        message = f"beta_range = ({low:g}, {high:g}) is empty; give the smaller end first"
-        raise InputError(message)
+        refuse(f"beta_range = ({low:g}, {high:g}) is empty; give the smaller end first")
     return low, high
 
 
-def inner_of(inner: Any, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:  # noqa: ANN401 - as given
+def inner_of(inner: Any, allowed: tuple[int, ...]) -> dict[int, dict[str, Any]]:
     """Return the parameters of inner algorithms by number, none for those not named."""
     found: dict[int, dict[str, Any]] = {number: {} for number in allowed}
     given = {} if inner is None else inner
     if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
-        message = f"inner = {show(inner)} must give parameters by number and name, such as {{2: {{'alpha': 0.2}}}}"
-        raise InputError(message)
+        refuse(f"inner = {show(inner)} must give parameters by number and name, such as {{2: {{'alpha': 0.2}}}}")
     for number, parameters in given.items():
         if number not in found:
             listed = ", ".join(map(str, allowed))
-            message = f"inner = {{{show(number)}: ...}} names no algorithm that this one calls; those are {listed}"
-            raise InputError(message)
+            refuse(f"inner = {{{show(number)}: ...}} names no algorithm that this one calls; those are {listed}")
         for name in parameters:
             if name not in OF[number]:
-                message = f"Algorithm {number} has no parameter {name!r} to pass on; it has {', '.join(OF[number])}"
-                raise InputError(message)
+                refuse(f"Algorithm {number} has no parameter {name!r} to pass on; it has {', '.join(OF[number])}")
         found[number] = dict(parameters)
     return found
 
@@ -117,8 +110,7 @@ def vector(name: str, given: ArrayLike, largest: float = 1e100) -> Floats:
     """Return a list of one or more numbers, which can be added up."""
     found = shaped(name, given, (None,))
     if np.abs(found).max() > largest:
-        message = f"{name} = {show(given)} holds a number beyond {largest:g}"
-        raise InputError(message)
+        refuse(f"{name} = {show(given)} holds a number beyond {largest:g}")
     return found
 
 
@@ -128,8 +120,7 @@ def shaped(name: str, given: ArrayLike, shape: tuple[int | None, ...]) -> Floats
     fits = all(has and want in (None, has) for has, want in zip(found.shape, shape, strict=False))
     if len(shape) != found.ndim or not fits or not np.isfinite(found).all():
         wanted = ", ".join("any" if want is None else str(want) for want in shape)
-        message = f"{name} has shape {found.shape}; it must hold finite numbers in shape ({wanted})"
-        raise InputError(message)
+        refuse(f"{name} has shape {found.shape}; it must hold finite numbers in shape ({wanted})")
     return found
 
 
@@ -142,12 +133,10 @@ def distribution(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return probabilities of this shape; along the last axis they must sum to one within 1e-9."""
     table = numbers(name, given)
     if table.shape != shape:
-        message = f"{name} has shape {table.shape}; it must have shape {shape}"
-        raise InputError(message)
+        refuse(f"{name} has shape {table.shape}; it must have shape {shape}")
     sums = table.sum(axis=-1)
     if not np.isfinite(table).all() or table.min() < 0 or np.abs(sums - 1).max() > SLACK:
-        message = f"{name} is not a distribution: entries must be at least 0 and sum to one"
-        raise InputError(message)
+        refuse(f"{name} is not a distribution: entries must be at least 0 and sum to one")
     return np.asarray(table / sums[..., None])
 
 
@@ -156,14 +145,12 @@ def mechanism_matrix(channel: Mechanism | ArrayLike, records: Sequence[int] | No
     if isinstance(channel, Mechanism):
         return channel.matrix(), channel.records
     if records is None:
-        message = "records is missing; list one alphabet size per record, such as [2, 2, 2]"
-        raise InputError(message)
+        refuse("records is missing; list one alphabet size per record, such as [2, 2, 2]")
     sizes = checks.alphabets(records)
     checks.universe(sizes)
     table = numbers("q", channel)
     if table.ndim != 2 or table.shape[0] != math.prod(sizes):  # noqa: PLR2004 - datasets x outputs
-        message = f"q has shape {table.shape}; it needs one row per dataset, {math.prod(sizes)} of them"
-        raise InputError(message)
+        refuse(f"q has shape {table.shape}; it needs one row per dataset, {math.prod(sizes)} of them")
     distribution("q", table, table.shape)
     return table, sizes
 
@@ -172,11 +159,10 @@ def prior_from(p_start: ArrayLike, size: int, b: float) -> Floats:
     """Return p^(0)(x), refused where H(X) < b: line 1 of Algorithm 1 asks for a feasible one."""
     prior = distribution("p_start", p_start, (size,))
     if entropy(prior) < b - SLACK:
-        message = (
+        refuse(
             f"p_start has H(X) = {entropy(prior):.6g} < b = {b:.6g}, and Algorithm 1 starts from a prior with "
             "H(X) >= b; give another one, or a smaller b"
         )
-        raise InputError(message)
     return prior
 
 
@@ -184,6 +170,5 @@ def entropy_bound(b: float, size: int) -> float:
     """Return b, refused where no prior has so much entropy."""
     b = checks.real("b", b, 0.0, math.inf)
     if b > math.log(size) * (1 + SLACK) + SLACK:
-        message = f"b = {b:.6g} is above log|X| = {math.log(size):.6g}: no prior on {size} datasets has H(X) >= b"
-        raise InputError(message)
+        refuse(f"b = {b:.6g} is above log|X| = {math.log(size):.6g}: no prior on {size} datasets has H(X) >= b")
     return min(b, math.log(size))

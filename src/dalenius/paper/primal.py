@@ -1,39 +1,32 @@
-"""Algorithms 6 to 8: the least leakage at an expected distortion of at most D, by alternating with the adversary.
-
-Comments "repair k" mark where the text is not run as printed; k is a row of the errata in
-docs/relation-to-the-paper.md, and choices.py says which repairs are always made and which by choice.
-"""
+"""Algorithms 6 to 8: the least leakage at an expected distortion of at most D, by alternating with the adversary."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.paper import parameters
 from dalenius.paper.choices import repairs_from
 from dalenius.paper.descent import (
+    Alternation,
     Descent,
     Penalty,
-    Subproblem,
     Tradeoff,
     Update,
-    descend,
+    descended,
     fit,
+    least_costly,
     penalised,
     start_of,
     task_of,
 )
-from dalenius.paper.gradients import information_by_channel, tangent_norm
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
-from dalenius.paper.leakage import maximal_leakage
+from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED
 from dalenius.paper.parameters import PenaltyLoop
 from dalenius.paper.universe import Floats, never
-from dalenius.results.history import Step
 
 
 def leakage_distortion_tradeoff(
@@ -67,32 +60,20 @@ def leakage_distortion_tradeoff(
     task = task_of(distance, records, D, p0, None, "D")
     rng = parameters.generator(rng)
     q = random_channel(rng, task.cost, D) if q_start is None else start_of(q_start, task)
-    history: list[Step] = []
-    traces: list[Trace] = []
+    rounds = Alternation(task, b, choice, given, rng, expired, start)
     reported, status = -math.inf, CAPPED
     for k in range(T_max):
-        begin = p_start if k == 0 else None
-        attack = maximal_leakage(q, records, b, p_start=begin, rng=rng, expired=expired, repairs=choice, **given[1])
-        problem = replace(task, prior=attack.prior)
-        update = _penalised(problem, q, choice, PenaltyLoop(**given[7]), given[8], expired)
-        q = update.channel
-        before, leaks = reported, problem.leakages(q)
-        reported = float(leaks.max())
-        slope = information_by_channel(problem.universe, q, attack.prior, int(np.argmax(leaks)))
-        improvement = relative_improvement(reported, before if k else 0.0)
-        violation = abs(problem.distortion(q) - D)
-        traces += [
-            Trace(1, k, attack.status, tuple(s.value for s in attack.history), attack.record, attack.inner),
-            Trace(7, k, update.status, update.history, inner=update.inner),
-        ]
-        history.append(Step(start, k, reported, improvement, violation, tangent_norm(slope), attack.value))
+        rounds.attacked(q, p_start if k == 0 else None)
+        q = rounds.updated(q, PenaltyLoop(**given[7])).channel
+        before, reported = reported, rounds.reported(q)
+        rounds.note(q, reported, before, abs(task.distortion(q) - D))
         if abs(reported - before) <= eps:
             status = CONVERGED
             break
         if expired():
             status = EXPIRED
             break
-    return Tradeoff(q, attack.prior, reported, problem.distortion(q), status, tuple(history), tuple(traces))
+    return rounds.ended(q, status)
 
 
 def adaptive_smooth_penalty(
@@ -120,36 +101,7 @@ def adaptive_smooth_penalty(
     """
     problem = task_of(distance, records, D, p0, prior, "D")
     loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (8,))[8]
-    return _penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired)
-
-
-def _penalised(
-    problem: Subproblem,
-    q: Floats,
-    choice: frozenset[str],
-    loop: PenaltyLoop,
-    of_descent: dict[str, Any],
-    expired: Callable[[], bool],
-) -> Update:
-    """Algorithm 7 on a problem that was checked."""
-    penalty = Penalty("hinge" in choice)
-
-    def descended(q: Floats, weight: float) -> tuple[Descent, Trace]:
-        record = int(np.argmax(problem.leakages(q)))
-        found = _descended(problem, q, weight, record, penalty, of_descent, expired)
-        return found, Trace(8, 0, found.status, found.history, record)
-
-    return penalised(
-        q,
-        penalty,
-        loop,
-        descended,
-        wanted=problem.leakage,
-        limited=problem.distortion,
-        budget=problem.budget,
-        safe=least_costly(problem.cost),
-        expired=expired,
-    )
+    return penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired)
 
 
 def exponentiated_gradient_descent(
@@ -164,7 +116,7 @@ def exponentiated_gradient_descent(
     p0: ArrayLike | None = None,
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
-    **options: Any,  # noqa: ANN401 - eta_0, beta, eps, T_max: as descend
+    **options: Any,
 ) -> Descent:
     """Algorithm 8: descend J(q) = max_i I(X_i;Y) + penalty softplus(E - D)^2 along the gradient for one record.
 
@@ -176,35 +128,8 @@ def exponentiated_gradient_descent(
     checks.real("penalty", penalty, 0.0, math.inf)
     choice = Penalty("hinge" in repairs_from(repairs))
     if checks.whole("record", record, 0) >= len(problem.universe.records):
-        message = f"record = {show(record)} does not exist; records are numbered from 0"
-        raise InputError(message)
-    return _descended(problem, q, penalty, int(record), choice, options, expired)
-
-
-def _descended(
-    problem: Subproblem,
-    q: Floats,
-    penalty: float,
-    record: int,
-    hinge: Penalty,
-    options: dict[str, Any],
-    expired: Callable[[], bool],
-) -> Descent:
-    """Algorithm 8 on a problem that was checked."""
-
-    def objective(q: Floats) -> float:
-        return problem.leakage(q) + penalty * hinge(problem.distortion(q) - problem.budget)
-
-    def gradient(q: Floats) -> Floats:
-        leaks = information_by_channel(problem.universe, q, problem.prior, record)
-        return leaks + penalty * hinge.slope(problem.distortion(q) - problem.budget) * problem.cost
-
-    return descend(q, objective, gradient, expired=expired, **options)
-
-
-def least_costly(cost: Floats) -> Floats:
-    """The mechanism of least expected distortion: on every dataset its cheapest answer."""
-    return np.asarray(np.eye(cost.shape[1])[cost.argmin(axis=1)])
+        refuse(f"record = {show(record)} does not exist; records are numbered from 0")
+    return descended(problem, q, penalty, choice, options, expired, int(record))
 
 
 def random_channel(rng: np.random.Generator, cost: Floats, D: float) -> Floats:

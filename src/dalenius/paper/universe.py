@@ -36,13 +36,13 @@ class Universe:
 
     def of(self, table: Floats, i: int) -> Floats:
         """A table over datasets as one over (x_i, x_-i): (|X|, ...) becomes (A, M, ...)."""
-        before, own, rest = math.prod(self.records[:i]), self.records[i], table.shape[1:]
-        return table.reshape(before, own, -1, *rest).swapaxes(0, 1).reshape(own, -1, *rest)
+        before, size, rest = math.prod(self.records[:i]), self.records[i], table.shape[1:]
+        return table.reshape(before, size, -1, *rest).swapaxes(0, 1).reshape(size, -1, *rest)
 
     def back(self, table: Floats, i: int) -> Floats:
         """The inverse of `of`."""
-        before, own, rest = math.prod(self.records[:i]), self.records[i], table.shape[2:]
-        return table.reshape(own, before, -1, *rest).swapaxes(0, 1).reshape(-1, *rest)
+        before, size, rest = math.prod(self.records[:i]), self.records[i], table.shape[2:]
+        return table.reshape(size, before, -1, *rest).swapaxes(0, 1).reshape(-1, *rest)
 
     def split(self, prior: Floats, i: int) -> tuple[Floats, Floats]:
         """p(x_i) as (A,) and p(x_-i | x_i) as (A, M), uniform where p(x_i) = 0."""

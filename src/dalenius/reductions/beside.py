@@ -12,7 +12,6 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.information import safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.order import parts_of
-from dalenius.settings import Limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +30,13 @@ class Beside:
         return len(self.release) - 1
 
     @classmethod
-    def of(cls, mechanism: Mechanism, limits: Limits, slack: float = 1e-9) -> "Beside | None":
+    def of(cls, mechanism: Mechanism, slack: float = 1e-9, most: int = 2**22) -> "Beside | None":
         """Return both parts of a joint release, or None where it is not that."""
         n = mechanism.n
         if not mechanism.has_rows or n < 2 or set(mechanism.records) != {2}:  # noqa: PLR2004 - bits, and others
             return None
         written = mechanism.written()
-        if written.n_outputs % 2**n or 2**n * written.n_outputs > limits.beside_entries:
+        if written.n_outputs % 2**n or 2**n * written.n_outputs > most:
             return None
         parts = parts_of(written.labels)
         if parts is None or len(parts) != 2:  # noqa: PLR2004 - two parts

@@ -23,7 +23,26 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lift, Lumped
-from dalenius.settings import DEFAULT, ClosedForms
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coarseness(Part):
+    """How fine the coarse problem of a sum of very many records is."""
+
+    # Blocks of classes and cuts between outputs at most; products of
+    # a class and a cut within the range of the noise, which a verifier adds up; classes at a time.
+    blocks: int = 1024
+    cuts: int = 2048
+    terms: int = 2**23
+    chunk: int = 4096
+    # Nats below the likeliest class that are split finely, eight standard deviations; cuts within the reach of the
+    # noise: finer ones add nothing.
+    near: float = 32.0
+    fineness: int = 128
+
+
+FINE = Coarseness()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +58,14 @@ def coarsen(
     secret: Secret,
     knowledge: float,
     reference: Reference = UNIFORM,
-    settings: ClosedForms = DEFAULT.closed_forms,
+    settings: Coarseness = FINE,
 ) -> tuple[Lumped, Lift, Grid]:
     """Return the coarse problem of a secret, the way back to classes, and the blocks and cuts."""
     many = secrets.size(secret, mechanism.records)
     # Where a secret has many values, blocks and cuts are fewer: the problem stays as large.
     fewer = math.sqrt(max(many / 2, 1.0))
     log_size = reference.log_classes(mechanism.statistic)
-    room = int(settings.coarse_blocks / fewer), int(settings.coarse_cuts / fewer)
+    room = int(settings.blocks / fewer), int(settings.cuts / fewer)
     grid = _grid(mechanism, log_size, knowledge, (many, room), settings)
     log_rho = reference.log_joint(mechanism.statistic, secret)
     log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
@@ -65,17 +84,17 @@ def coarsen(
         total = np.add.reduceat(np.exp(row), grid.starts)
         row -= np.log(np.where(total > 0, total, 1.0))[block_of]
     values, number = np.unique(np.nonzero(held)[0], return_inverse=True)
-    rows = _rows(mechanism, log_share, grid, settings.coarse_chunk)[held]
+    rows = _rows(mechanism, log_share, grid, settings.chunk)[held]
     lumped = Lumped(number, rows, log_block[held], values.size, np.arange(number.size))
     return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
 
 
 def _grid(
-    mechanism: NoisySum, log_size: Floats, knowledge: float, size: tuple[int, tuple[int, int]], settings: ClosedForms
+    mechanism: NoisySum, log_size: Floats, knowledge: float, size: tuple[int, tuple[int, int]], settings: Coarseness
 ) -> Grid:
     """Blocks of equal width over the likely classes, and cuts of equal distance as far as noise carries them."""
     values, (blocks, cuts) = size
-    likely = np.flatnonzero(log_size >= log_size.max() - settings.coarse_near - 2 * knowledge)
+    likely = np.flatnonzero(log_size >= log_size.max() - settings.near - 2 * knowledge)
     first, end = int(likely[0]), int(likely[-1]) + 1
     inner = np.arange(first, end, -(-(end - first) // blocks))
     outer = [0] if first > 0 else [], [end] if end < log_size.size else []
@@ -88,8 +107,8 @@ def _grid(
     # Tails that fall by one factor a step are added up by recursions, for any number of cuts.
     steady = isinstance(mechanism.noise, (Geometric, Laplace))
     terms = 1 if steady else values * min(int(met[1] - met[0]) + 1, end - first)
-    most = max(2, min(cuts, settings.coarse_terms // terms))
-    step = max(-(-(high - low + 1) // most), reach // settings.coarse_fineness, 1)
+    most = max(2, min(cuts, settings.terms // terms))
+    step = max(-(-(high - low + 1) // most), reach // settings.fineness, 1)
     return Grid(starts, np.arange(low, high + 1, step))
 
 

@@ -1,9 +1,10 @@
 """Orders of rows and outputs in which likelihood ratios never fall: what monotone rows need (MATH 4.11).
 
 Row t of a channel is above row t' where q(y'|t)/q(y|t) does not fall from t' to t for outputs y <= y'. Noise with a
-log-concave law on a sum has such rows by its name, in the order of the answers. For any other channel the order is
-looked for: outputs are ranked once, or once for each part of a joint release, whose outputs are tuples. A part that
-is several runs of one mechanism has counts of its outputs in place of a tuple of them; the runs have one ranking.
+log-concave law on a sum has such rows by its formula (`Mechanism.rises`), in the order of the answers. For any other
+channel the order is looked for: outputs are ranked once, or once for each part of a joint release, whose outputs are
+tuples. A part that is several runs of one mechanism has counts of its outputs in place of a tuple of them; the runs
+have one ranking.
 """
 
 import math
@@ -13,14 +14,9 @@ import numpy as np
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.counting import log_multinomial
-from dalenius.model.statistic import Sum
 from dalenius.numerics.information import safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
-
-# Families whose rows are ordered by the answers: log-concave noise of full support, rounded and clamped, and the
-# exponential mechanism, whose score falls with distance.
-MONOTONE = ("geometric", "laplace", "gaussian", "discrete_gaussian", "exponential")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +47,7 @@ def ordered(mechanism: Mechanism, merged: Merged, slack: float = 1e-9) -> Order 
 
     slack: how far a log ratio may fall, which rounding explains; a verifier makes up for it.
     """
-    if by_name(mechanism):
+    if mechanism.rises:
         return Order(np.arange(len(merged.channel)))
     if len(merged.channel) < 2 or (merged.channel <= 0).any():  # noqa: PLR2004 - nothing to order
         return None
@@ -64,20 +60,6 @@ def ordered(mechanism: Mechanism, merged: Merged, slack: float = 1e-9) -> Order 
     rank = np.empty_like(columns)
     rank[columns] = np.arange(columns.size)
     return Order(rows, (np.where(merged.outputs >= 0, rank[merged.outputs], -1),))
-
-
-def by_name(mechanism: Mechanism) -> bool:
-    """Whether the name of the noise implies it: on a sum, not a remainder, with answers that never fall along it."""
-    query, name = mechanism.query, mechanism.name
-    if name is None or query is None or not (query.named and query.numeric):
-        return False
-    # Points in place of real outputs have rows, and the name of the real mechanism.
-    if name.split("(")[0] not in MONOTONE or "output=" in name:
-        return False
-    statistic = query.statistic
-    if not isinstance(statistic, Sum) or statistic.modulus is not None:
-        return False
-    return bool((np.diff(np.asarray(query.answers)) >= 0).all())
 
 
 def parts_of(labels: tuple[object, ...]) -> list[Ints] | None:

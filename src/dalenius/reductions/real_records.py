@@ -14,11 +14,11 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
+from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
+from dalenius.model.gallery import mechanisms, queries
 
 # More than floats lose on the way.
 ROUNDED = 1e-12
@@ -162,7 +162,7 @@ def rounded_together(density: Density, m: int, n: int, most_bits: int) -> float 
     bits = SPARE_BITS + math.ceil(others * (1 + math.log2(1 / min(cells))))
     if others <= 1 or density.uneven(m) or others * m * bits > most_bits:
         return None
-    from flint import arb, arb_poly, ctx  # noqa: PLC0415 - 50 ms that most sessions never need
+    from flint import arb, arb_poly, ctx
 
     before, ctx.prec = ctx.prec, bits
     try:
@@ -202,7 +202,7 @@ def snapped(mechanism: RealRecords, density: Density, m: int, n: int) -> tuple[W
     return _whole(finite, m, lost, most, density.cells(m), spread), n / (2 * deviation) * (1 + ROUNDED)
 
 
-def _whole(  # noqa: PLR0913, PLR0917 - its fields
+def _whole(  # noqa: PLR0917 - its fields
     finite: Mechanism, m: int, lost: float, most: float, law: list[Fraction], spread: float | None = None
 ) -> Whole:
     hidden = -math.expm1(-lost * (1 + ROUNDED) - ROUNDED * 1e-3)
@@ -241,8 +241,7 @@ def _narrowed(most: float, step: float, n: int) -> float:
 
 
 def _coarse() -> None:
-    message = "the noise is less than the grid can show"
-    raise InputError(message)
+    refuse("the noise is less than the grid can show")
 
 
 def _float_below(value: Fraction) -> float:

@@ -12,7 +12,7 @@ from dalenius.reductions.way_back import WayBack
 class BelowChannel(WayBack):
     """The way back from the channel above, of which the mechanism is a degraded version."""
 
-    def lower(self, leaked: float) -> float:  # noqa: ARG002 - as every way back
+    def lower(self, leaked: float) -> float:
         """Return 0: the mechanism may leak less than the channel above it."""
         return 0.0
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import Distortion, class_of_counts
 from dalenius.model.reference import UNIFORM, Reference
@@ -108,12 +108,11 @@ def beside(
         if rows is not None:
             pairs = rows.shape[1] * domain.distance.size
             if pairs > most:
-                message = (
+                refuse(
                     f"a design for {distortion.query} after releases of {rows.shape[1]} outputs needs {pairs} "
                     f"entries, above the limit of {most}; use ledger.calibrate, fewer records or fewer "
                     "outputs (outputs=)"
                 )
-                raise InputError(message)
             reference.check(domain.statistic)
             plain = np.arange(domain.distance.size).reshape(domain.distance.shape)
             return replace(domain, first=rows, orbit=plain, symmetries=())
@@ -203,11 +202,10 @@ def check_size(rows: int, distortion: Distortion, most: int = DEFAULT.limits.des
     """Raise InputError for a design of more than `most` pairs of a class and an output."""
     outputs = len(distortion.outputs)
     if rows * outputs > most:
-        message = (
+        refuse(
             f"a mechanism for {distortion.query} needs {rows} rows of {outputs} outputs, above the limit of "
             f"{most} entries for a design; use fewer records, fewer values, or fewer outputs (outputs=)"
         )
-        raise InputError(message)
 
 
 def _plain(statistic: Statistic, weights: Floats, distance: Floats, *, uniform: bool) -> Domain:

@@ -33,14 +33,14 @@ def profile_again(profile: Profile) -> str:
     return _about_mechanism(first, "profile", listed, function="mechanism.profile")
 
 
-def _about_mechanism(audit: Audit, verb: str, given: Asked, held: str = "mechanism", function: str = "") -> str:
+def _about_mechanism(audit: Audit, verb: str, given: Asked, attribute: str = "mechanism", function: str = "") -> str:
     """The command and the Python of a question about a mechanism; held: where a saved result has it."""
     query, name = audit.mechanism.query, audit.mechanism.name
     options = {**given, **_wanted(audit)}
     if query is None or name is None or not query.named:
         # A channel without a name is taken from the saved result.
         loaded = Call(verb, Subject("", ""), options, function)
-        return f'{_note(audit)}{IMPORT}mechanism = dl.load("RESULT.json").{held}\n{loaded.python}'
+        return f'{_note(audit)}{IMPORT}mechanism = dl.load("RESULT.json").{attribute}\n{loaded.python}'
     return f"{_note(audit)}{Call(verb, of_mechanism(query, name), options, function).both()}"
 
 

@@ -4,9 +4,10 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dalenius.api import audits
 from dalenius.errors import InputError
 from dalenius.report.again import audit_again, design_again
-from dalenius.report.charts import Axis, bars, brackets, heat_map, number, text
+from dalenius.report.charts import WIDTH, Axis, bars, brackets, heat_map, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section
 from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
@@ -102,7 +103,7 @@ def assumed(audit: Audit) -> tuple[str, ...]:
     )
 
 
-def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:  # noqa: ANN401 - facts of any result
+def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Facts of a result, as a section holds them."""
     return tuple((name, tuple(lines)) for name, lines in named)
 
@@ -139,11 +140,9 @@ def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
         return None
     if not audit.mechanism.has_rows or audit.mechanism.written().rows.size > MOST_CELLS:
         return None
-    from dalenius.api import audit as audit_again
-
     reference = None if audit.reference.uniform else audit.reference
     try:
-        return audit_again(
+        return audits.audit(
             audit.mechanism,
             adversary="independent",
             reference=reference,
@@ -162,13 +161,18 @@ def _witness_chart(audit: Audit, most: int = 12) -> str:
 
 def channel_sections(mechanism: "Mechanism") -> list[Section]:
     """The mechanism as shades, where its rows are there and few enough to look at."""
-    if not mechanism.has_rows or (written := mechanism.written()).rows.size > MOST_CELLS:
-        return []
+    drawn = channel_chart(mechanism, MOST_CELLS, "Probability of each output for each answer")
+    about = ("Each row is what is released for one true answer.",)
+    return [Section("The mechanism", about, drawn=drawn)] if drawn else []
+
+
+def channel_chart(mechanism: "Mechanism", most_cells: int, about: str, width: int = WIDTH) -> str:
+    """Return the rows of a mechanism as shades; nothing where there are none, or too many to look at."""
+    if not mechanism.has_rows or (written := mechanism.written()).rows.size > most_cells:
+        return ""
     statistic = mechanism.statistic
     names = [class_words(statistic, k, mechanism.query) for k in range(statistic.size)]
-    labels = [str(label) for label in written.labels]
-    drawn = heat_map(written.rows.tolist(), names, labels, "Probability of each output for each answer")
-    return [Section("The mechanism", ("Each row is what is released for one true answer.",), drawn=drawn)]
+    return heat_map(written.rows.tolist(), names, [str(label) for label in written.labels], about, width)
 
 
 def certificate_section(certificate: "Certificate", words: str, name: str = "certificate.json") -> Section:

@@ -9,7 +9,19 @@ from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Table
 from dalenius.numerics.rounding import outward, short
 from dalenius.report.design_text import error_words, query_words
-from dalenius.report.plots import DARK, FINEST, LIGHT, Axes, Floats, axes_of, class_axis, figure_of, tick_step, tidy
+from dalenius.report.plots import (
+    DARK,
+    FINEST,
+    LIGHT,
+    Axes,
+    Floats,
+    axes_of,
+    class_axis,
+    figure_of,
+    tick_step,
+    tidy,
+    two_axes,
+)
 from dalenius.results.audit import limit_words
 from dalenius.results.design import Design, Frontier, NamedPoint
 
@@ -22,14 +34,10 @@ GREYS = ("0.15", "0.35", "0.5")
 
 def plot_design(design: Design, ax: Axes = None) -> "Figure":
     """Draw the channel (left) and the bracket on the optimum (right); one axes takes the bracket alone."""
+    channel, bracket = two_axes(ax, 9.6, 4.2)
+    figure: Figure = bracket.figure
     if ax is None:
-        figure = figure_of(9.6, 4.2)
-        channel, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
         figure.suptitle(_headline(design), fontsize=10)
-    else:
-        given = axes_of(ax)
-        channel, bracket = (given[0] if given.size > 1 else None), given[-1]
-        figure = bracket.figure
     if channel is not None:
         draw_channel(design.mechanism, channel)
     _draw_bracket(design, bracket)

@@ -94,9 +94,9 @@ def _best(design: Design) -> list[str]:
     low, high = outward(design.lower, design.upper)
     if design.proved == "upper":
         attained = "attained by this mechanism" if design.kept else "attained by a constant answer, which leaks nothing"
-        known = "proved" if design.kept else "known"  # of a constant answer there is no certificate
+        certainty = "proved" if design.kept else "known"  # of a constant answer there is no certificate
         beyond = f'others may do better; method="certified" bounds the least {what} from below'
-        lines = [f"least {what} <= {high}{unit}, {attained}: only this upper bound is {known}", beyond]
+        lines = [f"least {what} <= {high}{unit}, {attained}: only this upper bound is {certainty}", beyond]
         return [*lines, checked_words(design)] if design.kept else lines
     gap, words = short_up(design.gap), checked_words(design)
     lines = [f"{low} <= least {what} <= {high}{unit}; the gap is at most {gap}; {words}"]

@@ -1,23 +1,69 @@
-"""A report to send: one file for any result, the verdict first, with everything a reviewer needs to check it."""
+"""How every kind of result is shown: its words, its picture, and a report to send, with all that a reviewer needs."""
 
 import datetime as dt
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from dalenius import __version__
-from dalenius.errors import InputError
-from dalenius.model.files import path_of
+from dalenius.errors import refuse
+from dalenius.model.files import __version__, path_of
 from dalenius.report.audit_page import audit_sections, design_sections
-from dalenius.report.design_text import query_words
+from dalenius.report.calibration_text import calibration_facts
+from dalenius.report.design_text import design_facts, frontier_table, query_words
 from dalenius.report.page import Section, write_report
+from dalenius.report.profile_text import facts as profile_facts
 from dalenius.report.sampled_text import sampled_name
 from dalenius.report.series_page import calibration_sections, curve_sections, frontier_sections, profile_sections
+from dalenius.report.text import Facts, as_html, curve_facts, facts, stacked
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier
 from dalenius.results.profile import Profile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Kind(NamedTuple):
+    """How one kind of result is shown. picture: the module and the function that draw it, loaded when it is drawn."""
+
+    sections: Callable[[Any], list[Section]]
+    facts: Callable[[Any], Facts] | None = None
+    picture: str = ""
+
+
+KINDS: dict[type, Kind] = {
+    Audit: Kind(audit_sections, facts, "plots.plot_audit"),
+    Design: Kind(design_sections, design_facts, "design_plots.plot_design"),
+    Curve: Kind(curve_sections, curve_facts, "plots.plot_curve"),
+    Frontier: Kind(frontier_sections, picture="design_plots.plot_frontier"),
+    Calibration: Kind(calibration_sections, calibration_facts),
+    Profile: Kind(profile_sections, profile_facts, "profile_text.plot_profile"),
+}
+
+
+def summary_of(result: object) -> str:
+    """Return the answer in plain words, digits rounded outward; a frontier is a table."""
+    return frontier_table(result) if isinstance(result, Frontier) else stacked(facts_of(result))
+
+
+def html_of(result: object) -> str:
+    """Return the same words for a notebook."""
+    return as_html(facts_of(result))
+
+
+def facts_of(result: Any) -> Facts:
+    """Return what a result says as headings and lines; those of later rooms, such as accounts, bring their own."""
+    make = KINDS[type(result)].facts if type(result) in KINDS else type(result).report_facts
+    return cast("Callable[[Any], Facts]", make)(result)
+
+
+def picture_of(result: object, ax: Any = None) -> "Figure":
+    """Draw a result; return the figure."""
+    module, _, function = KINDS[type(result)].picture.partition(".")
+    return cast("Figure", getattr(import_module(f"dalenius.report.{module}"), function)(result, ax))
 
 
 def write_document(
@@ -34,29 +80,22 @@ def write_document(
     """
     target = path_of(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        message = f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json"
-        raise InputError(message)
+        refuse(f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json")
     if not results:
-        message = "there is nothing to report; give at least one result"
-        raise InputError(message)
+        refuse("there is nothing to report; give at least one result")
     sections: list[Section] = []
     for k, result in enumerate(results):
-        of = next((make for kind, make in _SECTIONS.items() if isinstance(result, kind)), None)
+        kind = KINDS.get(type(result))
         # Results of later rooms, such as studies, bring their own sections.
-        of = of or getattr(type(result), "report_sections", None)
-        if of is None:
-            message = f"result {k} is a {type(result).__name__}; a report shows {_kinds()}"
-            raise InputError(message)
+        make = getattr(type(result), "report_sections", None) if kind is None else kind.sections
+        if make is None:
+            shown = ", ".join(sorted(one.__name__ for one in KINDS))
+            refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
         prefix = f"{k + 1}. " if len(results) > 1 else ""
-        made = of(result)
-        sections += [replace(section, heading=f"{prefix}{section.heading}") for section in made]
+        sections += [replace(section, heading=f"{prefix}{section.heading}") for section in make(result)]
     unit = getattr(results[0], "unit", "nats")
     made_by = computed_by or (None if any(getattr(one, "loaded", False) for one in results) else __version__)
     write_report(target, title or _title(results), [*sections, _made(sections, made_by)], unit)
-
-
-def _kinds() -> str:
-    return ", ".join(sorted(kind.__name__ for kind in _SECTIONS))
 
 
 def _title(results: Sequence[Any]) -> str:
@@ -65,7 +104,7 @@ def _title(results: Sequence[Any]) -> str:
     return f"Leakage report: {len(results)} results"
 
 
-def _subject(result: Any) -> str:  # noqa: ANN401 - any result
+def _subject(result: Any) -> str:
     if hasattr(result, "report_subject"):
         return str(result.report_subject())
     if isinstance(result, Design):
@@ -94,13 +133,3 @@ def _made(sections: Sequence[Section], computed_by: str | None) -> Section:
     )
     carried = any(section.downloads for section in sections)
     return Section("About this report", about + certified if carried else about)
-
-
-_SECTIONS: dict[type, Callable[[Any], list[Section]]] = {
-    Audit: audit_sections,
-    Design: design_sections,
-    Curve: curve_sections,
-    Frontier: frontier_sections,
-    Calibration: calibration_sections,
-    Profile: profile_sections,
-}

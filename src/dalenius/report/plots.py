@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
@@ -36,25 +36,28 @@ HUGE = 50.0
 
 def plot_audit(audit: Audit, ax: Axes = None) -> "Figure":
     """Draw the witness (left) and the bracket against the extremes (right); one axes takes the bracket alone."""
-    if ax is None:
-        figure = figure_of(9.0, 3.6)
-        witness, bracket = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    else:
-        given = axes_of(ax)
-        witness, bracket = (given[0] if given.size > 1 else None), given[-1]
-        figure = bracket.figure
+    witness, bracket = two_axes(ax, 9.0, 3.6)
     if witness is not None:
         _draw_witness(audit, witness)
     _draw_bracket(audit, bracket)
+    figure: Figure = bracket.figure
     return figure
+
+
+def two_axes(ax: Axes, width: float, height: float) -> tuple[Axes, Axes]:
+    """Return axes for a picture and for a bracket: of a new figure, or those given; one alone is for the bracket."""
+    if ax is None:
+        left, right = figure_of(width, height).subplots(1, 2, width_ratios=(1.1, 1))
+        return left, right
+    given = axes_of(ax)
+    return (given[0] if given.size > 1 else None), given[-1]
 
 
 def axes_of(ax: Axes) -> Drawing:
     """Return matplotlib axes as a flat array; anything else is refused, a file's name too."""
     given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if not given.size or not all(hasattr(one, "set_xlabel") and hasattr(one, "figure") for one in given):
-        message = f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure"
-        raise InputError(message)
+        refuse(f"ax = {ax!r} is not matplotlib axes; leave it out, and write a picture by .savefig() of the figure")
     return given
 
 
@@ -95,9 +98,9 @@ def plot_curve(curve: Curve, ax: Axes = None, *, of_profile: bool = False) -> "F
 
 def _along_knowledge(curve: Curve, *, of_profile: bool) -> bool:
     """Whether knowledge is the axis: with a reference, or where it is easier to read; a profile lists values of b."""
-    known, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
+    finite, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
     easier = audit.mechanism.log_universe > HUGE if of_profile else all(map(by_knowledge, curve.audits))
-    return known and (not audit.reference.uniform or easier)
+    return finite and (not audit.reference.uniform or easier)
 
 
 def by_knowledge(audit: Audit) -> bool:
@@ -135,13 +138,13 @@ def _draw_witness(audit: Audit, ax: Axes, most_bars: int = 24) -> None:
         _draw_heat(audit, ax)
     ax.set_xlabel(_witness_axis(audit)[1])
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        held = audit.prior.entropy()
-        known = f"H(X) = {short(in_unit(held, audit.unit))}"
+        entropy = audit.prior.entropy()
+        limit = f"H(X) = {short(in_unit(entropy, audit.unit))}"
         if by_knowledge(audit):
-            known = f"knows {short(in_unit(max(0.0, audit.mechanism.log_universe - held), audit.unit))}"
+            limit = f"knows {short(in_unit(max(0.0, audit.mechanism.log_universe - entropy), audit.unit))}"
     else:
-        known = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
-    ax.set_title(f"worst prior found: {known} {audit.unit}", fontsize=10)
+        limit = f"D from the reference = {short(in_unit(audit.prior.divergence(), audit.unit))}"
+    ax.set_title(f"worst prior found: {limit} {audit.unit}", fontsize=10)
 
 
 def _draw_bars(audit: Audit, ax: Axes) -> None:
@@ -195,8 +198,8 @@ def _draw_bracket(audit: Audit, ax: Axes) -> None:
         most = short(in_unit(audit.mechanism.log_universe, audit.unit))
         names = "no limit\nb = 0", f"this adversary\nb = {short(audit.entropy)}", f"uniform prior\nb = {most}"
         if by_knowledge(audit):
-            own = f"this adversary\nknows {short(audit.knowledge)}"
-            names = f"no limit\nknows {most}", own, "uniform prior\nknows 0"
+            this_one = f"this adversary\nknows {short(audit.knowledge)}"
+            names = f"no limit\nknows {most}", this_one, "uniform prior\nknows 0"
     else:
         names = "no limit", f"this adversary\nknows {short(audit.knowledge)}", "reference prior\nknows 0"
     free = None if extremes is None else extremes.unconstrained

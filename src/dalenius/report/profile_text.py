@@ -67,10 +67,10 @@ def _plot_knowledge(profile: Profile, ax: Axes) -> "Figure":
         ax = figure_of(6.4, 4.0).subplots()
     drawn = [audit for audit in profile.leakage.audits if min(audit.knowledge, audit.upper) > 0]
     low, high = ([getattr(audit, side) for audit in drawn] for side in ("lower", "upper"))
-    known = [audit.knowledge for audit in drawn]
-    ax.vlines(known, low, high, color=DARK, linewidth=3)
-    ax.plot(known, high, "v", color=DARK, markersize=4, label="L at most")
-    ax.plot(known, low, "^", color=DARK, markersize=4, label="L at least")
+    knowledges = [audit.knowledge for audit in drawn]
+    ax.vlines(knowledges, low, high, color=DARK, linewidth=3)
+    ax.plot(knowledges, high, "v", color=DARK, markersize=4, label="L at most")
+    ax.plot(knowledges, low, "^", color=DARK, markersize=4, label="L at least")
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel(f"what the adversary knows before, log|X| - b ({profile.unit})")

@@ -53,18 +53,18 @@ def _checked(parts: Sequence[Audit | Design]) -> str:
 
 
 def _limits(curve: Curve) -> str:
-    known = [audit.knowledge for audit in curve.audits]
-    least, most = (curve.audits[known.index(end(known))] for end in (min, max))
+    knowledges = [audit.knowledge for audit in curve.audits]
+    least, most = (curve.audits[knowledges.index(end(knowledges))] for end in (min, max))
     ends = f"The least able one {adversary_words(least)}, the most able {adversary_words(most)}"
     return f"What was assumed: {BOUNDED}. {ends}."
 
 
 def _curve_chart(curve: Curve) -> str:
-    known, lows, highs = ([getattr(a, name) for a in curve.audits] for name in ("knowledge", "lower", "upper"))
+    knowledges, lows, highs = ([getattr(a, name) for a in curve.audits] for name in ("knowledge", "lower", "upper"))
     across, up = Axis("knowledge of the adversary", curve.unit), Axis("leakage", curve.unit)
     proved = all(audit.proved != "lower" for audit in curve.audits)
-    look = Look(bands=staircase("proved between the points", known, lows, highs) if proved else ())
-    points = Series("audited", known, lows, highs, joined=False)
+    look = Look(bands=staircase("proved between the points", knowledges, lows, highs) if proved else ())
+    points = Series("audited", knowledges, lows, highs, joined=False)
     return line_chart([points], across, up, "Leakage against knowledge", look)
 
 

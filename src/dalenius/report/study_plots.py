@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.report.plots import Axes, figure_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ BOUNDS = ("lower", "upper")
 Row = Mapping[str, Any]
 
 
-def plot_study(  # noqa: PLR0913 - what is drawn, and what it is
+def plot_study(
     rows: Sequence[Row], x: str, y: str, hue: str | None, *, varied: Sequence[str], bracket: str
 ) -> "Figure":
     """Draw y against x, one line per value of hue; for lower and upper the whole bracket is drawn at every point.
@@ -42,16 +42,13 @@ def plot_study(  # noqa: PLR0913 - what is drawn, and what it is
 
 def _check(rows: Sequence[Row], **columns: str | None) -> None:
     if not rows:
-        message = "there is nothing to draw: no point is done; run the study first"
-        raise InputError(message)
+        refuse("there is nothing to draw: no point is done; run the study first")
     for name, given in columns.items():
         if given is not None and given not in rows[0]:
-            message = f"{name} = {given!r} is not a column; take one of {', '.join(rows[0])}"
-            raise InputError(message)
+            refuse(f"{name} = {given!r} is not a column; take one of {', '.join(rows[0])}")
     numbers = [name for name in rows[0] if all(isinstance(row[name], (int, float)) for row in rows)]
     if columns["y"] not in numbers:
-        message = f"y = {columns['y']!r} is not a number at every point; take one of {', '.join(numbers)}"
-        raise InputError(message)
+        refuse(f"y = {columns['y']!r} is not a number at every point; take one of {', '.join(numbers)}")
 
 
 def _unit(rows: Sequence[Row], bracket: str) -> str:

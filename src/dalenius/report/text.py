@@ -173,10 +173,10 @@ def loaded_words(answer: "Audit | Design") -> Facts:
 def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
     """Return the heaviest cells of the witness, and how many more have mass."""
     masses = audit.prior.masses
-    held = int(np.count_nonzero(masses))
-    order = np.argsort(-masses, axis=None, kind="stable")[: min(many, held)]
+    with_mass = int(np.count_nonzero(masses))
+    order = np.argsort(-masses, axis=None, kind="stable")[: min(many, with_mass)]
     where = zip(*(axis.tolist() for axis in np.unravel_index(order, masses.shape)), strict=True)
-    return [Cell(cell_words(audit, a, t), float(masses[a, t])) for a, t in where], held - order.size
+    return [Cell(cell_words(audit, a, t), float(masses[a, t])) for a, t in where], with_mass - order.size
 
 
 def cell_words(audit: Audit, value: int, cls: int) -> str:
@@ -302,14 +302,14 @@ def _held(audit: Audit) -> list[str]:
     """Which part of the secret can leak at most; by the bound on this secret, as others may hold more."""
     if audit.mechanism.as_real_records is not None:
         return []
-    held = in_unit(float(np.log(alive(audit).sum())), audit.unit)
+    most = in_unit(float(np.log(alive(audit).sum())), audit.unit)
     upper = audit.records.orbit_of(audit.record)[2]
-    if not 0 <= upper < held:
+    if not 0 <= upper < most:
         return []
     groups = {Group: "these records", Function: "the secret", Attributes: "the secret"}
     whose = groups.get(type(audit.prior.secret), "this record")
-    share = round_up(100 * upper / held, 2)
-    return [f"at most {share} % of the {short(held)} {audit.unit} that {whose} can hold"]
+    share = round_up(100 * upper / most, 2)
+    return [f"at most {share} % of the {short(most)} {audit.unit} that {whose} can hold"]
 
 
 def alive(audit: Audit) -> NDArray[np.bool_]:
@@ -468,12 +468,12 @@ def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
 def _witness(audit: Audit) -> list[str]:
     cells, more = heaviest(audit)
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        known = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
+        spread = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
     else:
-        known = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
+        spread = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
     if audit.prior.even:
-        return [f"the uniform prior attains the lower bound; {known}"]
-    lines = [f"this prior attains the lower bound; {known}, its heaviest cells are"]
+        return [f"the uniform prior attains the lower bound; {spread}"]
+    lines = [f"this prior attains the lower bound; {spread}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
     lines += [f"  and {more} more cells"] if more else []
     if audit.prior.tied:

@@ -73,7 +73,7 @@ def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
     )
 
 
-def design_answer(  # noqa: PLR0913 - what was found
+def design_answer(
     asked: DesignProblem,
     problem: Problem,
     designed: Designed,
@@ -86,36 +86,18 @@ def design_answer(  # noqa: PLR0913 - what was found
 
     leaks: what was found of its leakage, where that is not in the audits of the design.
     """
-    distortion, adversary = asked.distortion, asked.adversary
+    distortion = asked.distortion
     audited = asked.audit(designed.together)
     leakage = audit_answer(audited, leaks or found_of(audited, designed.found), run)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)
     scale = run.nats if primal else 1.0
-    data = {
-        "format": "dalenius/design-certificate",
-        "version": VERSION,
-        "problem": described(distortion, problem),
-        "adversary": adversary_data(adversary),
-        "budget": {"distortion" if primal else "leakage": problem.budget},
-        "lower": lower,
-        "upper": upper,
-        "distortion": designed.distortion,
-        "pool": [
-            {"record": e.record, "masses": listed(e.masses), "ratios": e.ratios.tolist(), "weight": float(w)}
-            for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
-        ],
-        **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
-        "symmetries": list(problem.domain.symmetries),
-        # The audit is then of the joint release; so many outputs has what was released before.
-        **({} if problem.domain.first is None else {"beside": problem.domain.first.shape[1]}),
-        "audit": leakage.certificate.data,
-    }
+    data = _design_data(asked, problem, designed, (lower, upper), leakage)
     bracket = down(lower, scale), up(upper, scale)
     return Design(
         query=distortion.query,
-        adversary=adversary,
+        adversary=asked.adversary,
         unit=run.unit,
         goal=problem.goal,
         budget=budget,
@@ -134,6 +116,32 @@ def design_answer(  # noqa: PLR0913 - what was found
         rounds=designed.rounds,
         distortion_name=distortion.name,
     )
+
+
+def _design_data(
+    asked: DesignProblem, problem: Problem, designed: Designed, bracket: tuple[float, float], leakage: Audit
+) -> dict[str, Any]:
+    """Return the certificate of a design in plain data; the bracket is in nats, or a distortion."""
+    primal, domain = problem.goal == "leakage", problem.domain
+    return {
+        "format": "dalenius/design-certificate",
+        "version": VERSION,
+        "problem": described(asked.distortion, problem),
+        "adversary": adversary_data(asked.adversary),
+        "budget": {"distortion" if primal else "leakage": problem.budget},
+        "lower": bracket[0],
+        "upper": bracket[1],
+        "distortion": designed.distortion,
+        "pool": [
+            {"record": e.record, "masses": listed(e.masses), "ratios": e.ratios.tolist(), "weight": float(w)}
+            for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
+        ],
+        **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
+        "symmetries": list(domain.symmetries),
+        # With an earlier release the audit is of both together, and this is how many outputs that release has.
+        **({} if domain.first is None else {"beside": domain.first.shape[1]}),
+        "audit": leakage.certificate.data,
+    }
 
 
 def described(distortion: Distortion, problem: Problem) -> dict[str, Any]:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
-from dalenius import __version__
-from dalenius.errors import InputError, show
-from dalenius.gallery.families import family_of
-from dalenius.gallery.parse import parse_query
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.files import __version__
+from dalenius.model.gallery.families import family_of
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -63,30 +63,26 @@ def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -
     """Rebuild a result of this kind."""
     found = result_of(path, storage.read_json(storage.path_of(path)), verify=verify)
     if not isinstance(found, kind):
-        message = f"{path} is not a saved {kind.__name__.lower()}, but a saved {type(found).__name__.lower()}"
-        raise InputError(message)
+        refuse(f"{path} is not a saved {kind.__name__.lower()}, but a saved {type(found).__name__.lower()}")
     return found
 
 
-def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:  # noqa: ANN401 - JSON, one of Saved
+def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:
     """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
     with one_child():
         return _rebuilt(path, content, verify=checks.flag("verify", verify))
 
 
-def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:  # noqa: ANN401 - JSON
+def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
-        message = f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}'
-        raise InputError(message)
+        refuse(f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}')
     if content.get("version") != VERSION or isinstance(content["version"], bool):
-        message = f"{path} has version {show(content.get('version'))}; this dalenius reads version {VERSION}"
-        raise InputError(message)
+        refuse(f"{path} has version {show(content.get('version'))}; this dalenius reads version {VERSION}")
     what = name.removeprefix("dalenius/")
     try:
         if not isinstance(content.get("dalenius", ""), str):
-            message = f'its "dalenius" is {content["dalenius"]!r}, and no version'
-            raise InputError(message)
+            refuse(f'its "dalenius" is {content["dalenius"]!r}, and no version')
         answer = KINDS[name].read(content, lambda part: _rebuilt(path, part, verify=verify))
         repr(answer)
     except KeyError as error:
@@ -98,8 +94,7 @@ def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Sav
         message = f"{path} is not a sound {what}: {str(error) or type(error).__name__}"
         raise InputError(message) from error
     if verify and isinstance(answer, Audit | Design) and not (verdict := answer.verify()):
-        message = f"{path}: its certificate does not verify: {verdict.reason}"
-        raise InputError(message)
+        refuse(f"{path}: its certificate does not verify: {verdict.reason}")
     return answer
 
 
@@ -177,8 +172,7 @@ def _of_design(design: Design) -> dict[str, Any]:
 
 def _expected(kind: type[Answer], part: object) -> Answer:
     if not isinstance(part, kind):
-        message = f"a saved {kind.__name__.lower()} is expected where a {type(part).__name__.lower()} stands"
-        raise InputError(message)
+        refuse(f"a saved {kind.__name__.lower()} is expected where a {type(part).__name__.lower()} stands")
     return part
 
 
@@ -187,15 +181,13 @@ def _compare(stated: dict[str, object], part: Audit | Design, where: str, whose:
     try:
         saved.compare(stated, part.certificate.data, whose=whose)
     except Refused as reason:
-        message = f"{where}: {reason}"
-        raise InputError(message) from None
+        refuse(f"{where}: {reason}")
 
 
 def _one_question(parts: Sequence[Audit | Design], same: Sequence[str], what: str) -> dict[str, object]:
     """Return what all parts ask, in these words of verifier/saved.py; refused where one asks something else."""
     if not parts or len({part.unit for part in parts}) > 1:
-        message = f"a {what} has one point or more, all in one unit"
-        raise InputError(message)
+        refuse(f"a {what} has one point or more, all in one unit")
     asked = saved.question(parts[0].certificate.data)
     stated = {part: asked.get(part) for part in same}
     for k, part in enumerate(parts):
@@ -228,8 +220,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
     del adversary["task"]
     queries = [one["query"] for one in content["designs"]]
     if any(query != queries[0] for query in queries) or content["query"] not in (None, queries[0]):
-        message = "its designs are not all for the query of the frontier"
-        raise InputError(message)
+        refuse("its designs are not all for the query of the frontier")
     query = designs[0].query if content["query"] is None else parse_query(content["query"])
     points = []
     for one in content["named"]:
@@ -238,8 +229,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
         _compare(adversary, leakage, f"the mechanism {point.name}", "frontier's")
         of = str(leakage.mechanism.query), leakage.mechanism.name, leakage.unit
         if of != (str(query), point.name, designs[0].unit) or point.name.partition("(")[0] != point.family:
-            message = f"{point.name} of the family {point.family} beside the frontier is another mechanism"
-            raise InputError(message)
+            refuse(f"{point.name} of the family {point.family} beside the frontier is another mechanism")
         points.append(point)
     return Frontier(query, designs, tuple(points), **read_notes(Frontier, content))
 
@@ -256,11 +246,9 @@ def _calibration(content: dict[str, Any], part: Part) -> Calibration:
     found = Calibration(mechanism=leakage.mechanism, leakage=leakage, **read_notes(Calibration, content))
     low, high = found.together or (leakage.upper, leakage.upper)
     if not low <= high or leakage.lower > high:
-        message = f"everything together leaks {low!r} to {high!r}, the mechanism alone {leakage.lower!r} at least"
-        raise InputError(message)
+        refuse(f"everything together leaks {low!r} to {high!r}, the mechanism alone {leakage.lower!r} at least")
     if high > found.budget:
-        message = f"its mechanism leaks up to {high!r}, which is above its budget of {found.budget!r}"
-        raise InputError(message)
+        refuse(f"its mechanism leaks up to {high!r}, which is above its budget of {found.budget!r}")
     _check_noise(found, content.get("query"))
     return found
 
@@ -273,8 +261,7 @@ def _check_noise(found: Calibration, listed: str | dict[str, Any] | None) -> Non
     """
     family, parameter = family_of(found.family)
     if found.parameter != parameter.name:
-        message = f"the parameter of {found.family} is {parameter.name}, not {found.parameter!r}"
-        raise InputError(message)
+        refuse(f"the parameter of {found.family} is {parameter.name}, not {found.parameter!r}")
     leakage, mechanism = found.leakage, found.mechanism
     query = mechanism.query if mechanism.by_formula else None if listed is None else storage.query_from(listed)
     described = query and family.with_parameter(query, found.value).describe()
@@ -306,14 +293,12 @@ def _profile(content: dict[str, Any], part: Part) -> Profile:
         _compare(stated, independent, "the audit against independent records", "profile's")
     found = read_notes(Profile, content)
     if {found["unit"], *(audit.unit for audit in (*curve.audits, independent) if audit)} != {curve.unit}:
-        message = f"its unit is {found['unit']!r}, and its audits are in {curve.unit}"
-        raise InputError(message)
+        refuse(f"its unit is {found['unit']!r}, and its audits are in {curve.unit}")
     capacity = content["capacity"]
     if capacity is not None:
         capacity = Bracket(*(checks.real("capacity", x, 0.0, math.inf) for x in capacity))
         if capacity.lower > capacity.upper:
-            message = f"its capacity has a lower bound of {capacity.lower!r} above the upper one of {capacity.upper!r}"
-            raise InputError(message)
+            refuse(f"its capacity has a lower bound of {capacity.lower!r} above the upper one of {capacity.upper!r}")
     # null stands for infinity, but where a note says that epsilon was left out.
     if found["dp_epsilon"] is None and not any(note.startswith("dp_epsilon") for note in found["notes"]):
         found["dp_epsilon"] = math.inf

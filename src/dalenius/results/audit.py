@@ -78,7 +78,7 @@ class Records(Sequence[RecordBracket]):
     def __iter__(self) -> Iterator[RecordBracket]:
         return (RecordBracket(i, lower, upper) for members, lower, upper in self._blocks[0] for i in members)
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per record, worst first."""
         return frame([{"record": r.record, "lower": r.lower, "upper": r.upper} for r in self])
 
@@ -184,7 +184,7 @@ class Audit(Certified):
             and {"unconstrained": list(map(finite, extremes.unconstrained)), "uniform": finite(extremes.uniform)},
         }
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row: this audit. records.to_frame() has a row for each record."""
         return frame([_row(self)])
 
@@ -277,7 +277,7 @@ class Curve(Series):
         ]
         return shown_as.table(head, rows, f"{repr(self)[1:-1]}, in {self.unit}")
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per point."""
         return frame([_row(audit) for audit in self.audits])
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.rounding import decimals, round_up
 from dalenius.results.audit import Audit
-from dalenius.results.result import Result, finite, flat, frame, origin, values
+from dalenius.results.result import Result, finite, origin, values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,10 +73,6 @@ class Calibration(Result):
             "dp_epsilon": finite(self.mechanism.dp_epsilon()),
             **values(self, "too_little", "quietest", "stopped", "accuracy", "audits", "seconds"),
         }
-
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
-        """Return a pandas DataFrame with one row: the numbers of this calibration."""
-        return frame([flat(self.to_dict())])
 
     def __repr__(self) -> str:
         most = self.leakage.upper if self.together is None else self.together[1]

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from dalenius.certificates import made
 from dalenius.certificates.audits import adversary_data
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.secret import describe
@@ -34,8 +34,7 @@ NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time 
 def check_option(verify: object) -> None:
     """Refuse what `verify=` cannot mean."""
     if not isinstance(verify, bool) and not (isinstance(verify, str) and verify == "auto"):
-        message = f'verify = {show(verify)} is unknown; use "auto", True or False'
-        raise InputError(message)
+        refuse(f'verify = {show(verify)} is unknown; use "auto", True or False')
 
 
 def searching(time_limit: float, verify: Verify, reserved: float = 0.1) -> float:
@@ -91,7 +90,7 @@ def _numbers(data: object) -> int:
     return sum(map(_numbers, data))
 
 
-def checked(  # noqa: PLR0913 - all but the first three by name
+def checked(
     result: Result,
     verify: Verify,
     left: float,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalenius import shown
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
@@ -16,7 +16,7 @@ from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.numerics.types import Floats
 from dalenius.results.audit import Audit, limit_words
-from dalenius.results.result import Certified, Series, Stopped, finite, flat, frame, values, worst_end
+from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
 from dalenius.results.units import NATS_PER_UNIT
 
 ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or a mixture can lose
@@ -106,10 +106,6 @@ class Design(Certified):
             "reported": self.reported if self.reported is None else finite(self.reported),
         }
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
-        """Return a pandas DataFrame with one row: the numbers of this design."""
-        return frame([flat(self.to_dict())])
-
     def __repr__(self) -> str:
         note = ("" if self.closed else ", gap open") + ("" if self.kept else ", budget NOT kept") + self._note()
         digits = decimals(self.upper)
@@ -118,8 +114,8 @@ class Design(Certified):
             asked = f"{low} <= least leakage <= {high} {self.unit} at {self.distortion_name} <= {self.budget:.9g}"
         else:
             asked = f"{low} <= least {self.distortion_name} <= {high} at leakage <= {self.budget:.9g} {self.unit}"
-        known = limit_words(self.adversary, self.unit)
-        return f"<Design of {self.query}: {asked}, {known}; stopped by {self.stopped}{note}>"
+        limit = limit_words(self.adversary, self.unit)
+        return f"<Design of {self.query}: {asked}, {limit}; stopped by {self.stopped}{note}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +154,7 @@ class Frontier(Series):
 
     def __post_init__(self) -> None:
         if not self.designs or any(design.goal != "leakage" for design in self.designs):
-            message = "a frontier needs one design or more, each of the least leakage at a distortion budget"
-            raise InputError(message)
+            refuse("a frontier needs one design or more, each of the least leakage at a distortion budget")
         object.__setattr__(self, "designs", tuple(sorted(self.designs, key=lambda design: design.budget)))
 
     @property
@@ -190,10 +185,9 @@ class Frontier(Series):
         first, last = self.designs[0].budget, self.designs[-1].budget
         outside = at[~((first <= at) & (at <= last))]
         if outside.size:
-            message = (
+            refuse(
                 f"distortion = {outside.flat[0]:g} is outside of this frontier, which goes from {first:g} to {last:g}"
             )
-            raise InputError(message)
         return self._lower(at), self._upper(at)
 
     def excess(self, point: NamedPoint) -> tuple[float, float]:
@@ -202,8 +196,7 @@ class Frontier(Series):
         The first is -infinity left of the first design, where no mechanism is known.
         """
         if not isinstance(point, NamedPoint):
-            message = f"point = {show(point)} is not a named mechanism of this frontier; take one of frontier.named"
-            raise InputError(message)
+            refuse(f"point = {show(point)} is not a named mechanism of this frontier; take one of frontier.named")
         at = np.array(point.distortion)
         low = point.leakage.lower - float(self._upper(at))
         high = point.leakage.upper - float(self._lower(at))
@@ -239,7 +232,7 @@ class Frontier(Series):
         rows = [(*row[:3], round_down(row[3], 6), round_up(row[4], 6)) for row in best + named]
         return shown.table(("family", "mechanism", "distortion", "lower", "upper"), rows, repr(self)[1:-1])
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per design (family "best") and per named mechanism."""
         best = [
             _row("best", f"distortion <= {design.budget:.6g}", design.distortion, design, (0.0, design.gap))

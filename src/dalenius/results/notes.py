@@ -6,7 +6,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 
 PLAIN = (bool, int, float, str, NoneType)
@@ -19,7 +19,7 @@ LEAST = {"audits": 1}
 
 
 @cache
-def _plain_fields(kind: Any) -> dict[str, tuple[Any, Any]]:  # noqa: ANN401 - a class
+def _plain_fields(kind: Any) -> dict[str, tuple[Any, Any]]:
     """Type and default of every field that is plain data."""
     hints = get_type_hints(kind)
     return {
@@ -29,18 +29,18 @@ def _plain_fields(kind: Any) -> dict[str, tuple[Any, Any]]:  # noqa: ANN401 - a 
     }
 
 
-def _is_plain(hint: Any) -> bool:  # noqa: ANN401 - a type
+def _is_plain(hint: Any) -> bool:
     inside = [part for part in get_args(hint) if part is not Ellipsis]
     return get_origin(hint) is Literal or hint in PLAIN or (len(inside) > 0 and all(map(_is_plain, inside)))
 
 
-def notes(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
+def notes(result: Any) -> dict[str, Any]:
     """Return the fields that are plain data, but for those that have their default; null stands for infinity."""
-    held = {name: (getattr(result, name), default) for name, (_, default) in _plain_fields(result.__class__).items()}
-    return {name: _json(x) for name, (x, default) in held.items() if default is MISSING or x != default}
+    plain = {name: (getattr(result, name), default) for name, (_, default) in _plain_fields(result.__class__).items()}
+    return {name: _json(x) for name, (x, default) in plain.items() if default is MISSING or x != default}
 
 
-def _json(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return list(value) if isinstance(value, tuple) else value
@@ -58,7 +58,7 @@ def read_notes(kind: type, content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _typed(hint: Any, value: Any, name: str, *, null: bool = False) -> Any:  # noqa: ANN401, PLR0911 - JSON; by type
+def _typed(hint: Any, value: Any, name: str, *, null: bool = False) -> Any:  # noqa: PLR0911 - JSON; by type
     inside = get_args(hint)
     if get_origin(hint) is Literal:
         return checks.choice(f'"{name}"', value, inside)
@@ -75,17 +75,15 @@ def _typed(hint: Any, value: Any, name: str, *, null: bool = False) -> Any:  # n
     return text(value, name)
 
 
-def _listed(inside: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401 - JSON
+def _listed(inside: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:
     hints = inside[:1] * len(value) if Ellipsis in inside else inside
     if type(value) is not list or len(value) != len(hints):
-        message = f'"{name}" = {show(value)} is not a list of the right length'
-        raise InputError(message)
+        refuse(f'"{name}" = {show(value)} is not a list of the right length')
     return tuple(_typed(hint, x, name) for hint, x in zip(hints, value, strict=True))
 
 
 def text(value: object, name: str) -> str:
     """Return a text that can be printed on one line."""
     if not isinstance(value, str) or not value.isprintable():
-        message = f'"{name}" = {show(value)} is not a text of one line'
-        raise InputError(message)
+        refuse(f'"{name}" = {show(value)} is not a text of one line')
     return value

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, cast, get_args
 from numpy.typing import ArrayLike
 
 from dalenius.designing.cutting_planes import Problem
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
@@ -26,7 +26,7 @@ from dalenius.results.design import Design
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
-from dalenius.settings import Settings, checked
+from dalenius.settings import DEFAULT, Settings
 
 # Seconds.
 MINUTE, DAY = 60.0, 86_400.0
@@ -39,7 +39,7 @@ Report = Callable[[Progress], None]
 class Method(Protocol):
     """Another way to answer than by certified bounds."""
 
-    def chosen(self, **own: Any) -> "Method":  # noqa: ANN401 - the options that only this method has
+    def chosen(self, **options: Any) -> "Method":
         """Return the method with the options of a call, or refuse them."""
 
     def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
@@ -60,19 +60,18 @@ MethodName = Literal["certified", "paper"]
 METHODS = {"paper": "dalenius.paper.method"}
 
 
-def method_of(method: "MethodName | Method", **own: object) -> "Method | None":
-    """Return the method that was asked for, None for the certified one; own: options that only some methods have."""
-    given = {name: value for name, value in own.items() if value is not None}
+def method_of(method: "MethodName | Method", **options: object) -> "Method | None":
+    """Return the method that was asked for, None for the certified one; options: those that only some methods have."""
+    stated = {name: value for name, value in options.items() if value is not None}
     if not isinstance(method, str) and hasattr(method, "chosen"):
-        return method.chosen(**given)
+        return method.chosen(**stated)
     checks.choice("method", method, ("certified", *METHODS))
     if method != "certified":
         default: Method = import_module(METHODS[str(method)]).Method()
-        return default.chosen(**given)
-    if given:
+        return default.chosen(**stated)
+    if stated:
         names = " or ".join(f'"{name}"' for name in METHODS)
-        message = f"{min(given)} is an option of method={names}; give that as well, or leave it out"
-        raise InputError(message)
+        refuse(f"{min(stated)} is an option of method={names}; give that as well, or leave it out")
     return None
 
 
@@ -94,7 +93,7 @@ class Options:
     jobs: int = 1
 
     @classmethod
-    def from_user(  # noqa: PLR0913 - one for each option of the public functions
+    def from_user(
         cls,
         method: Method | None = None,
         *,
@@ -122,7 +121,7 @@ class Options:
             time_limit=checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
             seed=checks.whole("seed", seed, 0),
             report=_report(progress),
-            settings=checked(settings),
+            settings=_settings(settings),
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
             jobs=checks.jobs(jobs),
@@ -170,14 +169,13 @@ def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, 
 def checked_mechanism(mechanism: object) -> Mechanism:
     """Return what is to be audited, or refuse it."""
     if not isinstance(mechanism, Mechanism):
-        message = (
+        refuse(
             f"audit needs a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
         )
-        raise InputError(message)
     return mechanism
 
 
-def adversary_of(  # noqa: PLR0913 - the public surface
+def adversary_of(
     asked: Mechanism | Query,
     options: Options,
     *,
@@ -194,18 +192,16 @@ def adversary_of(  # noqa: PLR0913 - the public surface
     real = asked if isinstance(asked, Query) else asked.query
     if isinstance(real, RealQuery):
         if entropy is not None:
-            message = f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge="
-            raise InputError(message)
+            refuse(f"entropy = {entropy}: real-valued records have no entropy to count from; give knowledge=")
         kind = checks.choice("adversary", adversary, BELIEFS)
         return Adversary.of_reals(knowledge, options.unit, real.density(reference), cast("Believes", kind))
     rho = Reference.from_user(reference, records, names_of(asked))
     if checks.choice("adversary", adversary, BELIEFS) == "independent":
         if entropy is not None:
-            message = (
+            refuse(
                 f'entropy = {entropy} with adversary="independent"; give knowledge= to limit knowledge as well, '
                 "or neither"
             )
-            raise InputError(message)
         return Adversary.independent(records, knowledge, options.unit, rho)
     return Adversary.from_user(records, entropy=entropy, knowledge=knowledge, unit=options.unit, reference=rho)
 
@@ -237,8 +233,7 @@ def distortion_of(
 ) -> Distortion:
     """Return the distortion of the answers to a query, as the user measures it."""
     if not isinstance(query, Query):
-        message = f"design needs a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"design needs a Query, not {type(query).__name__}; see dl.queries")
     return Distortion.from_user(query, measure, outputs, p0)
 
 
@@ -250,8 +245,7 @@ def entropies_of(values: Iterable[float], what: str = "entropy") -> list[float]:
     listed = checks.listed(values, f"{many} = {show(values)} must list values of {of}, such as [0, 0.5, 1]")
     points = [checks.real(one, b, -math.inf, math.inf) for b in listed]
     if not points:
-        message = f"{many} is empty; give at least one value of {of}"
-        raise InputError(message)
+        refuse(f"{many} is empty; give at least one value of {of}")
     return points
 
 
@@ -259,11 +253,19 @@ def check_named(bare: tuple[object, ...], call: str) -> None:
     """Refuse a number without a name: nobody knows whether it is an entropy or a knowledge."""
     if bare:
         shown = repr(bare[0])
-        message = f"{call}, {shown}): name the number, as entropy={shown} or knowledge={shown}"
-        raise InputError(message)
+        refuse(f"{call}, {shown}): name the number, as entropy={shown} or knowledge={shown}")
 
 
 def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
     if callable(progress):
         return progress
     return ProgressLine() if checks.flag("progress", progress) else None
+
+
+def _settings(settings: object) -> Settings:
+    """Return what `settings=` means: None is the default."""
+    if settings is None:
+        return DEFAULT
+    if not isinstance(settings, Settings):
+        refuse(f"settings = {show(settings)} is not a dl.Settings; write dl.Settings(...), or leave it out")
+    return settings

@@ -96,7 +96,7 @@ class Profile(Drawn):
             **values(self, "stopped", "seconds"),
         }
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per measure: its bounds, which are equal where it is known."""
         points = [
             (f"leakage at entropy {audit.entropy:.6g}", audit.lower, audit.upper) for audit in self.leakage.audits

@@ -14,7 +14,7 @@ import numpy as np
 from dalenius.auditing.found import Group
 from dalenius.certificates.asked import adversary_of, secret_of, witness_of
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
@@ -39,15 +39,13 @@ def audit_of(content: dict[str, Any]) -> Audit:
 
 def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism) -> Audit:
     if mechanism.describe() != {key: x for key, x in certificate["problem"].items() if key != "quadrature"}:
-        message = "its mechanism is not the one that its certificate is about"
-        raise InputError(message)
+        refuse("its mechanism is not the one that its certificate is about")
     # "bounds" is the name of `upper_by` in version 0.1.
     found = read_notes(Audit, {"upper_by": content["bounds"], **content} if "bounds" in content else content)
     sampled = mechanism.as_samples is not None
     names = (found["upper_by"], *found.get("tried", ()))
     if (found["proved"] == "upper") != sampled or max(map(len, names)) > LONGEST or len(names) > LONGEST:
-        message = f"it is proved {found['proved']!r}, the upper bound by {show(found['upper_by'])}"
-        raise InputError(message)
+        refuse(f"it is proved {found['proved']!r}, the upper bound by {show(found['upper_by'])}")
     secret = secret_of(content, certificate, mechanism)
     adversary = adversary_of(content["adversary"], certificate, mechanism)
     return Audit(
@@ -66,8 +64,7 @@ def _ended(found: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
     """How it ended. Version 0.1 wrote "gap" also of a gap that was only nearly within the tolerance."""
     closed = is_closed(found["lower"], found["upper"], found["tolerance"], found.get("relative", 0.0))
     if not all(name.isidentifier() for name in found.get("repairs", ())):
-        message = '"repairs" must list names of repairs'
-        raise InputError(message)
+        refuse('"repairs" must list names of repairs')
     stopped = "nearly" if found["stopped"] == "gap" and not closed else found["stopped"]
     history = tuple(_step(*line) for line in content.get("history", ()))
     return {**found, "stopped": stopped, "history": history, "loaded": True}
@@ -76,8 +73,7 @@ def _ended(found: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
 def _step(start: object, iteration: object, *numbers: object) -> Step:
     """One iteration; files of version 0.1 have neither the worst-case leakage nor the penalty."""
     if len(numbers) not in {4, 6}:
-        message = f"an iteration has {len(numbers) + 2} numbers in place of 8"
-        raise InputError(message)
+        refuse(f"an iteration has {len(numbers) + 2} numbers in place of 8")
     measured = (checks.real("a number of the history", x, -math.inf, math.inf) if x is not None else x for x in numbers)
     whole = checks.whole("a start", start, 0), checks.whole("an iteration", iteration, 0)
     return Step(*whole, *(math.inf if x is None else x for x in measured))
@@ -87,13 +83,12 @@ def _whole_numbers(listed: Sequence[object]) -> bool:
     return all(type(value) is int for value in listed)
 
 
-def _extremes(listed: Any) -> Extremes | None:  # noqa: ANN401 - JSON
+def _extremes(listed: Any) -> Extremes | None:
     if listed is None:  # they were not computed
         return None
     low, high, uniform = (math.nan if x is None else checks.real("an extreme", x, -NEAR, math.inf) for x in listed)
     if low > high:
-        message = f"its extremes cross: {low!r} > {high!r}"
-        raise InputError(message)
+        refuse(f"its extremes cross: {low!r} > {high!r}")
     return Extremes((low, high), uniform)
 
 
@@ -105,27 +100,30 @@ def _records(content: dict[str, Any], certificate: dict[str, Any], record: int |
     groups = [_orbit(orbit) for orbit in content["orbits"]]
     one = "secret" in certificate
     if not ([group[0] for group in groups] == [(record,)] if one else _cover(groups, n)):
-        message = f"its brackets are not of {'the secret' if one else f'the {n} records'}"
-        raise InputError(message)
-    records, nats = Records(tuple(groups)), NATS_PER_UNIT[content["unit"]]
+        refuse(f"its brackets are not of {'the secret' if one else f'the {n} records'}")
+    records = Records(tuple(groups))
     worst = max(content["lower"], *(upper for _, _, upper in groups))
-    told = records.orbit_of(record if one else certificate["witness"]["record"])[1] == content["lower"]
-    proofs = [] if "quadrature" in certificate["problem"] else certificate["proofs"]
-    stated = [(record if one else proof["record"], up(proof["upper"], nats)) for proof in proofs]
-    proved = all(records.orbit_of(of)[2] == upper for of, upper in stated)
-    whole = not proofs or len(proofs) == len(groups)
-    if not (abs(worst - content["upper"]) <= NEAR * max(1.0, worst) and told and proved and whole):
-        message = "the brackets of its records are not those of the certificate"
-        raise InputError(message)
+    witness = records.orbit_of(record if one else certificate["witness"]["record"])[1]
+    near = abs(worst - content["upper"]) <= NEAR * max(1.0, worst)
+    if not (near and witness == content["lower"] and _proved(records, content["unit"], certificate, record)):
+        refuse("the brackets of its records are not those of the certificate")
     return records
+
+
+def _proved(records: Records, unit: str, certificate: dict[str, Any], record: int | None) -> bool:
+    """Whether the upper bound of every orbit is that of its proof, as far as there are proofs by records."""
+    if "quadrature" in certificate["problem"] or not certificate["proofs"]:
+        return True
+    proofs, nats, one = certificate["proofs"], NATS_PER_UNIT[unit], "secret" in certificate
+    stated = [(record if one else proof["record"], up(proof["upper"], nats)) for proof in proofs]
+    return len(proofs) == len(records.orbits) and all(records.orbit_of(of)[2] == upper for of, upper in stated)
 
 
 def _orbit(orbit: dict[str, Any]) -> Group:
     listed = orbit["records"]
     lower, upper = (checks.real("a bound of a record", orbit[key], 0.0, math.inf) for key in ("lower", "upper"))
     if type(listed) is not list or not listed or (listed != [None] and not _whole_numbers(listed)) or lower > upper:
-        message = f"it has no sound bracket of the records {show(listed)}"
-        raise InputError(message)
+        refuse(f"it has no sound bracket of the records {show(listed)}")
     if orbit["range"] is True:
         first, last = listed
         return range(first, last), lower, upper
@@ -149,8 +147,7 @@ def design_of(content: dict[str, Any]) -> Design:
     found, query = read_notes(Design, content), storage.query_from(content["query"])
     together = storage.mechanism_from(content["mechanism"]).written()
     if query.records != together.records:
-        message = "its query is not about the records of its mechanism"
-        raise InputError(message)
+        refuse("its query is not about the records of its mechanism")
     if together.query is None:  # a function of the user's: files keep its answers beside the mechanism
         same = np.array_equal(together.statistic.class_table(), query.statistic.class_table())
         statistic = query.statistic if same and not query.named else together.statistic
@@ -187,12 +184,10 @@ def _check_words(name: str, query: Query, mechanism: Written, certificate: dict[
         _check_table(name, query, mechanism, measure)
         return
     if name != measure_name(measure if measure in MEASURES else "table", query):
-        message = f'"distortion_name" cannot be {name!r} where the certificate has another distortion'
-        raise InputError(message)
+        refuse(f'"distortion_name" cannot be {name!r} where the certificate has another distortion')
     outputs = query.outputs if listed is None else tuple(map(storage.answer_from, listed))
     if mechanism.labels != output_labels(query, outputs):
-        message = "the labels of its mechanism are not the outputs of the certificate"
-        raise InputError(message)
+        refuse("the labels of its mechanism are not the outputs of the certificate")
 
 
 def _check_table(name: str, query: Query, mechanism: Written, table: object) -> None:
@@ -207,5 +202,4 @@ def _check_table(name: str, query: Query, mechanism: Written, table: object) -> 
         outputs = [tuple(map(float, str(label).split(","))) for label in mechanism.labels]
     expected = Distortion.from_user(query, measure, outputs).table[query.statistic.class_table()]
     if not np.array_equal(np.asarray(table, dtype=float)[mechanism.statistic.class_table()], expected):
-        message = f"the distortions of its certificate are not the {name} of {query} and the labels of its mechanism"
-        raise InputError(message)
+        refuse(f"the distortions of its certificate are not the {name} of {query} and the labels of its mechanism")

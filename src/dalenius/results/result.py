@@ -5,13 +5,14 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 import numpy as np
 
 from dalenius.certificates import made
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.adversary import Adversary
 from dalenius.model.problem import is_closed
 from dalenius.numerics.types import Floats
@@ -26,45 +27,57 @@ if TYPE_CHECKING:
 Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method"]
 
 
-class Result:
-    """What users hold: it says itself in words, and becomes a file or a page."""
+def _report() -> ModuleType:
+    """Words, pictures and pages of results: a later room, found by its name when a result is to be shown."""
+    return import_module("dalenius.report.document")
+
+
+class Plain(Protocol):
+    """What has its numbers as plain data."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; non-finite numbers are None."""
+
+
+class Shown:
+    """What shows itself: in words, in a notebook, as a row of a table."""
 
     def summary(self) -> str:
         """Return the answer in plain words, digits rounded outward."""
-        from dalenius.report.kinds import summary_of  # noqa: PLC0415 - results know of no report until asked
+        return str(_report().summary_of(self))
 
-        return summary_of(self)
+    def _repr_html_(self) -> str:
+        return str(_report().html_of(self))
+
+    def to_frame(self: Plain) -> Any:
+        """Return a pandas DataFrame with one row: the numbers of this result."""
+        return frame([flat(self.to_dict())])
+
+
+class Result(Shown):
+    """What users hold: it also becomes a file or a page."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything as JSON, certificates included; the file appears whole or not at all."""
-        from dalenius.results.archive import save  # noqa: PLC0415 - it knows all results
+        from dalenius.results.archive import save
 
         save(self, path)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - results know of no report until asked
-
-        write_document([self], path)
-
-    def _repr_html_(self) -> str:
-        from dalenius.report.kinds import html_of  # noqa: PLC0415 - results know of no report until asked
-
-        return html_of(self)
+        _report().write_document([self], path)
 
 
 class Drawn(Result):
     """A result with a picture."""
 
-    def plot(self, ax: Any = None) -> "Figure":  # noqa: ANN401 - matplotlib ships no types
+    def plot(self, ax: Any = None) -> "Figure":
         """Draw the result; return the figure.
 
         ax: axes to draw on, by default of a new figure. An audit or a design has two pictures: give two axes, or one
         for the bracket alone.
         """
-        from dalenius.report.kinds import picture_of  # noqa: PLC0415 - matplotlib takes a second
-
-        return picture_of(self, ax)
+        return cast("Figure", _report().picture_of(self, ax))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -120,13 +133,13 @@ class Certified(Drawn):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Self:
         """Read what save wrote; see `dalenius.load`."""
-        from dalenius.results.archive import load_as  # noqa: PLC0415 - it knows all results
+        from dalenius.results.archive import load_as
 
         return load_as(cls, path, verify=verify)
 
     def verify(self, time_limit: float = 60.0, memory: int = 4096) -> "Verification":
         """Check the certificate within these seconds and MiB; if it is accepted, `verified` is True afterwards."""
-        from dalenius.results.checking import check  # noqa: PLC0415 - it knows results
+        from dalenius.results.checking import check
 
         return check(cast("Any", self), time_limit, memory)
 
@@ -221,13 +234,12 @@ def values(result: object, *names: str) -> dict[str, Any]:
     return {name: finite(x) if isinstance(x, float) else x for name, x in found.items()}
 
 
-def frame(rows: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+def frame(rows: list[dict[str, Any]]) -> Any:
     """Return rows as a pandas DataFrame, if pandas is there."""
     try:
         pd = import_module("pandas")  # optional
     except ImportError:
-        message = "to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'"
-        raise InputError(message) from None
+        refuse("to_frame needs pandas, which is not installed; pip install 'dalenius[pandas]'")
     return pd.DataFrame(rows)
 
 

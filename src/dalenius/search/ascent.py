@@ -21,6 +21,44 @@ from dalenius.numerics.information import TINY, lse
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class AscentSearch(Part):
+    """How the prior that leaks most is searched: it gives `lower`, and the multiplier that bounds begin from."""
+
+    # Random starts follow a Dirichlet law of one of these spreads each.
+    spreads: tuple[float, ...] = (0.1, 0.3, 1.0)
+    # Share of the reference mixed into a start: a posterior of 0 would stay 0.
+    mixed: float = 0.1
+    # Rounds after which the worse half of the starts is dropped; starts that are never dropped.
+    culls: tuple[int, ...] = (5, 15, 40)
+    survivors: int = 4
+    # Gain of a round, in nats, below which the ascent ends.
+    still: float = 1e-12
+    # Range of the multiplier s; relative accuracy of its equation D = K, in the first rounds and later; rounds for it.
+    # `feasible` pays at the end for what the equation is off.
+    s_range: tuple[float, float] = (1e-9, 1e12)
+    rough_root: float = 1e-6
+    root: float = 1e-10
+    root_rounds: int = 60
+    # Step of log s where Newton's method leaves the bracket, while that is wider than two of them.
+    root_stride: float = 2.0
+    # Relative slack of D <= K from which the constraint counts as not binding, so that s = 0.
+    slack: float = 1e-6
+    # Longest extrapolation, in plain steps.
+    leap: float = 1e3
+    # Knowledge below which the best prior is taken to first order, and the largest s there: beyond it rounding, which s
+    # multiplies, costs more than it gains.
+    small_knowledge: float = 1e-9
+    largest_first_order_s: float = 1e7
+    # Rounds that the best start has once the time is over, where no start has had more than a few: a round that was
+    # cut short left a count of 10^5 with .00035 at a limit of 1 s, and it leaks .111.
+    late_rounds: int = 4
+    # Knowledge, in nats, with which no prior leaks noticeably more than the reference: an entropy of log|X| but for
+    # rounding.
+    no_knowledge: float = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +77,8 @@ def ascend(
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
-    settings = cells.settings.ascent
-    if cells.knowledge < settings.small_knowledge:
+    settings = cells.settings.effort
+    if cells.knowledge < cells.settings.of(AscentSearch).small_knowledge:
         return _near_reference(cells)
     room = cells.settings.limits.ascent_entries // (2 * cells.size * cells.n_outputs)
     many = int(np.clip(room, 2, min(settings.starts, settings.starts_per_cell * cells.size)))
@@ -64,7 +102,7 @@ def _near_reference(cells: Cells) -> Ascent:
     g = np.einsum("cy,cy->c", cells.q, ratio) if cells.alone else cells.dot_rows(cells.q, ratio[None])[0]
     g = g - cells.rho @ g
     variance = float(cells.rho @ g**2)
-    largest = cells.settings.ascent.largest_first_order_s
+    largest = cells.settings.of(AscentSearch).largest_first_order_s
     s = min(float(np.sqrt(variance / max(2 * cells.knowledge, TINY))), largest)
     # Below s = 1 there is nothing to gain to first order: I is flat at rho.
     if s < 1:
@@ -87,11 +125,11 @@ def best_of(cells: Cells, pi: Floats) -> Ascent:
 
 def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
     best = int(np.argmax(value))
-    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - cells.settings.ascent.slack)
+    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - cells.settings.of(AscentSearch).slack)
     return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
 
 
-def climb(  # noqa: PLR0913 - limits
+def climb(
     cells: Cells,
     pi: Floats,
     deadline: Deadline,
@@ -105,7 +143,7 @@ def climb(  # noqa: PLR0913 - limits
     Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round. Both are those
     of the settings unless given.
     """
-    settings = cells.settings.ascent
+    settings = cells.settings.of(AscentSearch)
     keep = settings.survivors if keep is None else keep
     still = settings.still if still is None else still
     if deadline.expired():
@@ -121,7 +159,7 @@ def _late(cells: Cells, pi: Floats, s: Floats, more: int) -> tuple[Floats, Float
 
     Rounds of one prior take a small part of what a round of all of them took.
     """
-    settings, patient = cells.settings.ascent, Deadline(math.inf)
+    settings, patient = cells.settings.of(AscentSearch), Deadline(math.inf)
     pi, value, s = _valued(cells, pi, s)
     best = [int(np.argmax(value))]
     pi, value, s = pi[best], value[best], s[best]
@@ -144,7 +182,7 @@ Limits = tuple[int, int, float]
 
 def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tuple[Floats, Floats]:
     """Iterate from the given priors, (B, C); the priors of the front runners at the end, and their multipliers."""
-    settings, (rounds, keep, still) = cells.settings.ascent, limits
+    settings, (rounds, keep, still) = cells.settings.of(AscentSearch), limits
     # Up to the first cull s is only roughly right, and a small gain proves nothing.
     first, last = settings.culls[0], settings.culls[-1]
     log_v = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho)
@@ -166,7 +204,7 @@ def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tupl
 
 def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
     """Random priors strictly inside the simplex, from spread out to concentrated."""
-    spread = rng.choice(np.array(cells.settings.ascent.spreads), size=(many, 1))
+    spread = rng.choice(np.array(cells.settings.of(AscentSearch).spreads), size=(many, 1))
     pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + TINY
     return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
@@ -183,13 +221,15 @@ def _two_steps(
     """Two steps v0 -> v1 -> v2 and, where it does not lower I, the extrapolation through them."""
     if cells.compiled(cells.settings.limits.compiled_ascents):
         given = cells.first, cells.q, cells.log_rho, cells.knowledge
-        return compiled.two_steps(given, v0, s, root, cells.settings.ascent)
+        chosen = cells.settings.of(AscentSearch)
+        method = np.array([root, *chosen.s_range, chosen.root_rounds, chosen.root_stride, chosen.leap])
+        return compiled.two_steps(given, v0, s, method)
     pi, s = prior_step(cells, v0, s, deadline, root)
     v1 = log_posterior(cells, pi)
     pi, s = prior_step(cells, v1, s, deadline, root)
     v2, value = log_posterior(cells, pi), cells.leakage(pi)
     # log v <= 0
-    leap = np.minimum(squarem(v0, v1, v2, cells.settings.ascent.leap), 0.0)
+    leap = np.minimum(squarem(v0, v1, v2, cells.settings.of(AscentSearch).leap), 0.0)
     pi_leap, s_leap = prior_step(cells, leap, s, deadline, root)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
@@ -205,7 +245,7 @@ def prior_step(
 
     root: relative accuracy of D(pi || rho) = K; that of the settings unless given.
     """
-    settings = cells.settings.ascent
+    settings = cells.settings.of(AscentSearch)
     root = settings.root if root is None else root
     # c(a,t) = sum_y q(y|a,t) log v(a|y)
     c = cells.dot_rows(cells.q, log_v)

@@ -17,10 +17,49 @@ from dalenius.numerics.acceleration import Anderson
 from dalenius.numerics.information import TINY, lse, mutual_information, safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
-from dalenius.search.ascent import Ascent, feasible, log_posterior, random_priors
+from dalenius.search.ascent import Ascent, AscentSearch, feasible, log_posterior, random_priors
 from dalenius.search.ascent import climb as climb_few
 from dalenius.search.deadline import Deadline
 from dalenius.search.tilted import density, tilt
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleSearch(Part):
+    """Starts on small samples of very many cells, the best of them on a larger one, then on all cells."""
+
+    # Cells of a small sample, and of the larger one.
+    cells: int = 2**11
+    more_cells: int = 2**15
+    # Small samples, and random starts on each.
+    samples: int = 2
+    starts: int = 12
+    # Starts that go on to the larger sample, and to all cells.
+    survivors: int = 12
+    finalists: int = 2
+    # Share of the reference mixed into what a sample found; share of a random prior in the start next to the reference.
+    mixed: float = 0.02
+    flat_start: float = 0.1
+    # Rounds on a small sample, on the larger one, on all cells for every finalist, and for the best of them.
+    rounds: int = 25
+    more_rounds: int = 20
+    finalist_rounds: int = 5
+    last_rounds: int = 100
+    # Gain of a round below which it counts as idle, and idle rounds in a row that are borne.
+    still: float = 1e-10
+    patience: int = 2
+    # Values that differ by less, absolutely and relatively, belong to the same maximum.
+    same_value: tuple[float, float] = (1e-9, 1e-6)
+    # Steps that Anderson's extrapolation goes through.
+    anderson_depth: int = 6
+    # Longest step of log s, and the step that may wait for the next posterior.
+    longest_log_s: float = 1.5
+    near_log_s: float = 1e-2
+    # Passes over the channel for one s, and for that of the prior that is returned once the time is over.
+    passes: int = 30
+    late_passes: int = 3
+    # Flattest slope of log D against log s that is believed.
+    flattest: float = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,34 +82,38 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: As
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
-    settings = cells.settings.ascent
-    size = settings.sampled_cells
+    settings = cells.settings.of(SampleSearch)
+    size = settings.cells
     state, value = _join([_begin(cells.sample(size, rng), deadline, rng) for _ in range(settings.samples)])
-    front = state[_distinct(cells, value)[: settings.sample_survivors]]
+    front = state[_distinct(cells, value)[: settings.survivors]]
     if deadline.expired() and known is None:
         # A pass over all cells may take as long as a short limit: a few starts have a few rounds on a sample.
         few = front[np.arange(min(len(front.log_s), settings.finalists))]
-        state, value = climb(cells.sample(2 * size, rng), few, Deadline(math.inf), settings.late_rounds)
+        state, value = climb(
+            cells.sample(2 * size, rng), few, Deadline(math.inf), cells.settings.of(AscentSearch).late_rounds
+        )
         return _found(cells, state[_distinct(cells, value)[:1]], deadline)
-    state, value = climb(cells.sample(settings.resampled_cells, rng), front, deadline, settings.resample_rounds)
+    state, value = climb(cells.sample(settings.more_cells, rng), front, deadline, settings.more_rounds)
     state = state[_distinct(cells, value)[: settings.finalists]]
     if deadline.expired() and known is None:
         return _found(cells, state[np.arange(1)], deadline)
     if known is not None:
-        again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, settings.s_range[0])]))
+        again = State(
+            log_posterior(cells, known.pi[None]), np.log([max(known.s, cells.settings.of(AscentSearch).s_range[0])])
+        )
         state, _ = _join([(again, np.empty(0)), (state, np.empty(0))])
     state, value = climb(cells, state, deadline, settings.finalist_rounds)
-    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, settings.chunked_rounds)
+    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, settings.last_rounds)
     return _found(cells, state, deadline)
 
 
 def _begin(few: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[State, Floats]:
     """Random starts on few cells; and one next to the reference, in case what the sample found exists only there."""
-    settings = few.settings.ascent
-    pi, value, s = climb_few(few, random_priors(few, settings.sample_starts, rng), deadline, settings.sample_rounds)
+    settings = few.settings.of(SampleSearch)
+    pi, value, s = climb_few(few, random_priors(few, settings.starts, rng), deadline, settings.rounds)
     flat = settings.flat_start * random_priors(few, 1, rng) + (1 - settings.flat_start) * few.rho
     # A posterior of 0 would stay 0.
-    inside = (1 - settings.sample_mixed) * pi + settings.sample_mixed * few.rho
+    inside = (1 - settings.mixed) * pi + settings.mixed * few.rho
     log_v = log_posterior(few, np.concatenate([inside, flat]))
     return State(log_v, np.log(np.append(s, 1.0))), np.append(value, value.max() + 1)
 
@@ -83,11 +126,11 @@ def _join(parts: list[tuple[State, Floats]]) -> tuple[State, Floats]:
 
 def _found(cells: Cells, state: State, deadline: Deadline) -> Ascent:
     """The feasible prior of one state, its multiplier solved for."""
-    settings = cells.settings.ascent
+    settings = cells.settings.of(SampleSearch)
     for k in range(settings.passes):
         new, _, off = _pass(cells, state)
         # Whatever the multiplier is, the prior is made feasible, so that a few steps towards it will do.
-        if abs(off[0]) < settings.root or (k >= settings.late_passes and deadline.expired()):
+        if abs(off[0]) < cells.settings.of(AscentSearch).root or (k >= settings.late_passes and deadline.expired()):
             break
         state = State(state.log_v, new.log_s)
     s = np.exp(state.log_s)
@@ -95,7 +138,11 @@ def _found(cells: Cells, state: State, deadline: Deadline) -> Ascent:
     pi = density(cells, state.log_v[0] / s[0], (_log_p(log_z, s) - log_z)[0])
     pi = feasible(cells, pi[None])
     # A multiplier at the lower end of its range is one of 0.
-    return Ascent(pi[0], float(cells.leakage(pi)[0]), float(s[0]) if s[0] > 2 * settings.s_range[0] else 0.0)
+    return Ascent(
+        pi[0],
+        float(cells.leakage(pi)[0]),
+        float(s[0]) if s[0] > 2 * cells.settings.of(AscentSearch).s_range[0] else 0.0,
+    )
 
 
 def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[State, Floats]:
@@ -103,7 +150,7 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
 
     Returns the states and I + s (K - D) there, which does not fall from round to round.
     """
-    settings = cells.settings.ascent
+    settings = cells.settings.of(SampleSearch)
     memory = [Anderson(settings.anderson_depth) for _ in state.log_s]
     best, idle = np.full(len(memory), -np.inf), 0
     for _ in range(rounds):
@@ -121,7 +168,7 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
             np.where(better[:, None, None], tried.log_v, plain.log_v), np.where(better, tried.log_s, plain.log_s)
         )
         value = np.maximum(value, leapt)
-        idle = idle + 1 if (value - best).max() < settings.chunked_still else 0
+        idle = idle + 1 if (value - best).max() < settings.still else 0
         best = value
         if idle > settings.patience or deadline.expired():
             break
@@ -140,12 +187,12 @@ def _unflat(cells: Cells, x: Floats, shape: tuple[int, ...]) -> State:
 
 def _log_s(cells: Cells, log_s: Floats) -> Floats:
     """Keep log s within its range."""
-    return np.clip(log_s, *np.log(cells.settings.ascent.s_range))
+    return np.clip(log_s, *np.log(cells.settings.of(AscentSearch).s_range))
 
 
 def step(cells: Cells, state: State, deadline: Deadline) -> tuple[State, Floats]:
     """The new posterior and multiplier, and I + s (K - D) of the prior between them: one pass, more where D is off."""
-    settings = cells.settings.ascent
+    settings = cells.settings.of(SampleSearch)
     new, value, off = _pass(cells, state)
     for _ in range(settings.passes):
         wrong = np.flatnonzero(np.abs(off) > settings.near_log_s)
@@ -162,7 +209,7 @@ def _pass(cells: Cells, state: State) -> tuple[State, Floats, Floats]:
 
     The multiplier follows D(s) by Newton's method in logarithms, in which D is nearly a power of s.
     """
-    settings = cells.settings.ascent
+    settings = cells.settings.of(SampleSearch)
     s = np.exp(state.log_s)
     # w(t|a) ~ rho exp( q.log v / s ), p(a) ~ exp( s log Z(a) / (1+s) ), z(a,y) = p(a) u(a,y)
     seen = tilt(cells, state.log_v / s[:, None, None])
@@ -193,7 +240,7 @@ def _log_p(log_z: Floats, s: Floats) -> Floats:
 
 def _distinct(cells: Cells, value: Floats) -> Ints:
     """The order of the values, greatest first, equal ones once."""
-    absolute, relative = cells.settings.ascent.same_value
+    absolute, relative = cells.settings.of(SampleSearch).same_value
     order = np.argsort(-value, kind="stable")
     apart = np.append(np.inf, -np.diff(value[order])) > absolute + relative * np.abs(value[order])
     return np.asarray(order[apart])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Self
+from weakref import WeakSet
 
 from dalenius.search.crew import Crew
 
@@ -48,6 +49,8 @@ class Deadline:
     most_nodes: float = math.inf
     # Who works off the parts of trees.
     crew: Crew = field(default_factory=Crew)
+    # The trees of the audit that are alive: they have one limit on memory together.
+    trees: "WeakSet[Any]" = field(default_factory=WeakSet)
     _previous: Any = None
 
     def __enter__(self) -> Self:
@@ -95,7 +98,7 @@ class Deadline:
 
     def part(self, seconds: float) -> "Deadline":
         """Return a deadline for a part of the work, which ends no later than the whole; it reports nothing."""
-        return Deadline(max(0.0, seconds), parent=self, crew=self.crew)
+        return Deadline(max(0.0, seconds), parent=self, crew=self.crew, trees=self.trees)
 
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""

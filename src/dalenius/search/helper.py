@@ -67,7 +67,7 @@ class Helper:
         """Whether the process is there."""
         return self._process.poll() is None
 
-    def call(self, function: Function, given: object) -> Any:  # noqa: ANN401 - as the function
+    def call(self, function: Function, given: object) -> Any:
         """Return what the function returns there; NoAnswerError where there is no answer."""
         self.ask(function, given)
         while True:

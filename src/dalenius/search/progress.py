@@ -32,7 +32,7 @@ class ProgressLine:
 
     def _display(self, progress: Progress, line: str) -> None:
         """One bar: how much of the upper bound the lower one has reached."""
-        from IPython.display import display  # noqa: PLC0415 - only in its own kernels, which have it
+        from IPython.display import display
 
         share = progress.lower / progress.upper if progress.upper > 0 else 1.0
         bar = f'<progress value="{min(1.0, max(0.0, share)):.4f}" max="1"></progress> <code>{html.escape(line)}</code>'

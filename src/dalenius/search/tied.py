@@ -20,7 +20,45 @@ from dalenius.model.tied import Decoder, OtherCounts, last_powers, log_poisson
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
-from dalenius.settings import ClosedForms
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class TiedSearch(Part):
+    """Priors that tie every value to its own count."""
+
+    # Turns of tilt and guess: on seven tables of 20 to 2,000 records eight of them came within 1e-3 of what twelve
+    # found, four within 4e-3.
+    rounds: int = 8
+    # Whole weights of the guess: around `unit`, where 128 gained at most 1e-3 more; at most `most_weight`, as sums of k
+    # of them are gone through.
+    unit: int = 24
+    most_weight: int = 4000
+    # Counts that are added up: standard deviations to either side, and this many above in any case; outputs beyond
+    # which the noise has no more than this; products of a count and an output. Rarer outputs take the weight of the
+    # next one.
+    spreads: float = 12.0
+    least: int = 30
+    unseen: float = 1e-13
+    entries: int = 2**22
+    rare: float = 1e-13
+    # log x as a sum of exponentials exp(-u x): step of log u, and u x at both ends; they cost 1e-5 together.
+    step: float = 0.8
+    left: float = 1e-5
+    right: float = 16.0
+    # Multipliers between which the one that uses all knowledge is found, and the number of bisections.
+    s_range: tuple[float, float] = (1e-3, 1e9)
+    bisections: int = 60
+    # Shares of the others' tilt that are tried, and rounds at each.
+    shares: tuple[float, ...] = (1.0, 0.7, 0.4)
+    few_rounds: int = 4
+    # What rounding may reach in the bound, and in a product of transforms, whose least total is the next number.
+    margin: float = 1e-9
+    rounding: float = 2e-15
+    least_total: float = 1e-11
+    # Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
+    rare_nats: float = 80.0
+
 
 # Nats: tilts of all counts together that floats can hold.
 TALLEST = 600.0
@@ -51,7 +89,7 @@ class _Table:
     others: OtherCounts | None = None
 
 
-def tie(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: ClosedForms) -> Tied | None:
+def tie(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: TiedSearch) -> Tied | None:
     """Search for the best F and E in turns; None where the counts that matter are too many.
 
     F(t) = exp( ( E[ log E(Y_a) | t ] - E[ log S | t ] ) / s ), s such that all knowledge is used.
@@ -62,7 +100,7 @@ def tie(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: 
     best: Tied | None = None
     spread = math.sqrt(table.n / table.k)
     law = _tilted(table, table.t / spread, knowledge, settings)
-    for _ in range(settings.tied_rounds):
+    for _ in range(settings.rounds):
         assert law is not None  # noqa: S101 - for the type checker: the reference is within all knowledge
         found, score = _guess(table, law, settings)
         if best is None or found.lower > best.lower:
@@ -78,19 +116,19 @@ def tie_others(
     knowledge: float,
     scores: tuple[Floats, Floats],
     deadline: Deadline,
-    settings: ClosedForms,
+    settings: TiedSearch,
 ) -> Tied | None:
     """Tilt the others' counts too, by shares of the second score, t = 0..n; the own by the first, then as in `tie`."""
     table = _table(mechanism, knowledge, settings)
-    if table is None or knowledge == 0 or not settings.tied_rounds:
+    if table is None or knowledge == 0 or not settings.rounds:
         return None
     best: Tied | None = None
     tallest = TALLEST / table.k
     own, tilt = (part[table.t] - part[round(table.n / table.k)] for part in scores)
-    for share in settings.tied_shares:
+    for share in settings.shares:
         others = OtherCounts(table.n, table.k, int(table.t[0]), np.clip(share * tilt, -tallest, tallest))
         score, both = own, replace(table, others=others)
-        for _ in range(settings.tied_few_rounds):
+        for _ in range(settings.few_rounds):
             law = _tilted(both, score, knowledge, settings)
             if law is None or deadline.expired():
                 break
@@ -100,16 +138,16 @@ def tie_others(
     return best
 
 
-def _table(mechanism: NoisyCounts, knowledge: float, settings: ClosedForms) -> _Table | None:
+def _table(mechanism: NoisyCounts, knowledge: float, settings: TiedSearch) -> _Table | None:
     n, k = mechanism.n, mechanism.k
     mean, spread = n / k, math.sqrt(n / k)
-    low = max(0, math.floor(mean - settings.tied_spreads * spread))
+    low = max(0, math.floor(mean - settings.spreads * spread))
     # Knowledge moves the own count up, by some sqrt(2 K) standard deviations.
-    high = math.ceil(mean + (settings.tied_spreads + 2 * math.sqrt(2 * knowledge)) * spread + settings.tied_least)
+    high = math.ceil(mean + (settings.spreads + 2 * math.sqrt(2 * knowledge)) * spread + settings.least)
     t = np.arange(low, min(high, n) + 1)
-    reach = mechanism.cell(0).reach(settings.tied_unseen)
+    reach = mechanism.cell(0).reach(settings.unseen)
     outputs = np.arange(max(0, low - reach), min(n, high + reach) + 1)
-    if t.size * outputs.size > settings.tied_entries or (knowledge == 0 and t.size <= n):
+    if t.size * outputs.size > settings.entries or (knowledge == 0 and t.size <= n):
         return None
     log_own = np.append(-np.inf, log_binomial(n - 1, (1 - 1 / k, 1 / k)))[t]
     noise = mechanism.noise
@@ -117,7 +155,7 @@ def _table(mechanism: NoisyCounts, knowledge: float, settings: ClosedForms) -> _
     return _Table(n, k, t, log_own, outputs, rows)
 
 
-def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForms) -> Floats | None:
+def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch) -> Floats | None:
     """rho(t|a) exp( score / s ), normalised, with the least s at which it is within the knowledge; None without any.
 
     What the others' tilts cost and leave is counted with the own count that they go with.
@@ -144,8 +182,8 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForm
         return reference
     # Rounding of the divergence must not reach above the knowledge.
     most = knowledge * (1 - 1e-9) - 2e-14
-    low, high = settings.tied_s_range
-    for _ in range(settings.tied_bisections):
+    low, high = settings.s_range
+    for _ in range(settings.bisections):
         s = math.sqrt(low * high)
         low, high = (s, high) if law(s)[1] > most else (low, s)
     found, used = law(high)
@@ -155,13 +193,13 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: ClosedForm
     return None if table.others is not None else reference
 
 
-def _guess(table: _Table, law: Floats, settings: ClosedForms) -> tuple[Tied, Floats]:
+def _guess(table: _Table, law: Floats, settings: TiedSearch) -> tuple[Tied, Floats]:
     """The guess that fits a law of the own count; and the score of every own count, by which to tilt next."""
     weights = _weights(table, law, settings)
     n, k, unit = table.n, table.k, np.unique(weights)
     x = np.arange(k * int(unit[0]), k * int(unit[-1]) + 1, dtype=float)
-    step = settings.tied_step
-    first, last = math.log(settings.tied_left / x[-1]), math.log(settings.tied_right / x[0])
+    step = settings.step
+    first, last = math.log(settings.left / x[-1]), math.log(settings.right / x[0])
     nodes = np.exp(np.arange(first, last + step, step))
     most = np.log(x)
     for u in nodes.tolist():
@@ -172,7 +210,7 @@ def _guess(table: _Table, law: Floats, settings: ClosedForms) -> tuple[Tied, Flo
         seen = phi * _others(table, phi, settings)
     log_s = top - step * seen.sum(axis=1)
     score = table.rows @ np.log(weights) - log_s
-    lower = math.log(k) + float(law @ score) - settings.tied_margin
+    lower = math.log(k) + float(law @ score) - settings.margin
     cuts = np.flatnonzero(np.diff(weights)) + 1
     whole = np.zeros(n + 1)
     whole[table.t] = law
@@ -187,7 +225,7 @@ def _guess(table: _Table, law: Floats, settings: ClosedForms) -> tuple[Tied, Flo
     return Tied(whole, decoder, lower, tilt), np.where(np.isfinite(table.log_own), score, 0.0)
 
 
-def _weights(table: _Table, law: Floats, settings: ClosedForms) -> Ints:
+def _weights(table: _Table, law: Floats, settings: TiedSearch) -> Ints:
     """Whole numbers near the ratio of the own count's noisy law to that of any count."""
     n, k = table.n, table.k
     if table.others is None:
@@ -197,14 +235,14 @@ def _weights(table: _Table, law: Floats, settings: ClosedForms) -> Ints:
         base = table.others.marginal(table.t[kept], law[kept]) @ table.rows
     ratio = np.log(np.maximum(law @ table.rows, 1e-300) / np.maximum(base, 1e-300))
     # Far from all mass rounding decides, and the nearest ratio that can be trusted stands for the rest.
-    sure = np.flatnonzero(base > settings.tied_rare)
+    sure = np.flatnonzero(base > settings.rare)
     ratio[: sure[0]], ratio[sure[-1] :] = ratio[sure[0]], ratio[sure[-1]]
-    most = math.log(settings.tied_most_weight / settings.tied_unit)
-    whole: Ints = np.maximum(np.rint(settings.tied_unit * np.exp(np.minimum(ratio, most))), 1).astype(np.int64)
+    most = math.log(settings.most_weight / settings.unit)
+    whole: Ints = np.maximum(np.rint(settings.unit * np.exp(np.minimum(ratio, most))), 1).astype(np.int64)
     return whole
 
 
-def _others(table: _Table, phi: Floats, settings: ClosedForms) -> Floats:
+def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
     """E prod_b phi(t_b) over the other k-1 counts, given each own count t: they are multinomial with n - t records."""
     n, k, t = table.n, table.k, table.t
     place = n - t - (k - 1) * int(t[0])
@@ -223,8 +261,8 @@ def _others(table: _Table, phi: Floats, settings: ClosedForms) -> Floats:
     products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
     total = np.exp(log_poisson(n - t, (k - 1) * mean))
     # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
-    held = inside & (total > settings.tied_least_total)
-    sure = np.maximum(products[place[held]] - settings.tied_rounding, 0.0)
+    held = inside & (total > settings.least_total)
+    sure = np.maximum(products[place[held]] - settings.rounding, 0.0)
     result[held] = np.minimum(sure / total[held, None], 1.0)
     return result
 

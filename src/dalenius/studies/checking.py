@@ -23,11 +23,7 @@ def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
     """Refuse numbers that no answer to this question has: not finite, out of range, or the lower above the upper."""
     from dalenius.model import checks
 
-    names = {*COLUMNS, *MORE[task.task]}
-    if set(numbers) | SOMETIMES != names | SOMETIMES:
-        odd = sorted(map(str, set(numbers) ^ (names - SOMETIMES)))
-        message = f"it has other numbers than an answer of task = {task.task!r}: {', '.join(odd)}"
-        raise InputError(message)
+    _check_names(task, numbers)
     for name in filter(numbers.__contains__, (*ENDS, *MORE[task.task])):
         # Some mechanisms have no expected distortion.
         if numbers[name] is not None or (task.task, name) != ("calibrate", "distortion"):
@@ -39,14 +35,28 @@ def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
         if numbers[name] != expected:
             message = f"{name} = {numbers[name]!r} where it must be {expected!r}"
             raise InputError(message)
+    _check_order(task, numbers)
+
+
+def _check_names(task: Task, numbers: dict[str, Any]) -> None:
+    """Refuse numbers by other names than an answer has, and words that cannot be printed on one line."""
+    names = {*COLUMNS, *MORE[task.task]}
+    if set(numbers) | SOMETIMES != names | SOMETIMES:
+        odd = sorted(map(str, set(numbers) ^ (names - SOMETIMES)))
+        message = f"it has other numbers than an answer of task = {task.task!r}: {', '.join(odd)}"
+        raise InputError(message)
+    for name in ("stopped", "upper_by"):
+        if not isinstance(numbers[name], str) or not numbers[name].isprintable():
+            message = f"{name} = {numbers[name]!r} is not a word"
+            raise InputError(message)
+
+
+def _check_order(task: Task, numbers: dict[str, Any]) -> None:
+    """Refuse lower bounds above their upper bounds."""
     for prefix in ("", "leakage_") if task.task == "design" else ("",):
         low, high = (numbers[f"{prefix}{end}"] for end in ENDS)
         if low > high:
             message = f"{prefix}lower = {low!r} is above {prefix}upper = {high!r}"
-            raise InputError(message)
-    for name in ("stopped", "upper_by"):
-        if not isinstance(numbers[name], str) or not numbers[name].isprintable():
-            message = f"{name} = {numbers[name]!r} is not a word"
             raise InputError(message)
 
 
@@ -83,10 +93,10 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     if data.get("format") == AUDIT:
         refuse("its mechanism is not certified to keep the budget: the certificate is about its leakage alone")
     _of_format(data, DESIGN)
-    asked, held = design_asked(work)
+    asked, reduced = design_asked(work)
     stated = question({"problem": {}, "adversary": adversary_data(asked.adversary), **bounds})
     del stated["mechanism"]  # it is the answer
-    stated |= {"task": described(asked.distortion, held), "distortion": numbers["distortion"]}
+    stated |= {"task": described(asked.distortion, reduced), "distortion": numbers["distortion"]}
     stated["budget"] = {"leakage" if task.dual else "distortion": asked.budget}
     compare(stated, data, 1.0 if task.dual else nats, whose)
     leaks = {f"{end} bound": numbers[f"leakage_{end}"] for end in ENDS}

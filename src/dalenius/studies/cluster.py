@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.numerics import compiled
 from dalenius.studies.running import answer
 from dalenius.studies.store import Entry
@@ -129,11 +129,10 @@ class Cluster:
         if future in self._taken_back:
             return []
         if future.status in ("cancelled", "lost"):
-            message = (
+            refuse(
                 "the connection to the Dask scheduler was lost; finished points are kept, and the same command "
                 "continues once it runs again"
             )
-            raise InputError(message)
         error = future.exception() if future.status == "error" else None
         found = future.result() if error is None else Entry(key, "failed", f"on the cluster: {error}", {}, 0.0)
         future.release()
@@ -157,8 +156,7 @@ def dask_setup(_: object) -> None:
 def check_installed() -> None:
     """Refuse a cluster where Dask is missing."""
     if find_spec("distributed") is None:
-        message = "--dask needs dask.distributed, which is not installed; pip install 'dalenius[dask]'"
-        raise InputError(message)
+        refuse("--dask needs dask.distributed, which is not installed; pip install 'dalenius[dask]'")
 
 
 @contextmanager
@@ -189,7 +187,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _client(distributed: Any, address: str, patience: float) -> Iterator[Cluster]:  # noqa: ANN401 - dask ships no types
+def _client(distributed: Any, address: str, patience: float) -> Iterator[Cluster]:
     if address.startswith("local:"):
         many = _workers(address)
         with (
@@ -233,8 +231,7 @@ def _reach(address: str, patience: float) -> None:
     scheme, _, place = address.rpartition("://")
     host, _, port = place.rpartition(":")
     if scheme not in ("", "tcp", "tls") or not host or not port.isdigit() or not 0 < int(port) < 2**16:
-        message = f"--dask {address!r}: write local:4 for a cluster of 4 processes, or an address as tcp://host:8786"
-        raise InputError(message)
+        refuse(f"--dask {address!r}: write local:4 for a cluster of 4 processes, or an address as tcp://host:8786")
     found: list[str] = []
     silence = f"no answer came within {patience:g} s"
 
@@ -253,19 +250,17 @@ def _reach(address: str, patience: float) -> None:
     thread.join(patience)
     if found != [""]:
         why = found[0] if found else silence
-        message = f"no Dask scheduler answers at {address}: {why}; is it running, and is the address right?"
-        raise InputError(message)
+        refuse(f"no Dask scheduler answers at {address}: {why}; is it running, and is the address right?")
 
 
 def _workers(address: str) -> int:
     number = address.partition(":")[2]
     if not number.isdigit() or int(number) < 1:
-        message = f"--dask {address!r}: write local:4 for a cluster of 4 processes, or the address of a scheduler"
-        raise InputError(message)
+        refuse(f"--dask {address!r}: write local:4 for a cluster of 4 processes, or the address of a scheduler")
     return int(number)
 
 
-def _check_versions(client: Any, address: str) -> None:  # noqa: ANN401 - dask ships no types
+def _check_versions(client: Any, address: str) -> None:
     """Refuse workers whose numbers may differ from ours."""
     mine = versions()
     try:
@@ -275,9 +270,7 @@ def _check_versions(client: Any, address: str) -> None:  # noqa: ANN401 - dask s
         message = f"a worker of {address} cannot run dalenius: {error}; install dalenius {mine['dalenius']} there"
         raise InputError(message) from error
     if not theirs:
-        message = f"the Dask cluster at {address} has no worker; start one with: dask worker {address}"
-        raise InputError(message)
+        refuse(f"the Dask cluster at {address} has no worker; start one with: dask worker {address}")
     for worker, found in theirs.items():
         if differs := _differs(found, mine):
-            message = f"the worker {worker} has other versions: {differs}; results would differ"
-            raise InputError(message)
+            refuse(f"the worker {worker} has other versions: {differs}; results would differ")

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model.files import not_a_page, obstacle
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.studies.checking import mismatch
@@ -76,7 +76,7 @@ def verdict_of(lower: float, upper: float, budget: float) -> Verdict:
     return "kept" if upper <= budget else "exceeded" if lower > budget else "undecided"
 
 
-def words(  # noqa: PLR0913, PLR0917 - a bracket, its budget, and how it was found
+def words(  # noqa: PLR0917 - a bracket, its budget, and how it was found
     lower: float, upper: float, budget: float, unit: str, stopped: str, confidence: float | None = None
 ) -> str:
     """Return a bracket beside its budget, digits rounded outward, and what to do where it decides nothing."""
@@ -148,11 +148,9 @@ def _check_target(check: Check, folder: Path) -> None:
         return
     target = folder / check.certificate
     if problem := obstacle(target) or not_a_page(target):
-        message = f"certificate = {check.certificate!r}: {problem}"
-        raise InputError(message)
+        refuse(f"certificate = {check.certificate!r}: {problem}")
     if not target.parent.is_dir():
-        message = f"certificate = {check.certificate!r}: there is no directory {target.parent}; make it first"
-        raise InputError(message)
+        refuse(f"certificate = {check.certificate!r}: there is no directory {target.parent}; make it first")
 
 
 def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
@@ -168,8 +166,7 @@ def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
         verdict = verify_here(checked.certificate, time_limit=DAY if check.nodes is not None else MINUTE)
         reason = mismatch(work, answer.numbers, answer.certificate) if verdict.verified else verdict.reason
         if reason:
-            message = f"the certificate of {check.name!r} was not accepted: {reason}; nothing is decided by it"
-            raise InputError(message)
+            refuse(f"the certificate of {check.name!r} was not accepted: {reason}; nothing is decided by it")
         if check.certificate is not None:
             Certificate(checked.certificate).save(work.folder / check.certificate)
         yield checked
@@ -180,8 +177,7 @@ def run_checks(checks: Sequence[tuple[Check, Work]]) -> Iterator[Checked]:
 def checked_budget(budget: float) -> float:
     """Refuse a budget that no leakage can be compared with."""
     if not budget >= 0 or math.isinf(budget):
-        message = f"--at-most {budget:g}: a budget is a finite number of at least 0"
-        raise InputError(message)
+        refuse(f"--at-most {budget:g}: a budget is a finite number of at least 0")
     return budget
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.studies.task import Number, Task, Text, Whole, Work, check_question, wrong_calls
 from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of, nearest
 
@@ -118,8 +118,7 @@ def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
     # Counted before they are listed: a range may be longer than the memory.
     many = math.prod(one.steps if isinstance(one, Range) else len(one) for one in ranges.values())
     if many > MOST_POINTS:
-        message = f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken"
-        raise InputError(message)
+        refuse(f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken")
     grid = {name: one.values() if isinstance(one, Range) else one for name, one in ranges.items()}
     mistakes += _unknown(tables["fix"], tables["vary"])
     if head is None or mistakes:
@@ -137,11 +136,9 @@ def _range(given: object) -> Range | list[Any]:
                 f"{'.'.join(map(str, place))}: {sentence}" for place, sentence in mistakes_of(error, Range, ())
             ]
             example = "{ from = 0.1, to = 2.0, steps = 5 }, with log = true for equal ratios"
-            message = f"{', '.join(found_wrong)}; write {example}"
-            raise InputError(message) from None
+            refuse(f"{', '.join(found_wrong)}; write {example}")
         if found.log and not (found.start > 0 and found.to > 0):
-            message = f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}"
-            raise InputError(message)
+            refuse(f"with log = true both ends must be above 0, not {found.start:g} and {found.to:g}")
         return found
     if not isinstance(given, list) or not given:
         message = f"{given!r} is not a list of values, nor a range such as {{ from = 0.1, to = 2.0, steps = 5 }}"
@@ -156,19 +153,19 @@ def _unknown(fix: Mapping[str, Any], vary: Mapping[str, Any]) -> list[tuple[Plac
         value for values in vary.values() if isinstance(values, list) for value in values if isinstance(value, str)
     ]
     braced = {name for text in texts for name in BRACES.findall(text)}
-    known = set(Task.model_fields)
+    keys = set(Task.model_fields)
     found: list[tuple[Place, str]] = []
     for name in list(fix)[:MOST_MISTAKES]:
-        if name not in known:
-            found.append((("fix", name), f"there is no key {name!r}; {nearest(name, known)}"))
+        if name not in keys:
+            found.append((("fix", name), f"there is no key {name!r}; {nearest(name, keys)}"))
         if name in vary:
             found.append((("vary", name), f"{name} stands in [fix] too; leave it in one of them"))
     for name in vary:
-        if name not in known and name in (*COLUMNS, *STATUS):
+        if name not in keys and name in (*COLUMNS, *STATUS):
             taken = f"{name} is a column of every table of results; choose another name for what is varied"
             found.append((("vary", name), taken))
-        elif name not in known | braced:
-            hint = f"{nearest(name, known)}; to fill it into a text, write {{{name}}} there"
+        elif name not in keys | braced:
+            hint = f"{nearest(name, keys)}; to fill it into a text, write {{{name}}} there"
             found.append((("vary", name), f"there is no key {name!r}; {hint}"))
     without = sorted(braced - set(vary))
     return found + [(("vary",), f"{{{name}}} is in a text, and [vary] has no {name}") for name in without]

@@ -19,9 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dalenius import __version__
-from dalenius.errors import InputError
-from dalenius.model.files import json_of, obstacle
+from dalenius.errors import InputError, refuse
+from dalenius.model.files import __version__, json_of, obstacle
 
 FORMAT = "dalenius/study"
 # A disk with fewer bytes than these counts as full: SQLite's log takes that much.
@@ -60,7 +59,7 @@ class Entry:
     # zlib of JSON, as processes hand it over and the file holds it.
     certificate: bytes | None = None
 
-    def certificate_data(self) -> Any:  # noqa: ANN401 - JSON
+    def certificate_data(self) -> Any:
         """The certificate as data; None where the point failed."""
         return None if self.certificate is None else unpacked(self.certificate, f"the certificate of {self.key}")
 
@@ -82,11 +81,9 @@ class Store:
         """
         fresh = not path.exists()
         if problem := obstacle(path):
-            message = f"store {path}: {problem}"
-            raise InputError(message)
+            refuse(f"store {path}: {problem}")
         if problem := _unwritable(path):
-            message = f"store {path}: {problem}; {remedy}"
-            raise InputError(message)
+            refuse(f"store {path}: {problem}; {remedy}")
         if not fresh:
             check(path, name, remedy)
         with _alone(path), _connected(path, "rwc") as connection:
@@ -151,12 +148,11 @@ def packed(certificate: dict[str, Any]) -> bytes:
     """Return a certificate as the store holds it; refused where it could not be read again."""
     text = json.dumps(certificate, allow_nan=False, separators=(",", ":")).encode()
     if len(text) > MOST_UNPACKED:
-        message = f"its certificate takes {len(text) >> 20} MiB, above {MOST_UNPACKED >> 20}; allow a wider gap"
-        raise InputError(message)
+        refuse(f"its certificate takes {len(text) >> 20} MiB, above {MOST_UNPACKED >> 20}; allow a wider gap")
     return zlib.compress(text, 6)
 
 
-def unpacked(certificate: bytes, place: str) -> Any:  # noqa: ANN401 - JSON
+def unpacked(certificate: bytes, place: str) -> Any:
     """Return the data of a certificate as the store holds it."""
     unpacking = zlib.decompressobj()
     try:
@@ -165,8 +161,7 @@ def unpacked(certificate: bytes, place: str) -> Any:  # noqa: ANN401 - JSON
         message = f"{place} cannot be unpacked: {error}"
         raise InputError(message) from error
     if not unpacking.eof:
-        message = f"{place} is cut off, or takes more than {MOST_UNPACKED >> 20} MiB"
-        raise InputError(message)
+        refuse(f"{place} is cut off, or takes more than {MOST_UNPACKED >> 20} MiB")
     return json_of(text, place)
 
 
@@ -211,13 +206,11 @@ def reading(path: Path) -> Iterator[Store]:
 
 def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[str, str]:
     """Return what a store says of itself; refused where it is none, of another version, or of another study."""
-    for beside in ("", "-wal", "-shm", "-journal"):
-        if problem := obstacle(path.with_name(path.name + beside)):
-            message = f"cannot read {path}{beside}: {problem}"
-            raise InputError(message)
+    for ending in ("", "-wal", "-shm", "-journal"):
+        if problem := obstacle(path.with_name(path.name + ending)):
+            refuse(f"cannot read {path}{ending}: {problem}")
     if not path.exists():
-        message = f"cannot read {path}: there is no such file"
-        raise InputError(message)
+        refuse(f"cannot read {path}: there is no such file")
     try:
         with _connected(path, "ro") as connection, _in_time(path, connection):
             schema = {tuple(row) for row in connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 100")}
@@ -225,27 +218,23 @@ def check(path: Path, name: str | None = None, remedy: str = ANOTHER) -> dict[st
             ours = schema == _schema()
             meta = dict(connection.execute("SELECT name, value FROM meta LIMIT 100")) if ours else {}
     except InputError:
-        message = f"{path} is not a store of a study; {remedy}"
-        raise InputError(message) from None
+        refuse(f"{path} is not a store of a study; {remedy}")
     if not schema:
         # A kill between the creation of the file and its first transaction.
         return {}
     if not all(isinstance(text, str) for pair in meta.items() for text in pair):
         raise _damaged(path, "what it says of itself is not text")
     if meta.get("format") != FORMAT:
-        message = f"{path} is not a store of a study: it does not name {FORMAT}; {remedy}"
-        raise InputError(message)
+        refuse(f"{path} is not a store of a study: it does not name {FORMAT}; {remedy}")
     if meta.get("version") != __version__:
-        message = (
+        refuse(
             f"{path} was written by dalenius {meta.get('version')}, and this is {__version__}; results of two versions "
             f"are not mixed: {remedy}"
         )
-        raise InputError(message)
     if name is not None and meta.get("study") != name:
-        message = (
+        refuse(
             f"{path} holds the study {meta.get('study')!r}, and this is {name!r}; {remedy}, or give the study that name"
         )
-        raise InputError(message)
     return meta
 
 
@@ -277,8 +266,7 @@ def _alone(path: Path) -> Iterator[None]:
     """
     lock = path.absolute().with_name(f"{path.name}-lock")
     if problem := obstacle(lock):
-        message = f"store {path}: its lock {lock} cannot be used: {problem}"
-        raise InputError(message)
+        refuse(f"store {path}: its lock {lock} cannot be used: {problem}")
     with _told(path), closing(sqlite3.connect(lock, timeout=0.0, isolation_level=None)) as connection:
         try:
             connection.execute("PRAGMA journal_mode=OFF")
@@ -286,11 +274,10 @@ def _alone(path: Path) -> Iterator[None]:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error):
                 raise
-            message = (
+            refuse(
                 f"store {path}: another run is writing to it; wait until that has ended and give the same command "
                 "again, which then answers what is missing"
             )
-            raise InputError(message) from None
         try:
             yield
         finally:

@@ -3,13 +3,13 @@
 import csv
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.files import path_of, write
 from dalenius.search.helper import cores
@@ -63,8 +63,7 @@ class Study:
             meta = stores.check(given, remedy="read it with that version, or run the study again")
             if not meta.get("toml"):
                 holds = f"the points of {meta['study']}" if "study" in meta else "nothing yet"
-                message = f"{given} holds {holds}, and no study that could be read from it"
-                raise InputError(message)
+                refuse(f"{given} holds {holds}, and no study that could be read from it")
             # Files are named from the folder of the TOML file, which need not be that of the store.
             stood = path_of(given.parent / meta.get("folder", ".") / given.name)
             return cls.of(Source.parsed(stood, meta["toml"]), given).refreshed()
@@ -183,29 +182,25 @@ class Study:
                 rows = [row | {name: str(row[name])} for row in rows]
         return rows
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per point."""
         from dalenius.results.result import frame
 
         return frame(self._labelled())
 
-    def to_xarray(self) -> Any:  # noqa: ANN401 - an xarray.Dataset
+    def to_xarray(self) -> Any:
         """Return an xarray Dataset whose coordinates are the varied keys."""
         need("xarray", "to_xarray")
         table = self.to_frame()
         names = list(self.points[0].varied)
         if table.duplicated(names).any():
-            message = f"two points have the same {', '.join(names)}; a labelled array needs one value a place"
-            raise InputError(message)
+            refuse(f"two points have the same {', '.join(names)}; a labelled array needs one value a place")
         return table.set_index(names).to_xarray()
 
     def to_csv(self) -> str:
         """Return the table as CSV text; floats by their shortest exact form."""
-        rows, file = self.rows(), io.StringIO()
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [*COLUMNS, *STATUS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return file.getvalue()
+        rows = self.rows()
+        return csv_text(rows, list(rows[0]) if rows else [*COLUMNS, *STATUS])
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the table as .csv, .parquet or .nc (netCDF), by the ending of the name."""
@@ -221,20 +216,17 @@ class Study:
             need("netCDF4", "a netCDF file")
             write(target, bytes(self.to_xarray().to_netcdf(engine="netcdf4")))
         else:
-            message = f"{target} has ending {target.suffix!r}; tables are written as .csv, .parquet or .nc"
-            raise InputError(message)
+            refuse(f"{target} has ending {target.suffix!r}; tables are written as .csv, .parquet or .nc")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Copy the store, certificates included; `Study.load` and `dl.load` read it."""
         target = path_of(path)
         if not self.store.exists():
-            message = f"there is nothing to save: {self.store} does not exist; run the study first"
-            raise InputError(message)
+            refuse(f"there is nothing to save: {self.store} does not exist; run the study first")
         if target.suffix != ".db":
-            message = (
+            refuse(
                 f"{target} has ending {target.suffix!r}; a study is saved as .db, and exported as .csv, .parquet or .nc"
             )
-            raise InputError(message)
         with stores.reading(self.store) as open_store:
             write(target, open_store.copy())
 
@@ -326,12 +318,10 @@ def load_study(path: Path, *, verify: bool = False) -> Study:
     study = Study.load(path)
     if path.suffix == ".toml":
         if not study.store.exists():
-            message = f"{path}: nothing is answered yet, there is no {study.store}; run: dalenius sweep {path}"
-            raise InputError(message)
+            refuse(f"{path}: nothing is answered yet, there is no {study.store}; run: dalenius sweep {path}")
         study = study.refreshed()
     if verify and not (verdict := study.verify()):
-        message = f"{path}: {verdict}"
-        raise InputError(message)
+        refuse(f"{path}: {verdict}")
     return study
 
 
@@ -359,8 +349,16 @@ def _column(name: str, varied: Mapping[str, Any]) -> str:
     return f"found_{name}" if name in varied and name != "unit" else name
 
 
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return a table as CSV text: floats by their shortest exact form, nothing where there is no number."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
 def need(package: str, what: str) -> None:
     """Refuse what an optional package is missing for."""
     if find_spec(package) is None:
-        message = f"{what} needs {package}, which is not installed; pip install 'dalenius[studies]'"
-        raise InputError(message)
+        refuse(f"{what} needs {package}, which is not installed; pip install 'dalenius[studies]'")

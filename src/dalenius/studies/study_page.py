@@ -138,13 +138,13 @@ def _again(study: "Study") -> str:
 
 def _certificates(study: "Study") -> Section:
     """All certificates in one compressed file, in the order of the points, where that is small enough to carry."""
-    beside = f"Every certificate is in the store, {study.store.name}: check all with dl.Study.load(FILE).verify()."
+    where = f"Every certificate is in the store, {study.store.name}: check all with dl.Study.load(FILE).verify()."
     if not study.store.exists() or study.store.stat().st_size > MOST_STORED:
-        return Section("Certificates", (beside,))
+        return Section("Certificates", (where,))
     with stores.reading(study.store) as open_store:
         found = dict(open_store.certificates())
     wanted = [found[point.key] for point in study.points if point.key in found]
     content = gzip("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in wanted).encode())
     if not wanted or len(content) > MOST_CARRIED:
-        return Section("Certificates", (beside,))
-    return Section("Certificates", (beside,), downloads=(Download("certificates.jsonl.gz", content, EACH),))
+        return Section("Certificates", (where,))
+    return Section("Certificates", (where,), downloads=(Download("certificates.jsonl.gz", content, EACH),))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
@@ -157,14 +157,13 @@ class Work:
     digests: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def read(cls, task: Task, folder: Path, known: dict[Path, str] | None = None) -> "Work":
-        """Read the files that a task names. known: digests of files that were read for the same study."""
-        digests = {} if known is None else known
+    def read(cls, task: Task, folder: Path, earlier: dict[Path, str] | None = None) -> "Work":
+        """Read the files that a task names. earlier: digests of files that were read for the same study."""
+        digests = {} if earlier is None else earlier
         named = {name: folder / value for name in FILES if isinstance(value := getattr(task, name), str)}
         for name, path in named.items():
             if not path.is_file():
-                message = f"{name} = {getattr(task, name)!r}: there is no such file in {folder}"
-                raise InputError(message)
+                refuse(f"{name} = {getattr(task, name)!r}: there is no such file in {folder}")
             if path not in digests:
                 digests[path] = digest(read_bytes(path))
         return cls(task, folder, tuple((name, digests[path]) for name, path in named.items()))
@@ -181,8 +180,7 @@ class Work:
         found = {name: read_bytes(self.folder / getattr(self.task, name)) for name, _ in self.digests}
         for name, before in self.digests:
             if digest(found[name]) != before:
-                message = f"{getattr(self.task, name)} has changed since the question was read; ask again"
-                raise InputError(message)
+                refuse(f"{getattr(self.task, name)} has changed since the question was read; ask again")
         return found
 
     def answer(self) -> "Answered":
@@ -206,8 +204,8 @@ class Answered:
 
 
 def _mechanism(work: Work) -> "Mechanism":
-    from dalenius.gallery.parse import parse_mechanism, parse_query
     from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
     task = work.task
     if task.query is not None and task.mechanism is not None:
@@ -240,7 +238,7 @@ def _answered(
 
 
 def _audit(work: Work) -> Answered:
-    from dalenius.api import audit
+    from dalenius.api.audits import audit
 
     mechanism = _mechanism(work)
     secret = {} if work.task.secret is None else {"secret": work.task.secret}
@@ -250,8 +248,8 @@ def _audit(work: Work) -> Answered:
 
 
 def _design(work: Work) -> Answered:
-    from dalenius.api import design
-    from dalenius.gallery.parse import parse_query
+    from dalenius.api.designs import design
+    from dalenius.model.gallery.parse import parse_query
 
     query = parse_query(work.task.query or "")
     found = design(query, **work.task.options(), **_reference(work, query.records), verify=False)
@@ -261,7 +259,7 @@ def _design(work: Work) -> Answered:
 
 
 def _calibrate(work: Work) -> Answered:
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
     from dalenius.tools.calibration import calibrate
 
     query = parse_query(work.task.query or "")
@@ -274,7 +272,7 @@ _ANSWERS: dict[TaskName, Callable[[Work], Answered]] = {"audit": _audit, "design
 
 def check_question(work: Work) -> None:
     """Refuse a question whose query, mechanism, adversary, reference or secret cannot be, before any work starts."""
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.parse import parse_query
 
     if work.task.task == "audit":
         audit_asked(work)
@@ -284,8 +282,8 @@ def check_question(work: Work) -> None:
 
 def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
     """Return what is asked about a mechanism, of a calibration the one with this value of its parameter."""
-    from dalenius.gallery.families import family_of
-    from dalenius.gallery.parse import parse_query
+    from dalenius.model.gallery.families import family_of
+    from dalenius.model.gallery.parse import parse_query
     from dalenius.results.options import audit_problem
 
     task = work.task
@@ -299,8 +297,8 @@ def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
 
 def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     """Return what a design is asked, and how solvers hold it."""
-    from dalenius.api import reduced
-    from dalenius.gallery.parse import parse_query
+    from dalenius.api.designs import reduced
+    from dalenius.model.gallery.parse import parse_query
     from dalenius.results.options import design_problem, distortion_of
 
     task, query = work.task, parse_query(work.task.query or "")
@@ -317,9 +315,9 @@ def _against(work: Work, asked: "Mechanism | Query") -> "tuple[Options, Adversar
     task = work.task
     method = method_of(task.method or "certified")
     options = Options.from_user(method, unit=task.unit, tolerance=1e-6, time_limit=None, seed=0, progress=False)
-    kind, known = task.adversary or "bounded", _reference(work, asked.records)
+    kind, reference = task.adversary or "bounded", _reference(work, asked.records)
     limits = {"entropy": task.entropy, "knowledge": task.knowledge}
-    return options, adversary_of(asked, options, adversary=kind, **limits, **known)
+    return options, adversary_of(asked, options, adversary=kind, **limits, **reference)
 
 
 def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:
@@ -332,8 +330,8 @@ def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=10_000)
 def _wrong_call(key: str, text: str) -> str:
-    from dalenius.gallery.families import family_of
-    from dalenius.gallery.parse import check_mechanism, check_query
+    from dalenius.model.gallery.families import family_of
+    from dalenius.model.gallery.parse import check_mechanism, check_query
 
     checks: dict[str, Callable[[str], object]] = {
         "query": check_query, "mechanism": check_mechanism, "family": family_of

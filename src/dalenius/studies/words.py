@@ -122,9 +122,9 @@ def _places(text: str) -> tuple[tuple[int, Place, bool], ...]:
     return tuple(found)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Return a hint at the nearest known name, or the list of all."""
-    listed = sorted(known)
+    listed = sorted(names)
     close = difflib.get_close_matches(name, listed, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(listed)}"
 

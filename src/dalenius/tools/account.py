@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.numerics.rounding import outward, round_down
-from dalenius.report.text import FROM_FILE, Facts, as_html, checked_words, from_file, stacked
+from dalenius.report.text import FROM_FILE, Facts, checked_words, from_file
 from dalenius.results.audit import Audit
-from dalenius.results.result import finite, flat, frame
+from dalenius.results.result import Shown, finite
 
 Bound = Literal["audit", "chain rule", "people", "trivial"]
 
@@ -27,7 +27,7 @@ TRUSTED = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Account:
+class Account(Shown):
     """lower <= max_i max { I(X_i; Y_1..Y_k) : H(X) >= b } <= upper after k releases, in `unit`.
 
     Attributes:
@@ -81,13 +81,9 @@ class Account:
         left = finite(self.entropy_left)
         return {**{key: getattr(self, key) for key in keys}, "entropy_left": left, "added": list(self.added)}
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
-        """Return a pandas DataFrame with one row: the numbers of this account."""
-        return frame([flat(self.to_dict())])
-
-    def summary(self) -> str:
-        """Return the account in plain words, digits rounded outward."""
-        return stacked(account_facts(self))
+    def report_facts(self) -> Facts:
+        """Return what it says as pairs of a heading and lines of text."""
+        return account_facts(self)
 
     def __repr__(self) -> str:
         left = "" if math.isnan(self.entropy_left) else f"; entropy left at least {round_down(self.entropy_left)}"
@@ -95,9 +91,6 @@ class Account:
             f"<Account of {counted(self.releases)}: {bracket(self.lower, self.upper)} {self.unit}, by {self.bound}"
             f"{left}{f', {FROM_FILE}' if self.loaded else ''}>"
         )
-
-    def _repr_html_(self) -> str:
-        return as_html(account_facts(self))
 
 
 def counted(many: int) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-from dalenius import api
-from dalenius.errors import InputError
-from dalenius.gallery.families import Family, family_of
-from dalenius.gallery.parameters import Parameter
+from dalenius.api.audits import solve
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery.families import Family, family_of
+from dalenius.model.gallery.parameters import Parameter
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
@@ -53,7 +53,7 @@ class Pace:
 PACE = Pace()
 
 
-def calibrate(  # noqa: PLR0913 - the public surface
+def calibrate(
     family: str,
     query: Query,
     *,
@@ -109,7 +109,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
 
     def judge(mechanism: Mechanism, options: Options) -> Audit:
         adversary.reference.check(mechanism.statistic)
-        return api.solve(options.audit(mechanism, adversary), options)
+        return solve(options.audit(mechanism, adversary), options)
 
     answer, best = search_noise(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
     return answer(best.found, None)
@@ -118,7 +118,7 @@ def calibrate(  # noqa: PLR0913 - the public surface
 Judged = TypeVar("Judged", "Audit", "Account")
 
 
-def search_noise(  # noqa: PLR0913 - the question, and within which limits
+def search_noise(
     family: str,
     query: Query,
     judge: "Callable[[Mechanism, Options], Judged]",
@@ -126,11 +126,11 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
     budget: float,
     accuracy: float,
     options: Options,
-    beside: str = "",
+    context: str = "",
 ) -> "tuple[Callable[[Audit, tuple[float, float] | None], Calibration], Tried[Judged]]":
     """Return the least noise found that keeps a budget, and what makes a Calibration of it.
 
-    judge: the bracket on the leakage with a mechanism, by these options. beside: words for what else is released.
+    judge: the bracket on the leakage with a mechanism, by these options. context: words for what else is released.
     The second part is called with the audit of the mechanism, and with the bracket of everything together if that is
     what the budget is about.
     """
@@ -139,7 +139,7 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
     checks.real("leakage", budget, 0.0, math.inf)
     checks.real("accuracy", accuracy, 1e-9, PACE.coarsest_accuracy)
     if budget == 0:
-        raise InputError(_too_small(family, query, budget, options.unit, beside))
+        raise InputError(_too_small(family, query, budget, options.unit, context))
     # Audits show no more of a budget as small as that.
     accuracy = max(accuracy, min(PACE.coarsest_accuracy, options.tolerance / budget))
     named = isinstance(options.report, ProgressLine)
@@ -154,7 +154,7 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
             accuracy,
             options,
             deadline,
-            beside=beside,
+            context=context,
             name_progress=named,
         )
         stopped = search.run()
@@ -164,8 +164,7 @@ def search_noise(  # noqa: PLR0913 - the question, and within which limits
 
 def _checked_query(query: object) -> Query:
     if not isinstance(query, Query):
-        message = f"calibrate needs a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"calibrate needs a Query, not {type(query).__name__}; see dl.queries")
     return query
 
 
@@ -204,7 +203,7 @@ class _Search(Generic[Judged]):
     accuracy: float
     options: Options
     deadline: Deadline
-    beside: str = ""
+    context: str = ""
     name_progress: bool = False  # whether a line of progress names the parameter at hand
     pace: Pace = field(default_factory=lambda: PACE)
     tried: "list[Tried[Judged]]" = field(default_factory=list)
@@ -298,10 +297,10 @@ class _Search(Generic[Judged]):
         """Why no noise will do: the loudest leaks too much, or there is no proof that it does not."""
         unit, audit = self.options.unit, loudest.found
         if audit.lower > self.budget:
-            return _too_small(self.family, self.query, self.budget, unit, self.beside)
+            return _too_small(self.family, self.query, self.budget, unit, self.context)
         value = f"{self.parameter.name} = {loudest.value:g}"
         return (
-            f"no {self.family} noise on {self.query}{self.beside} could be certified to leak at most {self.budget:g} "
+            f"no {self.family} noise on {self.query}{self.context} could be certified to leak at most {self.budget:g} "
             f"{unit}: with {value} it leaks {audit.lower:.3g} to {audit.upper:.3g}, and no bound is closer; give a "
             "larger leakage or more time, or use dl.mechanisms.constant(query), which leaks nothing"
         )
@@ -328,12 +327,11 @@ class _Search(Generic[Judged]):
         if best is None and stopped == "interrupted":
             raise KeyboardInterrupt
         if best is None:
-            message = (
-                f"no {self.family} noise{self.beside} was certified to leak at most {self.budget:g} "
+            refuse(
+                f"no {self.family} noise{self.context} was certified to leak at most {self.budget:g} "
                 f"{self.options.unit} within {self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger "
                 "leakage"
             )
-            raise InputError(message)
         return best
 
     def answer(
@@ -359,9 +357,9 @@ class _Search(Generic[Judged]):
         )
 
 
-def _too_small(family: str, query: Query, budget: float, unit: str, beside: str) -> str:
+def _too_small(family: str, query: Query, budget: float, unit: str, context: str) -> str:
     return (
-        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{beside}: no such noise can be "
+        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{context}: no such noise can be "
         "certified to leak that little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks 0"
     )
 

@@ -11,12 +11,12 @@ from typing import cast
 
 import numpy as np
 
-from dalenius.errors import InputError, show
-from dalenius.gallery import queries
-from dalenius.gallery.parse import parse_mechanism
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import queries
+from dalenius.model.gallery.parse import parse_mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum, Table
 from dalenius.numerics.types import Ints
@@ -37,11 +37,9 @@ class Columns:
         """Check what a user gives, such as columns={"age": 8, "smokes": 2}, n=1000."""
         if not isinstance(columns, Mapping) or not columns or not all(isinstance(name, str) for name in columns):
             example = '{"age": 8, "smokes": 2}'
-            message = f"columns = {show(columns)} must give every column its number of values, as {example}"
-            raise InputError(message)
+            refuse(f"columns = {show(columns)} must give every column its number of values, as {example}")
         if n is None:
-            message = "columns list what a record holds, but not how many records there are; give n="
-            raise InputError(message)
+            refuse("columns list what a record holds, but not how many records there are; give n=")
         sizes = tuple((name, checks.whole(f"the number of values of {name!r}", k)) for name, k in columns.items())
         return cls(sizes, checks.records(n))
 
@@ -58,12 +56,11 @@ class Columns:
     def chosen(self, names: object) -> tuple[str, ...]:
         """Return the columns that a release looks at, in its order."""
         listed = () if isinstance(names, str) or not isinstance(names, Iterable) else tuple(names)
-        known = [name for name, _ in self.sizes]
-        wrong = next((name for name in listed if name not in known), None)
+        columns = [name for name, _ in self.sizes]
+        wrong = next((name for name in listed if name not in columns), None)
         if not listed or wrong is not None or len(set(listed)) < len(listed):
             what = f"there is no column {wrong!r}" if wrong is not None else "list one column or more, each once"
-            message = f"columns = {names!r}: {what}; the columns are {', '.join(known)}"
-            raise InputError(message)
+            refuse(f"columns = {names!r}: {what}; the columns are {', '.join(columns)}")
         return listed
 
     def projection(self, names: tuple[str, ...]) -> Ints:
@@ -77,11 +74,10 @@ class Columns:
         """Refuse a mechanism that is not about these columns of all records."""
         values = math.prod(dict(self.sizes)[name] for name in names)
         if mechanism.records != (values,) * self.n:
-            message = (
+            refuse(
                 f"a release about {', '.join(names)} is over {self.n} records of {values} values; this mechanism is "
                 f"over {len(mechanism.records)} of {' or '.join(map(str, sorted(set(mechanism.records))))}"
             )
-            raise InputError(message)
 
     def lifts(self, mechanism: Mechanism, names: tuple[str, ...], most: int) -> bool:
         """Whether a mechanism about these columns is one over whole records of at most so many datasets, or a sum."""
@@ -101,11 +97,10 @@ class Columns:
         if query is not None and mechanism.by_formula and mechanism.name is not None:
             return parse_mechanism(mechanism.name, query)
         if not mechanism.has_rows:
-            message = (
+            refuse(
                 f"{mechanism.name or 'this mechanism'} of {mechanism.query} about some columns of {self.n} records is "
                 "never written out; release a noisy count or total, or keep a ledger of these columns alone"
             )
-            raise InputError(message)
         rows = mechanism.written()
         if query is not None:
             return Written(query.statistic, rows.given, rows.labels, query)

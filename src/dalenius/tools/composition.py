@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
-from dalenius.errors import InputError, show
+from dalenius.bounds.whole import alternate
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -20,7 +21,6 @@ from dalenius.model.counting import log_binomial, log_multinomial
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_FREE, Histogram, Statistic, Sum, Table
-from dalenius.numerics.deferred import logsumexp, minimize, xlogy
 from dalenius.search.deadline import Deadline
 
 Floats = NDArray[np.float64]
@@ -56,20 +56,18 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
     check_parts(mechanisms)
     often = checks.whole("times", times)
     if often > 1 and len(mechanisms) > 1:
-        message = f"times = {often} repeats one mechanism; {len(mechanisms)} were given: compose them first"
-        raise InputError(message)
+        refuse(f"times = {often} repeats one mechanism; {len(mechanisms)} were given: compose them first")
     if often == len(mechanisms) == 1:
         return mechanisms[0]
     parts = [_written(m) for m in mechanisms]
     rows, columns, entries = joint_size([(m, often) for m in parts])
     if entries > MOST_ENTRIES:
         size = "more than 2^64" if columns == math.inf else columns
-        message = (
+        refuse(
             f"the joint release would have {rows} rows x {size} outputs, above the limit of {MOST_ENTRIES} entries; "
             "compose fewer releases, use times= where one mechanism is repeated, or keep a dl.Ledger, which bounds "
             "what does not fit"
         )
-        raise InputError(message)
     return _repeated(parts[0], often) if often > 1 else _product(parts)
 
 
@@ -98,19 +96,17 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     """
     check_parts([first], "adaptive")
     if not callable(choose):
-        message = f"choose = {show(choose)} must be a function that takes an output and returns a Mechanism"
-        raise InputError(message)
+        refuse(f"choose = {show(choose)} must be a function that takes an output and returns a Mechanism")
     start = _written(first)
     then = [_chosen(checks.called(choose, label, "choose"), label, start) for label in start.labels]
     statistic = carrier([start, *then])
     entries = statistic.size * sum(m.n_outputs for m in then)
     if entries > MOST_ENTRIES:
-        message = (
+        refuse(
             f"the joint release would have {statistic.size} rows x {entries // statistic.size} outputs, above the "
             f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first "
             "(mechanism.then)"
         )
-        raise InputError(message)
     told = start.rows[_classes(statistic, start.statistic)]
     rows = [told[:, [y]] * m.rows[_classes(statistic, m.statistic)] for y, m in enumerate(then)]
     labels = tuple((y, z) for y, m in zip(start.labels, then, strict=True) for z in m.labels)
@@ -120,14 +116,12 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
 def _chosen(mechanism: object, label: object, first: Mechanism) -> Written:
     """What choose(label) returned, or a refusal."""
     if not isinstance(mechanism, Mechanism):
-        message = f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records"
-        raise InputError(message)
+        refuse(f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records")
     if mechanism.records != first.records:
-        message = (
+        refuse(
             f"choose({label!r}) is over {records_text(mechanism.records)}, the first mechanism over "
             f"{records_text(first.records)}; joint releases are about the same data"
         )
-        raise InputError(message)
     return _written(mechanism)
 
 
@@ -170,18 +164,15 @@ def _outputs(labels: float, often: int) -> float:
 def check_parts(mechanisms: Sequence[Mechanism], what: str = "compose") -> None:
     """Refuse what is not a mechanism, and mechanisms over different data."""
     if not mechanisms:
-        message = f"{what} needs one mechanism or more"
-        raise InputError(message)
+        refuse(f"{what} needs one mechanism or more")
     for i, mechanism in enumerate(mechanisms):
         if not isinstance(mechanism, Mechanism):
-            message = f"mechanism {i} is a {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix"
-            raise InputError(message)
+            refuse(f"mechanism {i} is a {type(mechanism).__name__}; see dl.mechanisms or dl.Mechanism.from_matrix")
         if mechanism.records != mechanisms[0].records:
-            message = (
+            refuse(
                 f"mechanism {i} is over {records_text(mechanism.records)}, mechanism 0 over "
                 f"{records_text(mechanisms[0].records)}; joint releases are about the same data"
             )
-            raise InputError(message)
 
 
 def records_text(records: Sequence[int]) -> str:
@@ -296,8 +287,8 @@ def information_bound(
         I(X;Y) <= sum_x p(x) D_x <= s log( sum_x rho(x) exp(D_x / s) ) + s knowledge.
 
     The first, because another law than the true one of Y only adds their divergence; the second is Gibbs'
-    variational inequality. It is convex in (log r, s) and minimised by L-BFGS; every iterate is a bound. Where it
-    is tight, it is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
+    variational inequality. Every r and s give a bound; the alternating iteration chooses them. Where it is tight, it
+    is the capacity over priors of this knowledge. Rounding is paid for by a little more knowledge and
     a margin; log reference masses are good to `rounding` times 10 + log(1/rho_min). Where the channel is never
     written out, the same dual bound is taken by convolution at a few laws r, or of a noisy histogram at noise around
     the mean counts.
@@ -326,43 +317,9 @@ def _around_the_mean(mechanism: NoisyCounts, known: float, reference: Reference)
     return centres.upper + MARGIN * (1 + centres.upper)
 
 
-def _dual_bound(  # noqa: PLR0913 - limits of the search
-    mechanism: Mechanism,
-    known: float,
-    deadline: Deadline,
-    reference: Reference,
-    *,
-    iterations: int = 300,
-    largest_s: float = 1e6,
-) -> float:
+def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline, reference: Reference) -> float:
     """The smaller of the capacity and of the dual bound, of a channel that is written out."""
-    rows = mechanism.written().rows
-    whole, log_rho = capacity(mechanism, deadline), reference.log_classes(mechanism.statistic)
-    own = xlogy(rows, rows).sum(axis=1)
-
-    def dual(point: Floats) -> tuple[float, Floats]:
-        u, s = point[:-1], math.exp(point[-1])
-        log_all = float(logsumexp(u))
-        divergence = own - rows @ u + log_all
-        x = log_rho + divergence / s
-        top = float(logsumexp(x))
-        p = np.exp(x - top)
-        gradient = np.append(np.exp(u - log_all) - p @ rows, s * (top + known) - p @ divergence)
-        return s * (top + known), gradient
-
-    def stop(*_: Any) -> None:  # noqa: ANN401 - what scipy hands over
-        if deadline.expired():
-            raise StopIteration
-
-    law = np.maximum(0.99 * whole.prior @ rows + 0.01 * np.exp(log_rho) @ rows, 1e-300)
-    found = minimize(
-        dual,
-        np.append(np.log(law), 0.0),
-        jac=True,
-        method="L-BFGS-B",
-        callback=stop,
-        bounds=[(-690, 10)] * law.size + [(-20, math.log(largest_s))],
-        options={"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9},
-    )
-    tilted = max(0.0, float(found.fun)) + MARGIN * (1 + whole.upper) if math.isfinite(found.fun) else math.inf
-    return min(whole.upper, tilted)
+    rows, log_rho = mechanism.written().rows, reference.log_classes(mechanism.statistic)
+    whole, held = capacity(mechanism, deadline), np.isfinite(log_rho)
+    tilted = alternate(rows[held], log_rho[held], known, deadline, rounds=3000, still=1e-11).bound
+    return min(whole.upper, max(0.0, tilted) + MARGIN * (1 + whole.upper))

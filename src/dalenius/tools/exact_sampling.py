@@ -10,7 +10,7 @@ the distance in total variation is 0, not merely below some 2^-k. How long a dra
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy import Noisy
@@ -31,7 +31,7 @@ from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.tables import integer_row
 from dalenius.model.query import Query
 from dalenius.numerics.types import Ints
-from dalenius.verifier.forms import named, per_record, symmetric
+from dalenius.verifier.forms import named, per_record
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
 from dalenius.verifier.kernel.reading import Refused, number
 
@@ -80,12 +80,12 @@ def _noisy_counts(mechanism: NoisyCounts, dataset: Ints) -> Callable[[], list[in
 
 def _local_outputs(mechanism: PerRecord, dataset: Ints) -> Callable[[], list[int]]:
     """A list of the output of every record."""
-    family, given = named.call(mechanism.name, named.MECHANISMS, "the mechanism")
-    per_record.local_rows(family, given, mechanism.k)
+    exact = per_record.rebuild(mechanism.describe()).exact
+    per_record.local_rows(*exact, mechanism.k)
 
     @cache
     def cumulative(_: int) -> list[list[Ball]]:
-        return [list(accumulate(row)) for row in per_record.local_rows(family, given, mechanism.k)]
+        return [list(accumulate(row)) for row in per_record.local_rows(*exact, mechanism.k)]
 
     def answer(value: int) -> int:
         return least(len(mechanism.parts), lambda y, bits: cumulative(bits)[value][y])
@@ -95,14 +95,13 @@ def _local_outputs(mechanism: PerRecord, dataset: Ints) -> Callable[[], list[int
 
 def _symmetric_outputs(mechanism: Symmetric, value: int) -> Draw:
     """An output of a symmetric channel on one record."""
-    described = mechanism.describe()
-    symmetric.rebuild(described)
-    at = cache(lambda _: symmetric.rebuild(described))
+    exact = per_record.rebuild(mechanism.describe()).exact
+    at = cache(lambda _: per_record.response(*exact, mechanism.k))
 
     def chance(y: int, bits: int) -> Ball:
         """P(Y <= y): that many others, and the value itself from there on."""
-        channel = at(bits)
-        return channel.other * (y + 1) + (channel.kept - channel.other if y >= value else ZERO)
+        kept, other = at(bits)
+        return other * (y + 1) + (kept - other if y >= value else ZERO)
 
     return lambda: least(mechanism.k, chance)
 
@@ -119,8 +118,7 @@ def _unclamped(mechanism: NoisySum, t: int) -> Draw:
 
 def _check_bits(rng: object) -> None:
     if rng is not None:
-        message = f"rng = {show(rng)} with secure=True, whose bits come from the operating system; leave rng out"
-        raise InputError(message)
+        refuse(f"rng = {show(rng)} with secure=True, whose bits come from the operating system; leave rng out")
 
 
 def _by_weights(weights: Sequence[int]) -> Draw:
@@ -163,57 +161,57 @@ def _refusal(reason: Refused) -> str:
     )
 
 
-def least(many: int, chances: Chances, *, step: int = 64, guard: int = 64) -> int:
-    """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1).
+class _Uniform:
+    """U, uniform on [0, 1) and revealed bit by bit: u <= 2^bits U < u + 1.
 
-    step: bits of U to begin with, and once more whenever they do not decide.
-    guard: bits by which balls are finer than U.
+    step: bits to begin with, and once more whenever they do not decide. guard: bits by which balls are finer than U.
     """
-    # u <= 2^bits U < u + 1
-    bits, u = step, randbits(step)
-    low, high = -1, many - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        with precision(bits + guard):
-            edge = chances(middle, bits) * arb(2) ** bits
-            above, below = arb(u + 1) <= edge, edge <= arb(u)
-        if above:
-            high = middle
-        elif below:
-            low = middle
-        else:
-            bits, u = bits + step, (u << step) | randbits(step)
-    return high
 
+    def __init__(self, step: int = 64, guard: int = 64) -> None:
+        self.bits, self.u, self.step, self.guard = step, randbits(step), step, guard
 
-def _any_integer(chances: Chances, *, step: int = 64, guard: int = 64) -> int:
-    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1).
-
-    step, guard: as for `least`.
-    """
-    # u <= 2^bits U < u + 1
-    bits, u = step, randbits(step)
-
-    def below(k: int) -> bool:
-        """Whether U < C(k)."""
-        nonlocal bits, u
+    def below(self, chances: Chances, k: int) -> bool:
+        """Whether U < C(k); bits are revealed until that is decided."""
         while True:
-            with precision(bits + guard):
-                edge = chances(k, bits) * arb(2) ** bits
-                above, beneath = arb(u + 1) <= edge, edge <= arb(u)
+            with precision(self.bits + self.guard):
+                edge = chances(k, self.bits) * arb(2) ** self.bits
+                above, beneath = arb(self.u + 1) <= edge, edge <= arb(self.u)
             if above or beneath:
                 return bool(above)
-            bits, u = bits + step, (u << step) | randbits(step)
+            self.bits, self.u = self.bits + self.step, (self.u << self.step) | randbits(self.step)
 
-    low, high = -1, 1
-    while below(low):
+    def least(self, chances: Chances, low: int, high: int) -> int:
+        """Return the least k in low+1..high with U < C(k), where C(high) is above U and C(low) is not."""
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.below(chances, middle) else (middle, high)
+        return high
+
+
+def least(many: int, chances: Chances, *, step: int = 64) -> int:
+    """Return the least j < many with U < C(j), where C rises to C(many-1) = 1 and U is uniform on [0, 1)."""
+    return _Uniform(step).least(chances, -1, many - 1)
+
+
+def _any_integer(chances: Chances) -> int:
+    """Return the least integer k with U < C(k), where C rises from 0 to 1 and U is uniform on [0, 1)."""
+    uniform, low, high = _Uniform(), -1, 1
+    while uniform.below(chances, low):
         low *= 2
-    while not below(high):
+    while not uniform.below(chances, high):
         high *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if below(middle) else (middle, high)
-    return high
+    return uniform.least(chances, low, high)
+
+
+def _by_balls(many: int, weights: Callable[[], Iterable[Ball]]) -> Draw:
+    """Column j with a probability proportional to its weight, in balls as fine as those of the moment."""
+
+    @cache
+    def cumulative(_: int) -> list[Ball]:
+        sums = list(accumulate(weights()))
+        return [c / sums[-1] for c in sums]
+
+    return lambda: least(many, lambda j, bits: cumulative(bits)[j])
 
 
 def _clamped(noise: Tails) -> Callable[[int, int], int]:
@@ -230,7 +228,7 @@ def _clamped(noise: Tails) -> Callable[[int, int], int]:
     return clamped
 
 
-def _noisy(mechanism: Noisy, answer: Any, noise: Tails) -> Draw:  # noqa: ANN401 - an integer or a list of counts
+def _noisy(mechanism: Noisy, answer: Any, noise: Tails) -> Draw:
     """The column of an output: integer noise on the answer, clamped to the outputs; on histograms on every count."""
     clamped = _clamped(noise)
     if isinstance(mechanism, NoisySum):
@@ -254,13 +252,11 @@ def _exponential(query: Query, t: int, rate: Fraction | None) -> Draw:
     if rate is None:
         return lambda: distances.index(0)
 
-    @cache
-    def cumulative(_: int) -> list[Ball]:
+    def weights() -> list[Ball]:
         weight = {d: (-arb(rate.numerator) / rate.denominator * d / 2).exp() for d in set(distances)}
-        sums = list(accumulate(weight[d] for d in distances))
-        return [c / sums[-1] for c in sums]
+        return [weight[d] for d in distances]
 
-    return lambda: least(len(distances), lambda j, bits: cumulative(bits)[j])
+    return _by_balls(len(distances), weights)
 
 
 def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
@@ -279,14 +275,9 @@ def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
             pass
         return value
 
-    @cache
-    def cumulative(_: int) -> list[Ball]:
-        sums = list(accumulate(chance(c) for c in counts))
-        return [c / sums[-1] for c in sums]
-
     if given["noise"] == "permute_and_flip":
         return flipped
-    return lambda: least(len(counts), lambda j, bits: cumulative(bits)[j])
+    return _by_balls(len(counts), lambda: map(chance, counts))
 
 
 def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], given: dict[str, Any]) -> Draw:
@@ -300,7 +291,7 @@ def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], giv
     return lambda: _joined([answer(int(x), k) for x, k in zip(dataset, records, strict=True)], records)
 
 
-def _answer(query: Query, t: int) -> Any:  # noqa: ANN401 - an integer or a list of counts
+def _answer(query: Query, t: int) -> Any:
     """f of class t."""
     return np.asarray(query.answers)[t].tolist()
 

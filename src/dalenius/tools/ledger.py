@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from numpy.typing import ArrayLike
 
-from dalenius import __version__, api
+from dalenius.api.audits import solve
+from dalenius.api.designs import design_beside
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import BudgetError, InputError, show
+from dalenius.errors import BudgetError, InputError, refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
+from dalenius.model.files import __version__
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.report.text import Facts, as_html, from_file, problem, reference_words, stacked
+from dalenius.report.text import Facts, from_file, problem, reference_words
 from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
 from dalenius.results.options import Options, check_named, distortion_of, names_of
-from dalenius.results.result import frame
+from dalenius.results.result import Result, frame
 from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
@@ -85,7 +87,7 @@ class Release:
         return "" if self.columns is None else f" (columns {', '.join(self.columns)})"
 
 
-class Ledger:
+class Ledger(Result):
     """What has been released about one dataset, and what has leaked together.
 
     An account is about the mechanisms listed, run independently. One that was chosen after a look at earlier outputs is
@@ -124,7 +126,7 @@ class Ledger:
     # Seconds that every audit has at least.
     least_seconds: ClassVar[float] = 0.05
 
-    def __init__(  # noqa: PLR0913 - the public surface
+    def __init__(
         self,
         data: Query | Iterable[int] | None = None,
         *bare: object,
@@ -230,7 +232,7 @@ class Ledger:
         """Return the account as it would be after one more release; record nothing."""
         return self._foresee(mechanism, None, columns)[1]
 
-    def calibrate(  # noqa: PLR0913 - the public surface
+    def calibrate(
         self,
         family: str,
         query: Query,
@@ -265,7 +267,7 @@ class Ledger:
 
         limits = Deadline(options.time_limit)
         answer, best = search_noise(
-            family, query, judge, budget=budget, accuracy=accuracy, options=options, beside=self._beside()
+            family, query, judge, budget=budget, accuracy=accuracy, options=options, context=self._beside()
         )
         account = best.found
         new = self._release(best.mechanism, None, columns, Deadline(self.time_limit))
@@ -275,7 +277,7 @@ class Ledger:
         alone = new.alone or self._audit([(new.whole, 1)], limits.left, options)
         return answer(alone, (account.lower, account.upper))
 
-    def design(  # noqa: PLR0913 - the public surface
+    def design(
         self,
         query: Query,
         *,
@@ -297,18 +299,16 @@ class Ledger:
         """
         budget = self._limit()
         if self.independent:
-            message = (
+            refuse(
                 'a design is against adversaries of bounded knowledge; with adversary="independent" use '
                 "ledger.calibrate"
             )
-            raise InputError(message)
         task = distortion_of(query, measure, outputs, p0)
         if query.records != self.records:
-            message = (
+            refuse(
                 f"{query} is over {records_text(query.records)}, the ledger over {records_text(self.records)}; "
                 "a design is about whole records"
             )
-            raise InputError(message)
         if self._releases and budget <= self._account.upper:
             raise BudgetError(self._nothing_left())
         options = Options.from_user(
@@ -316,13 +316,12 @@ class Ledger:
         )
         groups = _grouped(self._releases)
         if groups and not self._fits(groups):
-            message = (
+            refuse(
                 f"the {counted(len(self._releases))} before are too large to be audited together (at most "
                 f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
             )
-            raise InputError(message)
         first, spent = (joint(groups).written() if groups else None), self._account.upper
-        found = api.design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
+        found = design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
         new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
         self._remember(new, self._accounted(new, found.leakage))
         return found
@@ -330,30 +329,29 @@ class Ledger:
     def _accounted(self, new: Release, audit: Audit) -> Account:
         """The account after a release that was audited together with all before."""
         releases = (*self._releases, new)
-        lower, told = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
-        return self._booked(releases, (lower, audit.upper), "audit", told, audit)
+        lower, information = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
+        return self._booked(releases, (lower, audit.upper), "audit", information, audit)
 
-    def _booked(  # noqa: PLR0913 - the entries of an account
+    def _booked(
         self,
         releases: Sequence[Release],
         bracket: tuple[float, float],
         bound: Bound,
-        told: float,
+        information: float,
         audit: Audit | None,
         *,
         joint: Certificate | None = None,
     ) -> Account:
-        """The account of these releases, whose last is new; told: what all of them tell about the whole data."""
+        """The account of these releases, whose last is new; information: about the whole data."""
         before, lower, upper = self._account, bracket[0], max(bracket)
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = math.nan if self.independent else self._left(told)
+        left = math.nan if self.independent else self._left(information)
         many = len(releases)
         return Account(many, self.unit, lower, upper, bound, added, left, audit, before.loaded, joint=joint)
 
     def _limit(self) -> float:
         if self.budget is None:
-            message = "this ledger has no budget; give one: Ledger(..., budget=0.1) or Ledger.load(path, budget=0.1)"
-            raise InputError(message)
+            refuse("this ledger has no budget; give one: Ledger(..., budget=0.1) or Ledger.load(path, budget=0.1)")
         return self.budget
 
     def _beside(self) -> str:
@@ -409,9 +407,9 @@ class Ledger:
 
     def _alone(self, mechanism: Mechanism, deadline: Deadline) -> Audit | None:
         """What a release leaks against independent records; None where that needs more than a formula, and may fail."""
-        known = [r.alone for r in self._releases if r.alone is not None and same_channel(r.mechanism, mechanism)]
-        if known:
-            return known[0]
+        audits = [r.alone for r in self._releases if r.alone is not None and same_channel(r.mechanism, mechanism)]
+        if audits:
+            return audits[0]
         options = replace(self._options(min(self.tolerance, 1e-6), max(self.least_seconds, deadline.left)), seed=0)
         try:
             return people.alone(mechanism, options)
@@ -425,15 +423,13 @@ class Ledger:
     ) -> tuple[tuple[str, ...] | None, Mechanism | None]:
         """The columns and the mechanism over whole records, where a release looks at some columns."""
         if not isinstance(mechanism, Mechanism):
-            message = f"a release is a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms"
-            raise InputError(message)
+            refuse(f"a release is a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms")
         if columns is None:
             self._check_data(mechanism)
             return None, None
         if self.columns is None:
             begin = "begin it with Ledger(columns={...}, n=...)"
-            message = f"columns = {show(columns)}, but this ledger has none; {begin}"
-            raise InputError(message)
+            refuse(f"columns = {show(columns)}, but this ledger has none; {begin}")
         chosen = self.columns.chosen(columns)
         self.columns.check(mechanism, chosen)
         if self.independent or not self.columns.lifts(mechanism, chosen, self.most_entries):
@@ -447,11 +443,10 @@ class Ledger:
             hint = "keep one ledger for each dataset"
             if self.columns is not None:
                 hint = f"name the columns that it looks at, out of {', '.join(name for name, _ in self.columns.sizes)}"
-            message = (
+            refuse(
                 f"the mechanism is over {records_text(mechanism.records)}, the ledger over "
                 f"{records_text(self.records)}; {hint}"
             )
-            raise InputError(message)
         self.adversary.reference.check(mechanism.statistic)
 
     def _capacity(self, mechanism: Mechanism, deadline: Deadline) -> float:
@@ -469,7 +464,7 @@ class Ledger:
             return self._by_people(releases, deadline)
         groups = _grouped(releases)
         part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
-        lower, told = before.lower, math.fsum(r.capacity for r in releases)
+        lower, information = before.lower, math.fsum(r.capacity for r in releases)
         ways: list[tuple[float, Bound]] = [
             (self._in_unit(math.log(max(self.records))), "trivial"),
             ((before.upper + new.capacity) * (1 + ROUNDING), "chain rule"),
@@ -477,25 +472,26 @@ class Ledger:
         whole = None
         if self._fits(groups):
             whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2, options)
-            lower, told = max(lower, whole.lower), min(told, self._capacity(whole.mechanism, deadline))
+            lower, information = max(lower, whole.lower), min(information, self._capacity(whole.mechanism, deadline))
             ways = [*([] if whole.closed else ways), (whole.upper, "audit")]
         if whole is None or (part != groups and not whole.closed):
             some, outside = self._audit(part, deadline.left, options), _outside(releases, part)
-            lower, told = max(lower, some.lower), min(told, self._capacity(some.mechanism, deadline) + outside)
+            lower = max(lower, some.lower)
+            information = min(information, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
         upper, bound = min(ways)
-        return self._booked(releases, (lower, upper), bound, told, whole)
+        return self._booked(releases, (lower, upper), bound, information, whole)
 
     def _by_people(self, releases: Sequence[Release], deadline: Deadline) -> Account:
         """The account by what each release tells of one record beside all others (docs/mathematics.md 10.1).
 
         Where records may depend on each other it is that and the knowledge; or what all releases tell at all.
         """
-        before, told = self._account, math.fsum(r.capacity for r in releases)
+        before, information = self._account, math.fsum(r.capacity for r in releases)
         unit = NATS_PER_UNIT[self.unit]
         ways: list[tuple[float, Bound]] = [
             (self._in_unit(math.log(max(self.records))), "trivial"),
-            (told * (1 + ROUNDING), "people" if self.independent else "chain rule"),
+            (information * (1 + ROUNDING), "people" if self.independent else "chain rule"),
         ]
         sizes, audits = self._sizes(), [r.alone or self._alone(r.mechanism, deadline) for r in releases]
         knowledge = None if self.independent else self._known()
@@ -511,7 +507,7 @@ class Ledger:
             proof = None
         elif bound == "people" and self.independent and len(releases) == 1:
             audit, bound = audits[0], "audit"
-        return self._booked(releases, (lower, upper), bound, told, audit, joint=proof)
+        return self._booked(releases, (lower, upper), bound, information, audit, joint=proof)
 
     def _known(self) -> float:
         """Guarantee: result >= the adversary's knowledge, in nats; the number that was given, where it was given."""
@@ -531,7 +527,7 @@ class Ledger:
         limited = replace(options, time_limit=max(self.least_seconds, seconds))
         together = joint(groups)
         self.adversary.reference.check(together.statistic)
-        return api.solve(limited.audit(together, self.adversary), limited)
+        return solve(limited.audit(together, self.adversary), limited)
 
     def _fits(self, groups: Sequence[Group], most_outputs: int = MOST_ENTRIES) -> bool:
         """Whether a joint release may be built; a single one always may."""
@@ -554,14 +550,14 @@ class Ledger:
     def _too_much(self, chosen: Sequence[Group], mechanism: Mechanism, often: int) -> bool:
         return not self._fits([*chosen, (mechanism, often)], DEFAULT.portfolio.most_outputs)
 
-    def _left(self, told: float) -> float:
-        """Return b - told, rounded down, in the unit; nan where no b is given, with a reference."""
+    def _left(self, information: float) -> float:
+        """Return b - information, rounded down, in the unit; nan where no b is given, with a reference."""
         b = in_unit(self.adversary.entropy, self.unit)
-        if math.isnan(b) or not told:
+        if math.isnan(b) or not information:
             return b
-        return max(0.0, b * (1 - ROUNDING) - told * (1 + ROUNDING))
+        return max(0.0, b * (1 - ROUNDING) - information * (1 + ROUNDING))
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per release."""
         return frame(
             [
@@ -575,10 +571,6 @@ class Ledger:
                 for release in self._releases
             ]
         )
-
-    def summary(self) -> str:
-        """Return what was released and the account, in plain words."""
-        return stacked(self._facts())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write releases and account as JSON; the file appears whole or not at all."""
@@ -619,8 +611,7 @@ class Ledger:
         """
         given = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         if not isinstance(verify, bool):
-            message = f"verify = {show(verify)} must be True or False"
-            raise InputError(message)
+            refuse(f"verify = {show(verify)} must be True or False")
         content = storage.read_format(storage.path_of(path), "a saved ledger", FORMAT, VERSION)
         try:
             ledger = cls._read(content, verify=verify)
@@ -654,14 +645,12 @@ class Ledger:
             data = {"columns": content["columns"], "n": len(content["records"])}
         ledger = cls(**data, **given, reference=reference, budget=content.get("budget"), **settings)
         if list(ledger.records) != list(content["records"]):
-            message = "its records are not those of its columns"
-            raise InputError(message)
+            refuse("its records are not those of its columns")
         for entry in content["releases"]:
             mechanism, columns = storage.mechanism_from(entry["mechanism"]), entry.get("columns")
             capacity = checks.real("capacity", entry["capacity"], 0.0, math.inf)
             if not isinstance(entry["name"], str):
-                message = f"the name of a release is {entry['name']!r}, not a text"
-                raise InputError(message)
+                refuse(f"the name of a release is {entry['name']!r}, not a text")
             if verify:
                 ledger.release(mechanism, entry["name"], columns, force=True)
             else:
@@ -671,30 +660,21 @@ class Ledger:
         ledger._account = ledger.account() if verify else account
         return ledger
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page about what has been released."""
-        from dalenius.report.document import write_document  # noqa: PLC0415 - only here
-
-        write_document([self], path)
-
     def report_subject(self) -> str:
         """Return what the title of a report calls it."""
         return f"{counted(len(self._releases))} about {records_text(self.records)}"
 
     def report_sections(self) -> "list[Section]":
         """Return what a report shows of this ledger."""
-        from dalenius.tools.ledger_page import sections  # noqa: PLC0415 - only here
+        from dalenius.tools.ledger_page import sections
 
         return sections(self)
 
     def __repr__(self) -> str:
         return f"<Ledger over {records_text(self.records)}, {self._knows()}: {self._account!r}>"
 
-    def _repr_html_(self) -> str:
-        return as_html(self._facts())
-
-    def _adversary(self) -> str:
-        """The adversary, for a sentence."""
+    def adversary_words(self) -> str:
+        """Return the adversary, for a sentence."""
         return f"an adversary with {self._knows()}" if not self.independent else self._knows()
 
     def _knows(self) -> str:
@@ -707,7 +687,8 @@ class Ledger:
         limit = "H(X) >= " if given == "entropy" else "knowledge <= "
         return f"{limit}{value:.6g} of {short(most)} {self.unit}"
 
-    def _facts(self) -> Facts:
+    def report_facts(self) -> Facts:
+        """Return what was released and the account, as pairs of a heading and lines of text."""
         shown = [
             f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about "
             f"{'a record' if self.independent else 'the data'}"
@@ -740,20 +721,17 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
     """The columns, if there are any, and the alphabet size of each record."""
     if (data is None) == (columns is None):
         how = "neither was given" if data is None else "both were given"
-        message = f"give the data (a query, or the values of each record) or columns= with n=; {how}"
-        raise InputError(message)
+        refuse(f"give the data (a query, or the values of each record) or columns= with n=; {how}")
     if columns is not None:
         found = Columns.from_user(columns, n)
         return found, found.records
     if n is not None:
-        message = f"n = {show(n)} goes with columns=; the data already fix the number of records"
-        raise InputError(message)
+        refuse(f"n = {show(n)} goes with columns=; the data already fix the number of records")
     if isinstance(data, RealQuery):
-        message = (
+        refuse(
             f"a ledger keeps releases about records of finitely many values, not of {data}; round the records, with "
             "queries.total or queries.mean"
         )
-        raise InputError(message)
     return None, data.records if isinstance(data, Query) else checks.alphabets(data)
 
 
@@ -761,14 +739,12 @@ def _check_alone(**given: object) -> None:
     """Refuse what does not go with independence alone."""
     for name, value in given.items():
         if value is not None:
-            message = f'{name} = {value!r} with adversary="independent"; a ledger against independent records has none'
-            raise InputError(message)
+            refuse(f'{name} = {value!r} with adversary="independent"; a ledger against independent records has none')
 
 
 def _checked_name(name: str | None) -> str | None:
     if name is not None and not isinstance(name, str):
-        message = f"name = {show(name)} is not a text"
-        raise InputError(message)
+        refuse(f"name = {show(name)} is not a text")
     return name
 
 
@@ -787,14 +763,13 @@ def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Ac
         left = checks.real("a number of the account", content["entropy_left"], 0.0, math.inf)
     bound, many = content["bound"], len(ledger.releases)
     sound = bound in get_args(Bound) and content["releases"] == many and content["unit"] == ledger.unit
-    told = math.fsum(release.capacity for release in ledger.releases)
+    information = math.fsum(release.capacity for release in ledger.releases)
     trivial = math.log(max(ledger.records)) / NATS_PER_UNIT[ledger.unit]
     crossed = lower > upper or least > most or (not many and (upper > 0 or most > 0))
     beyond = upper > (trivial + loose) * (1 + loose) or most > (upper + loose) * (1 + loose)
-    beyond = beyond or lower > (told + loose) * (1 + loose) or left > highest * (1 + loose)
+    beyond = beyond or lower > (information + loose) * (1 + loose) or left > highest * (1 + loose)
     if not sound or crossed or beyond:
-        message = f"its account is not one of {counted(many)}"
-        raise InputError(message)
+        refuse(f"its account is not one of {counted(many)}")
     return Account(many, ledger.unit, lower, upper, bound, (least, most), left, loaded=True)
 
 

@@ -41,7 +41,7 @@ def sections(ledger: "Ledger") -> list[Section]:
         drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can leak")
     return [
         Section("Verdict", verdict=_verdict(ledger), paragraphs=_assumed(ledger)),
-        Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger._facts())),  # noqa: SLF001
+        Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger.report_facts())),
         Section(
             "Releases",
             () if ledger.independent else (TWO_KINDS,),
@@ -91,7 +91,7 @@ def _proof(ledger: "Ledger") -> Section:
 def _assumed(ledger: "Ledger") -> tuple[str, ...]:
     account = ledger.account()
     return (
-        f"What was assumed: {ledger._adversary()}, and releases run independently.",  # noqa: SLF001
+        f"What was assumed: {ledger.adversary_words()}, and releases run independently.",
         f"How the upper bound was found: {HOW[account.bound]}.",
         *((f"These numbers are {TRUSTED}.",) if account.loaded else ()),
     )

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dalenius.api import audit, solve
+from dalenius.api.audits import audit, options_of, solve
 from dalenius.certificates import made
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.results import checking
 from dalenius.results.audit import Audit
-from dalenius.results.options import Options, adversary_of, audit_problem, check_named, checked_mechanism, method_of
+from dalenius.results.options import Options, adversary_of, audit_problem, check_named, checked_mechanism
 from dalenius.search.deadline import Deadline
 from dalenius.search.helper import Helper, NoAnswerError, cores
 
@@ -32,7 +32,7 @@ def audit_many(
     entropy: float | Iterable[float] | None = None,
     knowledge: float | Iterable[float] | None = None,
     jobs: int | None = None,
-    **options: Any,  # noqa: ANN401 - as audit
+    **options: Any,
 ) -> list[Audit]:
     """Audit many mechanisms on all cores: each result is that of `audit`.
 
@@ -64,14 +64,11 @@ def audit_many(
         <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
     """
     check_named(bare, "dl.audit_many(mechanisms")
-    given = {**(audit.__kwdefaults__ or {}), **options}
-    if unknown := given.keys() - (audit.__kwdefaults__ or {}).keys():
+    if unknown := options.keys() - (audit.__kwdefaults__ or {}).keys():
         message = f"audit_many() got an unexpected keyword argument {min(unknown)!r}"
         raise TypeError(message)
-    names = ("reference", "secret", "adversary", "verify", "entropy", "knowledge", "jobs")
-    reference, secret, adversary, verify, *_ = (given.pop(name) for name in names)
-    method = method_of(**{name: given.pop(name) for name in ("method", "repairs", "reading")})
-    wanted = Options.from_user(method, **given)
+    wanted, question = options_of(options)
+    reference, secret, verify = (question[name] for name in ("reference", "secret", "verify"))
     checking.check_option(verify)
     workers = cores() if jobs is None else checks.jobs(jobs)
     asked = _listed(mechanisms)
@@ -80,8 +77,8 @@ def audit_many(
     for k, mechanism in enumerate(asked):
         with _named(k):
             checked_mechanism(mechanism)
-            own = {name: values[k] for name, values in limits.items()}
-            against = adversary_of(mechanism, wanted, reference=reference, adversary=adversary, **own)
+            limit = {name: values[k] for name, values in limits.items()}
+            against = adversary_of(mechanism, wanted, reference=reference, adversary=question["adversary"], **limit)
             problems.append(audit_problem(mechanism, wanted, against, secret))
     return _Many(problems, wanted, verify, workers).run()
 
@@ -90,10 +87,9 @@ def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
     try:
         return list(mechanisms)
     except TypeError:
-        message = (
+        refuse(
             f"audit_many needs a list of mechanisms, not {type(mechanisms).__name__}; for one mechanism, call dl.audit"
         )
-        raise InputError(message) from None
 
 
 def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[Any]:
@@ -103,8 +99,7 @@ def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[A
     except TypeError:
         return [given] * many
     if len(values) != many:
-        message = f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each"
-        raise InputError(message)
+        refuse(f"{name} lists {len(values)} values for {many} mechanisms; give one value for all, or one for each")
     return values
 
 
@@ -114,8 +109,7 @@ def _named(k: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        message = f"mechanism {k}: {error}"
-        raise InputError(message) from None
+        refuse(f"mechanism {k}: {error}")
 
 
 @dataclass

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dalenius import shown
 from dalenius.auditing.roads import find
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
@@ -47,7 +47,7 @@ class Leakage:
     record: int | None
     unit: str
 
-    def to_frame(self) -> Any:  # noqa: ANN401 - a pandas.DataFrame, if pandas is there
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row."""
         return frame([asdict(self)])
 
@@ -91,9 +91,9 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
         with precision():
             enclose = _enclosing(mechanism, given)
             for members in orbits:
-                told = enclose(secrets.describe(members[0]))
-                low = max(0.0, math.nextafter(float(told.lower()), -math.inf))
-                high = math.nextafter(float(told.upper()), math.inf)
+                enclosure = enclose(secrets.describe(members[0]))
+                low = max(0.0, math.nextafter(float(enclosure.lower()), -math.inf))
+                high = math.nextafter(float(enclosure.upper()), math.inf)
                 found.append((low, high, members[0] if isinstance(members[0], int) else None))
     except Refused as reason:
         message = f"the leakage of this prior cannot be enclosed: {reason}"
@@ -107,10 +107,10 @@ def _enclosing(mechanism: Mechanism, given: Reference) -> Callable[[Any], Ball]:
     """Return what encloses I(A;Y) of a secret as certificates describe it, by the verifier's own channel."""
     large = not mechanism.has_rows and mechanism.as_sum is not None
     channel: Any = sums.rebuild(mechanism.describe()) if large else rebuild(mechanism.written().describe())
-    known = given.describe()
-    rho = references.read(known, channel.statistic) if known else references.UNIFORM
+    described_prior = given.describe()
+    rho = references.read(described_prior, channel.statistic) if described_prior else references.UNIFORM
 
-    def enclose(described: Any) -> Ball:  # noqa: ANN401 - JSON
+    def enclose(described: Any) -> Ball:
         secret = verified.read(described, channel.statistic)
         if large:
             return sums.told(sums.ask(channel, secret, rho))
@@ -131,8 +131,7 @@ def _of_reals(mechanism: RealRecords, prior: object, secret: object, unit: str, 
 
 def _reference(mechanism: Mechanism, prior: object) -> Reference:
     if not isinstance(mechanism, Mechanism):
-        message = f"a leakage is of a Mechanism, not of {type(mechanism).__name__}; see dl.mechanisms"
-        raise InputError(message)
+        refuse(f"a leakage is of a Mechanism, not of {type(mechanism).__name__}; see dl.mechanisms")
     if isinstance(prior, Prior):
         return Reference.from_user(prior.weights(), mechanism.records)
     names = () if mechanism.query is None else mechanism.query.names
@@ -174,8 +173,7 @@ def g_leakage(
     if kind == "additive":
         return max(0.0, after - before)
     if before <= 0:
-        message = "the prior g-vulnerability is 0, so that there is no ratio; use kind='additive', or another gain"
-        raise InputError(message)
+        refuse("the prior g-vulnerability is 0, so that there is no ratio; use kind='additive', or another gain")
     # Never below 1: only rounding could take it there.
     return max(1.0, after / before)
 
@@ -183,8 +181,7 @@ def g_leakage(
 def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 2**24) -> Floats:
     many = checks.universe(records)
     if many * many > most and (isinstance(gain, str) or callable(gain)):
-        message = f"{many} datasets make {many * many} gains, above the limit of {most}; use fewer records"
-        raise InputError(message)
+        refuse(f"{many} datasets make {many * many} gains, above the limit of {most}; use fewer records")
     if isinstance(gain, str):
         checks.choice("gain", gain, ("bayes",))
         return np.eye(many)
@@ -195,12 +192,10 @@ def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 
     message = "gain is not a matrix of numbers; give one row per guess and one column per dataset"
     table = checks.array(gains, message).astype(float)
     if table.ndim != 2 or table.shape[1] != many:  # noqa: PLR2004 - a matrix
-        message = f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets"
-        raise InputError(message)
+        refuse(f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets")
     wrong = ~np.isfinite(table) if signed else ~(np.isfinite(table) & (table >= 0))
     if wrong.any():
         w, x = (int(i) for i in np.argwhere(wrong)[0])
         rule = "gains must be finite" if signed else "gains of a ratio must be finite and not negative"
-        message = f"the gain of guess {w} at dataset {x} is {table[w, x]}; {rule}"
-        raise InputError(message)
+        refuse(f"the gain of guess {w} at dataset {x} is {table[w, x]}; {rule}")
     return table

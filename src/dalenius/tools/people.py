@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dalenius import api
+from dalenius.api.audits import solve
 from dalenius.certificates.audits import VERSION
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.adversary import Adversary
@@ -26,7 +26,7 @@ def alone(mechanism: Mechanism, options: Options) -> Audit:
         anybody = Adversary.from_user(mechanism.records, entropy=0.0)
     else:
         anybody = Adversary.independent(mechanism.records, None, "nats", UNIFORM)
-    return api.solve(options.audit(mechanism, anybody), options)
+    return solve(options.audit(mechanism, anybody), options)
 
 
 def bracket(runs: Sequence[Run], sizes: Mapping[str, int], knowledge: float | None) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dalenius import api
+from dalenius.api.audits import solve
 from dalenius.bounds.capacity import Capacity, capacity
 from dalenius.bounds.convolution import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
@@ -27,7 +27,7 @@ from dalenius.search.deadline import Deadline, Progress
 Measure = TypeVar("Measure", float, Capacity, Audit)
 
 
-def profile(  # noqa: PLR0913 - the public surface
+def profile(
     mechanism: Mechanism,
     entropies: Iterable[float] | None = None,
     *,
@@ -82,12 +82,12 @@ def profile(  # noqa: PLR0913 - the public surface
     )
 
 
-def audited(  # noqa: PLR0913 - what is asked, and within which limits
+def audited(
     mechanism: Mechanism,
     points: list[Adversary],
     options: Options,
     deadline: Deadline,
-    solve: Callable[[AuditProblem, Options], Audit] = api.solve,
+    solve: Callable[[AuditProblem, Options], Audit] = solve,
     *,
     later: int = 0,
 ) -> list[Audit]:
@@ -108,17 +108,17 @@ def _independent(mechanism: Mechanism, reference: Reference, options: Options, d
     """The audit against independent records; the others follow the reference where one is given."""
     adversary = Adversary.independent(mechanism.records, None, options.unit, reference)
     last = replace(options, time_limit=max(deadline.left, 0.05))
-    return api.solve(last.audit(mechanism, adversary), last)
+    return solve(last.audit(mechanism, adversary), last)
 
 
-def _adversaries(  # noqa: PLR0913 - what is asked, and what is asked by default
+def _adversaries(
     mechanism: Mechanism,
     entropies: Iterable[float] | None,
     unit: str,
     reference: Reference,
     *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0),
-    known: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
+    knowledges: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
 ) -> list[Adversary]:
     """What to audit against, checked before any work.
 
@@ -134,9 +134,9 @@ def _adversaries(  # noqa: PLR0913 - what is asked, and what is asked by default
     if mechanism.has_rows:
         most = Adversary.from_user(records, knowledge=math.inf, unit=unit, reference=reference).knowledge
         some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
-        known = sorted(some, reverse=True)
+        knowledges = sorted(some, reverse=True)
     scale = NATS_PER_UNIT[unit]
-    return [Adversary.from_user(records, knowledge=k / scale, unit=unit, reference=reference) for k in known]
+    return [Adversary.from_user(records, knowledge=k / scale, unit=unit, reference=reference) for k in knowledges]
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:

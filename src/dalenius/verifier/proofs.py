@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .forms.asked import Asked
+from .forms.written import rebuild as rebuild  # noqa: PLC0414 - of this form
 from .kernel import order
 from .kernel.cells import Question
 from .kernel.proofs import KINDS, Bounds, compare, twice
 from .kernel.reading import Refused, mapping, number, refuse, sequence, show
 from .kernel.reading import field as entry
+from .kernel.witness import attains, held, information
 from .special import beside
 from .steps import grid, points, window
 
@@ -23,6 +25,27 @@ STEPS: dict[str, Callable[[Question, dict[str, Any]], Question]] = {
 }
 # Kinds that need more than cells.
 OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Bounds]] = {"beside": beside.bounds}
+
+
+class Written(Asked):
+    """A question about a channel whose rows are written out."""
+
+    def check_witness(self, witness: dict[str, Any], lower: float) -> None:
+        """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
+
+        Classes that share a row are put together: the prior is then the reference inside.
+        """
+        given = self.merged(self.prior(entry(witness, "masses", "the witness"), "the witness"))
+        prior = held(given, self.question.cells, self.knowledge, "the witness")
+        attains(information(self.channel, prior), lower)
+
+    def check_proof(self, proof: dict[str, Any], where: str) -> float:
+        """Return the bound that a proof claims, or refuse it."""
+        return check(self, proof, where)
+
+    def most(self, upper: float) -> float:
+        """What proofs may claim: the upper bound itself."""
+        return upper
 
 
 def check(asked: Asked, proof: dict[str, Any], where: str) -> float:

@@ -7,6 +7,7 @@ from .kernel.reading import DESIGN, JOINT
 
 # Kinds of proof and of witness that are checked in `special`.
 SPECIAL = ("own-count", "moved", "tied", "product", "looks", "bellman", "beside", "power")
+STEPS = ("grid", "window", "order", "points")
 
 
 def rested_on(content: dict[str, Any]) -> str:
@@ -19,11 +20,15 @@ def _named(content: dict[str, Any]) -> Iterator[str]:
         yield "joint"
         for release in content["releases"]:
             yield from _named(release["audit"])
-        return
-    if content["format"] == DESIGN:
+    elif content["format"] == DESIGN:
         yield "design"
         yield from _named(content["audit"])
-        return
+    else:
+        yield from _of_audit(content)
+
+
+def _of_audit(content: dict[str, Any]) -> Iterator[str]:
+    """Only what was checked is named: steps stand in proofs, audits in the parts of real-valued records."""
     if content["form"] != "rows":
         yield content["form"]
     if "mechanism" in content["problem"]:
@@ -31,8 +36,9 @@ def _named(content: dict[str, Any]) -> Iterator[str]:
     if "independent" in content["adversary"]:
         yield "independent"
     for part in (content["witness"], *content["proofs"]):
-        yield from (step["step"] for step in part.get("steps", ()))
+        steps = () if part is content["witness"] else part.get("steps", ())
+        yield from (step["step"] for step in steps if step["step"] in STEPS)
         if part["kind"] in SPECIAL:
             yield part["kind"]
-        if "audit" in part:
+        if content["form"] == "real-records" and "audit" in part:
             yield from _named(part["audit"])

@@ -30,6 +30,8 @@ def question(certificate: dict[str, Any], nats: float = 1.0) -> dict[str, object
     whole_design = certificate.get("format") == DESIGN
     inside = mapping(field(certificate, "audit", "the certificate"), "its audit") if whole_design else certificate
     adversary = mapping(field(certificate, "adversary", "the certificate"), "the adversary")
+    if unknown := set(adversary) - {"independent", *LIMITS, "reference"}:
+        refuse(f"the adversary of the certificate has {show(min(unknown))}, which says nothing about an adversary")
     problem = mapping(field(inside, "problem", "the certificate"), "the problem")
     lower, upper = (
         number(field(certificate, key, "the certificate"), f"{key!r} of the certificate") for key in ("lower", "upper")
@@ -204,11 +206,11 @@ def _compare_secret(saved: dict[str, Any], certificate: dict[str, Any]) -> None:
     secret = mapping(certificate.get("secret", {}), "the secret")
     records = sequence(secret.get("records", ()), "records of the secret")
     record = field(saved, "record", "the saved result")
-    one = len(records) == 1 and "values" not in secret
+    one = len(records) == 1 and secret.get("kind") == "records"
     expected = witness.get("record") if "secret" not in certificate else records[0] if one else None
     if record != expected or isinstance(record, bool):
         refuse(_other("record", record, expected))
-    if ("names" in saved) != bool({"values", "edges"} & secret.keys()):
+    if ("names" in saved) != (secret.get("kind", "records") != "records"):
         refuse("the saved audit is about another kind of secret than the certificate inside it")
 
 

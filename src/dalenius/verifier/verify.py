@@ -8,49 +8,42 @@ multiplicities are rebuilt from the problem's description, then in ball arithmet
 3. lower <= upper.
 A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
 many records, whose rows would not fit, is checked in sums.py, noise on every count of a histogram in
-histograms.py, channels that each record has to itself in per_record.py, one record through a symmetric
-channel in symmetric.py; real outputs are in real_outputs.py, real-valued records in
-rounding.py.
+histograms.py, channels that each record has to itself in per_record.py; real outputs are in real_outputs.py,
+real-valued records in rounding.py.
 Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
 cannot be read raises OSError.
 """
 
 import html
-import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from flint import arb
 
-from . import saved
+from . import proofs, saved
 from .forms import (
     design,
     histograms,
     independent,
     joint,
-    one_record,
     per_record,
     real_records,
     reference,
     secret,
     sums,
-    symmetric,
 )
-from .forms.asked import Asked, Audited
+from .forms.asked import Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Group, Secret
-from .forms.written import Channel, rebuild
 from .kernel.balls import ZERO, Ball, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
-from .kernel.witness import attains, held, information
-from .proofs import check
 from .rested import rested_on
 from .steps import real_outputs, rounding
 
@@ -72,19 +65,13 @@ WITNESSES = {
     "real-records": ("cells",),
     "sum": ("blocks",),
     "histogram": ("blocks", "tied"),
-    "per-record": ("part",),
-    "one-record": ("uniform",),
+    "per-record": ("part", "uniform"),
 }
 BESIDE = ("known", "following", "leaning")
-# Forms that are never written out; and the same against independent records.
-UNWRITTEN: dict[str, Any] = {"sum": sums, "histogram": histograms, "per-record": per_record, "one-record": symmetric}
-INDEPENDENT: dict[str, Callable[[dict[str, Any]], Channel | independent.Unwritten]] = {
-    "rows": rebuild,
-    "samples": rebuild,
-    "sum": one_record.shifted,
-    "histogram": one_record.counts,
-    "per-record": one_record.own,
-}
+# What rebuilds each form, asks about it, and checks its witness and proofs; real-valued records are checked apart.
+WRITTEN: dict[str, Any] = {"rows": proofs, "samples": proofs, "real-outputs": real_outputs}
+UNWRITTEN: dict[str, Any] = {"sum": sums, "histogram": histograms, "per-record": per_record}
+INDEPENDENT = ("rows", "samples", "sum", "histogram", "per-record", "real-records")
 
 
 class Describes(Protocol):
@@ -166,7 +153,7 @@ class _Report:
 
 
 def verify(
-    source: Any,  # noqa: ANN401 - path, dict or .data
+    source: Any,
     mechanism: "Describes | Sequence[Describes] | None" = None,
     *,
     memory: int = MEMORY,
@@ -179,7 +166,7 @@ def verify(
     reading and checking together; beyond them the answer is `verified = False`, with a reason that begins "not
     checked:". It is there within a second of the time limit. Where no child can be started, the reason says so.
     """
-    from . import process  # noqa: PLC0415 - the child needs this module, and not that one
+    from . import process
 
     begin = time.perf_counter()
     described = _described(mechanism)
@@ -198,7 +185,7 @@ def verify(
 
 
 def verify_here(
-    source: Any,  # noqa: ANN401 - dict or .data
+    source: Any,
     mechanism: Describes | Sequence[Describes] | None = None,
     *,
     time_limit: float = TIME_LIMIT,
@@ -281,16 +268,8 @@ def _of_one(content: dict[str, Any], mechanism: Description | None, report: _Rep
     if content.get("format") == DESIGN:
         return _design(content, mechanism, report)
     _bounds(content, AUDIT, report)
-    form = _form(content)
-    alone = "independent" in mapping(field(content, "adversary", "the certificate"), "the adversary")
-    if form == "real-records":
+    if _form(content) == "real-records":
         return _continuous_audit(content, mechanism, report)
-    if alone:
-        return _independent_audit(content, mechanism, report)
-    if form in UNWRITTEN:
-        return _large_audit(content, mechanism, report)
-    if form == "real-outputs":
-        return _real_audit(content, mechanism, report)
     return _audit(content, mechanism, report).reason
 
 
@@ -300,7 +279,7 @@ def _form(content: dict[str, Any]) -> str:
     if not isinstance(form, str) or form not in WITNESSES:
         refuse(f"the form of the certificate is {show(form)}, which is none of {', '.join(WITNESSES)}")
     alone = "independent" in mapping(field(content, "adversary", "the certificate"), "the adversary")
-    if alone and form not in (*INDEPENDENT, "real-records"):
+    if alone and form not in INDEPENDENT:
         refuse(f"releases of the form {form} are not audited against independent records")
     if ("samples" in mapping(field(content, "problem", "the certificate"), "the problem")) != (form == "samples"):
         refuse("the form is 'samples' where the problem has samples, and nowhere else")
@@ -331,137 +310,84 @@ class _Posed:
 
     secret: Secret | None
     about: Secret  # of the witness
-    knowledge: Knowledge
-    reference: Reference
+    knowledge: Any  # None where independence is the only limit
+    reference: Any
+    independent: bool = False
+    follows: bool = False  # the others follow the reference exactly
 
 
-def _posed(content: dict[str, Any], statistic: Statistic, channel: str, report: _Report) -> _Posed:
-    """Read secret, reference and knowledge, and write the problem down in words."""
+def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
+    """Read secret and adversary, and write the problem down in words."""
+    statistic = channel.statistic
     witness = mapping(field(content, "witness", "the certificate"), "the witness")
-    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
-    report.problem = channel
+    report.problem = channel.text
     asked = secret.read(content["secret"], statistic) if "secret" in content else None
     if asked is not None:
         report.problem += f"; the secret is {asked.text}"
+    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
+    alone = "independent" in adversary
+    if alone and not (adversary["independent"] is True and set(adversary) <= {"independent", "reference", "knowledge"}):
+        refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
     prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
-    knowledge, words = _knowledge(adversary, statistic, prior)
-    report.knowledge = knowledge.most
-    report.universe = None if "reference" in adversary else statistic.log_universe()
+    if alone and isinstance(prior, reference.Weights):
+        refuse("independent records have a law each, not weights of datasets")
+    words, knowledge = "an adversary under whose prior the records are independent", None
+    if alone and "knowledge" not in adversary:
+        words += f", the others following the reference exactly: {prior.text}" if "reference" in adversary else ""
+    else:
+        limit = {key: x for key, x in adversary.items() if key != "independent"}
+        knowledge, more = _knowledge(limit, statistic, prior)
+        words = f"{words}, and {more}" if alone else more
+        report.knowledge = knowledge.most
+        report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}"
-    if asked is None:
-        return _Posed(None, secret.of_record(witness, statistic, "the witness"), knowledge, prior)
-    if "record" in witness:
+    if alone and asked is not None and (not isinstance(asked, Group) or len(asked.records) > 1):
+        refuse("independent records are audited one by one; the secret must be a record")
+    if asked is not None and "record" in witness:
         refuse("the witness names a record, but the certificate is about the secret that it states")
-    return _Posed(asked, asked, knowledge, prior)
+    about = secret.of_record(witness, statistic, "the witness") if asked is None else asked
+    return _Posed(asked, about, knowledge, prior, alone, alone and knowledge is None and "reference" in adversary)
 
 
 def _audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> Audited:
-    """Check an audit certificate.
+    """Check an audit certificate of any form but real-valued records.
 
-    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
+    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret;
+    against independent records the most that such a prior leaks.
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    channel = rebuild(description)
-    posed = _posed(content, channel.statistic, channel.text, report)
-    _agree(mechanism, description, lambda other: channel.difference(rebuild(other)), lower, upper)
-    report.confidence = _nothing_from_below(channel, lower)
-    asked = Asked(channel, posed.about, posed.knowledge, posed.reference)
-    _witness(content["witness"], asked, lower)
-    reason = _established(lower, upper, posed, _proved(content, posed, asked, upper), channel.confidence)
+    form = (WRITTEN | UNWRITTEN)[content["form"]]
+    channel = form.rebuild(description)
+    posed = _posed(content, channel, report)
+    # Real outputs are compared by their descriptions: a mechanism has no points.
+    compared = (lambda other: other) if form is real_outputs else form.rebuild
+    _agree(mechanism, description, lambda other: channel.difference(compared(other)), lower, upper)
+    report.confidence = getattr(channel, "confidence", None)
+    if report.confidence is not None and lower > 0:
+        # The channel above the true one leaks more, so that no prior bounds that from below.
+        refuse(f"samples show nothing from below, and the lower bound is {lower!r}")
+    ask = _questions(form, channel, posed)
+    asked = ask(posed.about)
+    asked.check_witness(mapping(content["witness"], "the witness"), lower)
+
+    def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
+        bound: float = (asked if about == posed.about else ask(about)).check_proof(proof, where)
+        return bound
+
+    listed = field(content, "proofs", "the certificate")
+    proved = _proofs(listed, posed, channel.statistic, check_one, asked.most(upper))
+    reason = _established(lower, upper, posed, proved, report.confidence)
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
 
 
-def _proved(content: dict[str, Any], posed: _Posed, asked: Asked, upper: float) -> str:
-    """Check all proofs; return how many in words.
-
-    Guarantee: L <= upper, the leakage of the channel that is asked about, about every record or the secret.
-    """
-
-    def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
-        return check(asked if about == asked.secret else replace(asked, secret=about), proof, where)
-
-    listed = field(content, "proofs", "the certificate")
-    return _proofs(listed, posed, asked.channel.statistic, check_one, upper)
-
-
-def _independent_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate against an adversary whose records are independent; see independent.py.
-
-    Guarantee: lower <= L <= upper, L the most that such a prior leaks of any record, or of the one that is the secret.
-    """
-    lower, upper = _bounds(content, AUDIT, report)
-    description = mapping(field(content, "problem", "the certificate"), "the problem")
-    witness = mapping(field(content, "witness", "the certificate"), "the witness")
-    listed = sequence(field(content, "proofs", "the certificate"), "proofs")
-    build = INDEPENDENT[content["form"]]
-    channel = build(description)
-    report.problem = channel.text
-    asked = _independent(mapping(content["adversary"], "the adversary"), channel, report)
-    compared: Any = channel
-    _agree(mechanism, description, lambda other: compared.difference(build(other)), lower, upper)
-    report.confidence = _nothing_from_below(channel, lower) if isinstance(channel, Channel) else None
-    about = secret.read(content["secret"], channel.statistic) if "secret" in content else None
-    if about is not None and (not isinstance(about, Group) or len(about.records) > 1):
-        refuse("independent records are audited one by one; the secret must be a record")
-    of = secret.of_record(witness, channel.statistic, "the witness") if about is None else about
-    posed = _Posed(about, of, Knowledge(ZERO, none=True, free=False), asked.reference)
-    asked.check_witness(witness, of.records[0], lower)
-
-    def check_one(one: Secret, proof: dict[str, Any], where: str) -> float:
-        assert isinstance(one, Group)  # noqa: S101 - for the type checker
-        if proof.get("kind") in independent.KINDS:
-            _no_steps(proof, where)
-        return asked.check_proof(proof, one.records[0], where)
-
-    proofs = _proofs(listed, posed, channel.statistic, check_one, upper)
-    return _established(lower, upper, posed, proofs, report.confidence)
-
-
-def _independent(
-    adversary: dict[str, Any], channel: Channel | independent.Unwritten, report: _Report
-) -> independent.Independent:
-    """Read what the adversary with independent records may hold, and write it down in words."""
-    if adversary["independent"] is not True or not set(adversary) <= {"independent", "reference", "knowledge"}:
-        refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
-    statistic = channel.statistic
-    rho = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
-    if isinstance(rho, reference.Weights):
-        refuse("independent records have a law each, not weights of datasets")
-    words = "an adversary under whose prior the records are independent"
-    if "knowledge" not in adversary:
-        follows = "reference" in adversary
-        words += f", the others following the reference exactly: {rho.text}" if follows else ""
-        report.problem += f"; {words}"
-        return independent.Independent(channel, rho, follows, None)
-    knowledge, more = _knowledge({key: adversary[key] for key in adversary if key != "independent"}, statistic, rho)
-    report.knowledge = knowledge.most
-    report.universe = None if "reference" in adversary else statistic.log_universe()
-    report.problem += f"; {words}, and {more}"
-    return independent.Independent(channel, rho, follows=False, knowledge=knowledge)
-
-
-def _real_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate of a mechanism with real outputs; see real_outputs.py.
-
-    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
-    """
-    lower, upper = _bounds(content, AUDIT, report)
-    description = mapping(content["problem"], "the problem")
-    channel, margins = real_outputs.rebuild(description)
-    posed = _posed(content, channel.statistic, channel.text, report)
-    _agree(mechanism, description, lambda other: real_outputs.difference(description, other), lower, upper)
-    asked = Asked(channel, posed.about, posed.knowledge, posed.reference)
-    witness = mapping(content["witness"], "the witness")
-    if "quadrature" in witness:  # points of its own
-        finer, finer_margins = real_outputs.rebuild({**description, "quadrature": witness["quadrature"]})
-        _witness(witness, replace(asked, channel=finer), finer_margins.least(lower))
-    else:
-        _witness(witness, asked, margins.least(lower))
-    values = len(asked.shares)  # those without mass counted: as many for every record
-    trivial = arb(min(values, len(channel.rows))).log()  # a secret, or an answer, holds no more
-    most = math.inf if trivial <= upper else margins.most(upper)
-    return _established(lower, upper, posed, _proved(content, posed, asked, most))
+def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
+    """What is asked, by the secret."""
+    if posed.independent:
+        return lambda about: independent.Independent(channel, posed.reference, posed.follows, posed.knowledge, about)
+    if form in WRITTEN.values():
+        return lambda about: form.Written(channel, about, posed.knowledge, posed.reference)
+    return lambda about: Unwritten(form, form.ask(channel, about, posed.reference), posed.knowledge)
 
 
 def _continuous_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
@@ -480,8 +406,7 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     _agree(mechanism, described, lambda other: problem.difference(real_records.rebuild(other)), lower, upper)
 
     # Records have one law and are interchangeable, so that one of them stands for all.
-    about = secret.alone(content.get("secret"), problem.n)
-    asked = real_records.with_bins(asked, content.get("secret"), problem)
+    asked, about = real_records.about(asked, content.get("secret"), problem)
     rounding.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, _inner)
     proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
     claimed = rounding.check_proof(mapping(proofs[0], "the proof"), problem, asked, _inner, "the proof")
@@ -489,7 +414,8 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
         refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
     of = "any record" if about is None else f"record {about}"
     of = of if asked.bins is None else f"the bin of {of}"
-    report.problem += "" if asked.bins is None else f"; the secret is {of}"
+    if asked.bins is not None:
+        report.problem += f"; the secret is {of}, with edges {', '.join(map(repr, content['secret']['edges']))}"
     return (
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of a real-valued record, and a proof "
         f"that no prior leaks more than {upper!r} nats of {of}"
@@ -522,44 +448,6 @@ def _joint(content: dict[str, Any], mechanisms: list[Description] | None, report
     return asked.check(lower, upper, _inner, mechanisms)
 
 
-def _large_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Check an audit certificate whose witness is on blocks of classes, on some records, or uniform.
-
-    Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret.
-    """
-    lower, upper = _bounds(content, AUDIT, report)
-    description = mapping(field(content, "problem", "the certificate"), "the problem")
-    kind = UNWRITTEN[content["form"]]
-    channel = kind.rebuild(description)
-    posed = _posed(content, channel.statistic, channel.text, report)
-    _agree(mechanism, description, lambda other: channel.difference(kind.rebuild(other)), lower, upper)
-    asked = kind.ask(channel, posed.about, posed.reference)
-    kind.check_witness(content["witness"], asked, posed.knowledge, lower)
-
-    def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
-        if content["form"] != "sum":
-            _no_steps(proof, where)
-        this = asked if about == posed.about else kind.ask(channel, about, posed.reference)
-        bound: float = kind.check_proof(this, posed.knowledge, proof, where)
-        return bound
-
-    proofs = _proofs(field(content, "proofs", "the certificate"), posed, channel.statistic, check_one, upper)
-    return _established(lower, upper, posed, proofs)
-
-
-def _no_steps(proof: dict[str, Any], where: str) -> None:
-    """Refuse steps that nothing would follow; monotone rows on points read theirs, and so do sums."""
-    if "steps" in proof and proof.get("kind") != "monotone":
-        refuse(f"{where}: a proof by {show(proof.get('kind'))} of this form takes no steps")
-
-
-def _nothing_from_below(channel: Channel, lower: float) -> float | None:
-    """Return the confidence of a channel above the true one; it leaks more, so that no prior bounds that from below."""
-    if channel.confidence is not None and lower > 0:
-        refuse(f"samples show nothing from below, and the lower bound is {lower!r}")
-    return channel.confidence
-
-
 def _established(lower: float, upper: float, posed: _Posed, proofs: str, confidence: float | None = None) -> str:
     of, no_more = (posed.about.text, "of any record") if posed.secret is None else ("the secret", "of it")
     if confidence is not None:
@@ -587,6 +475,8 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         _bounds(audit, AUDIT, inside)
         if (form := _form(audit)) != "rows":
             refuse(f"it is of the form {form}; a design states its mechanism by rows")
+        if "independent" in audit["adversary"]:
+            refuse("it is about independent records; a design needs an adversary with 'entropy' or 'knowledge'")
         audited = _audit(audit, mechanism, inside)
     except Refused as reason:
         report.problem = inside.problem
@@ -641,17 +531,6 @@ def _agree(
         refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
-
-
-def _witness(value: object, asked: Asked, lower: float) -> None:
-    """Check the lower bound.
-
-    Classes that share a row are put together: the prior is then the reference inside.
-    """
-    witness = mapping(value, "the witness")
-    given = asked.merged(asked.prior(field(witness, "masses", "the witness"), "the witness"))
-    prior = held(given, asked.question.cells, asked.knowledge, "the witness")
-    attains(information(asked.channel, prior), lower)
 
 
 def _proofs(value: object, posed: _Posed, statistic: Statistic, check_one: Check, upper: float) -> str:

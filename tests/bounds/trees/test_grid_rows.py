@@ -1,7 +1,6 @@
 """Bounds through grid rows: above the truth, near it where the grid is fine, and certified."""
 
 import json
-from dataclasses import replace
 
 import brute_force
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from cases import random_channel
 
 import dalenius as dl
-from dalenius.bounds.trees.grid_rows import finest
+from dalenius.bounds.trees.grid_rows import GridSearch, finest
 from dalenius.reductions.grid_rows import most_rows
 from dalenius.settings import Limits, only
 
@@ -50,8 +49,7 @@ def test_rows_on_the_grid_lose_nothing() -> None:
     rows = np.random.default_rng(5).multinomial(8, np.full(3, 1 / 3), size=4) / 8
     mechanism = dl.Mechanism.from_matrix(rows, [2, 2])
     # The first grid is in eighths, and no finer one is needed.
-    portfolio = replace(only("grid"), first_grid_rows=most_rows(3, 8))
-    settings = replace(GRID, portfolio=portfolio)
+    settings = GRID.having(GridSearch(first_rows=most_rows(3, 8)))
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=2e-3, time_limit=20, settings=settings, verify=False)
     assert audit.stopped == "gap"
     assert {proof["steps"][0]["k"] for proof in audit.certificate.data["proofs"]} == {8}

@@ -89,7 +89,7 @@ def evaluated(search: Search, leaf: Floats, tangent: int = 0) -> float:
     return search.at(leaf, leaf[2 * size : 3 * size], leaf[Column.SIGMA], tangent).bound
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(SHAPE, st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 1.0, 10.0]))
 def test_no_allowed_prior_of_a_box_leaks_more(shape: tuple[tuple[int, ...], int], seed: int, knowledge: float) -> None:
     problem, rng = random_problem(shape, seed, knowledge)

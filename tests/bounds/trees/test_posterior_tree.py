@@ -4,6 +4,7 @@ import base64
 import itertools
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 import brute_force
@@ -24,6 +25,7 @@ from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
 from dalenius.search.crew import Crew
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
 
 TOLERANCE = 1e-4
 
@@ -95,14 +97,35 @@ def test_it_closes_and_agrees_with_brute_force(records: list[int], outputs: int,
         (named("modular_sum(n=4, modulus=3)", "symmetric(flip=0.3)"), 4 * LN2 - 0.3, 2e-3, 500),
         (random_channel([3, 4], 4, 12), 0.4, 0.1, 4000),
         (random_channel([2] * 5, 6, 3), 2.5, 0.1, 4000),
+        (named("modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)"), 4 * LN2 - 2.65, 1e-5, 300),
+        (named("modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)"), 4 * LN2 - 2.7, 1e-5, 300),
+        (random_channel([2] * 6, 8, 1), 0.01, 5e-4, 6000),
+        (random_channel([2] * 6, 8, 1), 6 * LN2, 0.02, 2500),
     ],
-    ids=["count of 50", "count of 20", "modulus 3", "three values", "much known"],
+    ids=["count of 50", "count of 20", "modulus 3", "three values", "much known", "parity", "less", "64x8", "all"],
 )
 def test_no_node_hangs(mechanism: Mechanism, knowledge: float, gap: float, leaves: int) -> None:
     bracket = bracket_of(mechanism, knowledge, gap)
     tree = grown(bracket)
     assert tree.upper <= bracket.lower + gap + 1e-12
     assert tree.size < leaves
+
+
+def test_trees_of_one_audit_have_one_limit_on_memory() -> None:
+    """Six records with a limit each came to 6 GB in a minute."""
+    settings = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, most_tree_numbers=40_000))
+    cells = Cells(lump(random_channel([2] * 6, 8, 1), 0)[0], 0.5, settings)
+    deadline, trees = Deadline(60.0), []
+    for _ in range(3):
+        bracket = Bracket(cells, LN2, 1e-6)
+        bracket.keep_lower(ascend(cells, deadline, np.random.default_rng(0)))
+        trees.append(grown(bracket, deadline))
+    assert all(tree.stuck for tree in trees)
+    assert trees[0].numbers > 40_000
+    # A batch that has begun is ended.
+    assert trees[2].numbers < 1000
+    first = trees.pop(0).numbers
+    assert sum(tree.numbers for tree in deadline.trees) < first
 
 
 def test_it_closes_where_knowledge_hardly_constrains() -> None:

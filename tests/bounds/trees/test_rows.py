@@ -3,7 +3,6 @@
 import copy
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from posterior_trees import packed, unpacked
 
 import dalenius as dl
-from dalenius.bounds.trees.rows import Row, Rows
+from dalenius.bounds.trees.rows import Row, Rows, RowSearch
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, random_priors
@@ -71,7 +70,7 @@ def test_a_climb_never_falls_and_the_bracket_bounds_every_conditional() -> None:
 @pytest.fixture(scope="module")
 def certificate() -> dict[str, Any]:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=5), epsilon=0.5)
-    settings = dl.Settings(portfolio=replace(without("monotone", "posteriors"), row_values=2))
+    settings = dl.Settings(portfolio=without("monotone", "posteriors"), parts=(RowSearch(values=2),))
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-4, settings=settings)
     assert audit.upper_by == "rows"
     data: dict[str, Any] = audit.certificate.data
@@ -113,7 +112,7 @@ def test_the_certificate_verifies_and_claims_no_less(certificate: dict[str, Any]
         (lambda p: p.update(rho=[0.0, 0.0, 0.0, 0.0, 0.0, -9.0]), "exceeds claimed"),
     ],
 )
-def test_a_tampered_certificate_is_refused(certificate: dict[str, Any], change: Any, words: str) -> None:  # noqa: ANN401
+def test_a_tampered_certificate_is_refused(certificate: dict[str, Any], change: Any, words: str) -> None:
     forged = copy.deepcopy(certificate)
     change(forged["proofs"][0])
     verdict = verify_here(forged)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 1e-4
 
 
-def grown(tree: Any, steps: int, deadline: Deadline) -> Any:  # noqa: ANN401 - a Search or a SimplexSearch
+def grown(tree: Any, steps: int, deadline: Deadline) -> Any:
     tree.open_root(deadline)
     for _ in range(steps):
         if not tree.nodes.heap:
@@ -33,7 +33,7 @@ def search(mechanism: Mechanism, b: float, record: int = 0, steps: int = 400) ->
     cells = Cells(lump(mechanism, record)[0], mechanism.log_universe - b)
     eta = np.array([coefficient(cells.q[part]) for part in cells.slices])
     found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
-    return grown(SimplexTree(SimplexProblem(cells, eta), found.value, TOLERANCE), steps, Deadline(60.0))  # type: ignore[no-any-return]
+    return grown(SimplexTree(SimplexProblem(cells, eta), found.value, TOLERANCE), steps, Deadline(60.0))
 
 
 def test_a_parity_beyond_its_flat_part() -> None:

@@ -66,7 +66,7 @@ def test_no_prior_tells_more_by_the_whole_channel_and_none_is_farther_from_the_r
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["rows", "sum"])
-def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism, window: Window, small: Cells, large: bool) -> None:  # noqa: FBT001
+def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism, window: Window, small: Cells, large: bool) -> None:
     knowledge = Knowledge(arb(0.5), none=False, free=False)
     step = {"rows": list(window.rows), "outputs": list(window.outputs)}
     described = dict(mechanism.describe())

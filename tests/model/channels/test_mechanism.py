@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Sum, Table
 
 EYE = np.eye(4)
@@ -85,7 +85,7 @@ def test_labels_are_texts_and_finite_numbers() -> None:
     assert set(mechanism.sample([0], size=50, rng=1)) == {0.5, 2}
     for bad in (np.nan, float("inf"), None, ()):
         with pytest.raises(InputError, match="cannot label an output; labels are texts and finite numbers"):
-            Mechanism.from_matrix([[0.5, 0.5]], [1], labels=[0, bad])  # type: ignore[list-item]
+            Mechanism.from_matrix([[0.5, 0.5]], [1], labels=[0, bad])
 
 
 def test_representations() -> None:
@@ -113,7 +113,7 @@ def test_representations() -> None:
 )
 def test_bad_channels_are_refused_by_place(matrix: object, says: str) -> None:
     with pytest.raises(InputError) as refusal:
-        Mechanism.from_matrix(matrix, [2, 2])  # type: ignore[arg-type]
+        Mechanism.from_matrix(matrix, [2, 2])
     assert says in str(refusal.value)
 
 
@@ -132,4 +132,4 @@ def test_other_bad_mechanisms() -> None:
 
 def test_a_mechanism_is_not_built_directly() -> None:
     with pytest.raises(TypeError, match="abstract"):
-        Mechanism()  # type: ignore[abstract]
+        Mechanism()

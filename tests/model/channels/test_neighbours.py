@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.neighbours import dp_delta, dp_epsilon
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
 STATISTICS: list[Statistic] = [

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.noise import Geometric
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import Histogram
 
@@ -28,7 +28,7 @@ def test_a_sample_of_a_million_records() -> None:
 
 def _refused(ask: object) -> str:
     with pytest.raises(InputError) as error:
-        ask()  # type: ignore[operator]
+        ask()
     return str(error.value)
 
 

@@ -11,9 +11,9 @@ from large_samples import PAIRS, both, both_histograms
 from scipy.special import ndtr, rel_entr
 
 import dalenius as dl
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.information import kl
 from dalenius.verifier.forms import named
 

@@ -41,7 +41,7 @@ def test_randomised_response_of_a_million_people(tmp_path: Path) -> None:
     label = str(mechanism.sample([0, 1] * 500_000, rng=1)[0]).split(",")
     kept = np.mean([int(y) == i % 2 for i, y in enumerate(label)])
     assert kept == pytest.approx(mechanism.rows[0, 0], abs=0.005)
-    again = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 - our own
+    again = pickle.loads(pickle.dumps(mechanism))
     assert again.describe() == mechanism.describe()
     mechanism.save(tmp_path / "m.json")
     assert dl.Mechanism.load(tmp_path / "m.json").describe() == mechanism.describe()
@@ -56,7 +56,7 @@ def test_a_prior_on_some_records_is_the_prior_on_all_datasets(
     mechanism: str,
     query: str,
     given: str | None,
-    counted: bool,  # noqa: FBT001 - a case
+    counted: bool,
 ) -> None:
     """Weights, leakage, divergence and entropy, all worked out dataset by dataset with the whole matrix."""
     local, dense = both_local(mechanism, query)

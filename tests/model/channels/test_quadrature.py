@@ -6,9 +6,9 @@ import pytest
 from real_leakage import drawn, leakage
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels import quadrature
 from dalenius.model.channels.real import Real
+from dalenius.model.gallery import mechanisms, queries
 
 CASES = {
     "binary laplace": mechanisms.laplace(queries.count(n=1), epsilon=1, output="real"),

@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import kstest, laplace, norm
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.real import Real
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 
@@ -77,6 +77,6 @@ def test_queries_that_it_does_not_answer(query: Query, says: str) -> None:
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, 1e-120, "1", True])
 def test_bad_noise_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="sigma"):
-        mechanisms.gaussian(COUNT, sigma=value, output="real")  # type: ignore[arg-type]
+        mechanisms.gaussian(COUNT, sigma=value, output="real")
     with pytest.raises(InputError, match="epsilon"):
-        mechanisms.laplace(COUNT, epsilon=value, output="real")  # type: ignore[arg-type]
+        mechanisms.laplace(COUNT, epsilon=value, output="real")

@@ -54,7 +54,7 @@ def test_more_draws_tell_more(draws: int) -> None:
 def test_a_function_is_called_at_one_dataset_of_every_class() -> None:
     seen = []
 
-    def sampler(dataset: Any, size: int) -> Any:  # noqa: ANN401
+    def sampler(dataset: Any, size: int) -> Any:
         seen.append((tuple(dataset.tolist()), size))
         return NOISY.sample(dataset, size, rng=int(sum(dataset)))
 
@@ -124,7 +124,7 @@ def test_numbers_of_numpy_and_of_python_are_one_output() -> None:
 def test_it_is_saved_and_loaded_and_sent_with_its_confidence(tmp_path: Path) -> None:
     known = dl.Mechanism.from_samples(drawn(500), COUNT, confidence=0.95)
     known.save(path := tmp_path / "mechanism.json")
-    assert dl.Mechanism.load(path) == known == pickle.loads(pickle.dumps(known))  # noqa: S301 - our own
+    assert dl.Mechanism.load(path) == known == pickle.loads(pickle.dumps(known))
     own = dl.Mechanism.from_samples(
         {"a": ["x", "y"] * 50, "b": ["x"] * 100}, dl.queries.function([2], lambda x: "ab"[x[0]])
     )
@@ -232,14 +232,14 @@ def test_the_papers_method_is_refused() -> None:
         (drawn, {"outputs": []}, "0 different outputs"),
     ],
 )  # fmt: skip
-def test_bad_samples_are_refused_with_the_remedy(samples: Any, options: dict[str, Any], words: str) -> None:  # noqa: ANN401
+def test_bad_samples_are_refused_with_the_remedy(samples: Any, options: dict[str, Any], words: str) -> None:
     with pytest.raises(dl.InputError, match=words):
         dl.Mechanism.from_samples(drawn(10) if samples is drawn else samples, COUNT, **options)
 
 
 def test_a_query_is_needed() -> None:
     with pytest.raises(dl.InputError, match="needs a Query as its second argument, not str"):
-        dl.Mechanism.from_samples(drawn(10), "count(n=2)")  # type: ignore[arg-type]
+        dl.Mechanism.from_samples(drawn(10), "count(n=2)")
 
 
 @pytest.mark.parametrize(

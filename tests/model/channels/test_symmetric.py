@@ -71,7 +71,7 @@ def test_files_and_pickles_give_the_same_audit(tmp_path: Path) -> None:
     for options in ({"entropy": 0.0}, {"knowledge": 0.5, "secret": 0}):
         audit = dl.audit(large, **options)
         audit.save(tmp_path / "audit.json")
-        for again in (dl.load(tmp_path / "audit.json"), pickle.loads(pickle.dumps(audit))):  # noqa: S301 - our own
+        for again in (dl.load(tmp_path / "audit.json"), pickle.loads(pickle.dumps(audit))):
             assert isinstance(again.prior, EvenPrior)
             assert (again.lower, again.upper) == (audit.lower, audit.upper)
             assert dl.verify(again, mechanism=large)

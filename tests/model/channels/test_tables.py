@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.tables import row_names
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
 

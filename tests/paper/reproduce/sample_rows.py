@@ -33,7 +33,7 @@ def parameter_of(family: str, flip: float) -> float:
     return 2 * math.log(1 / flip - 1) if family == "exponential" else flip
 
 
-def audit_row(  # noqa: PLR0913, PLR0917 - the columns
+def audit_row(  # noqa: PLR0917 - the columns
     experiment: str,
     n: int,
     family: str,
@@ -108,7 +108,7 @@ def entropy(rng: np.random.Generator, ns: Iterable[int] = (4, 5, 6), flips: Iter
     return rows
 
 
-def _better(n: int, flip: float, b: float) -> Any:  # noqa: ANN401 - an array
+def _better(n: int, flip: float, b: float) -> Any:
     return least_leakage(flip, noise(n, b)) * np.array([0.97, 0.98, 0.99])
 
 
@@ -133,11 +133,11 @@ def distortion(rng: np.random.Generator) -> list[Row]:
     return rows
 
 
-def _three(name: str, values: Any) -> Row:  # noqa: ANN401 - an array
+def _three(name: str, values: Any) -> Row:
     return {f"{name}_min": min(values), f"{name}_median": float(np.median(values)), f"{name}_max": max(values)}
 
 
-def _design(reported: Any, achieved: Any, leaks: Any, prefix: str = "") -> Row:  # noqa: ANN401 - arrays
+def _design(reported: Any, achieved: Any, leaks: Any, prefix: str = "") -> Row:
     parts = {"reported": reported, "achieved": achieved, "leaks": leaks, "late": [0.6 * min(leaks), *leaks]}
     row: Row = {}
     for name, values in parts.items():

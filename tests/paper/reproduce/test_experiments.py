@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from dalenius.errors import InputError
-from dalenius.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, chosen
 from dalenius.paper.reproduce.points import KINDS, Point, measure, parity_leakage
 from dalenius.paper.reproduce.printed import CAPTION, TABLE, VALUES
@@ -62,7 +62,7 @@ def test_an_unknown_name_is_refused_with_the_list(name: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "quick"), GRIDS)
-def test_keys_are_unique_and_fit_for_files(name: str, quick: bool) -> None:  # noqa: FBT001
+def test_keys_are_unique_and_fit_for_files(name: str, quick: bool) -> None:
     points = grid(name, quick=quick)
     assert len({point.key.casefold() for point in points}) == len(points) > 0
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", point.key) for point in points)
@@ -81,7 +81,7 @@ def test_every_figure_has_enough_starts(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "quick"), GRIDS)
-def test_every_audit_is_of_a_mechanism_within_its_entropy(name: str, quick: bool) -> None:  # noqa: FBT001
+def test_every_audit_is_of_a_mechanism_within_its_entropy(name: str, quick: bool) -> None:
     for point in grid(name, quick=quick):
         if point.kind == "audit":
             asked = point.parameters
@@ -91,7 +91,7 @@ def test_every_audit_is_of_a_mechanism_within_its_entropy(name: str, quick: bool
 
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("n", [4, 5, 6])
-def test_the_grid_of_entropies_has_the_corner(n: int, quick: bool) -> None:  # noqa: FBT001
+def test_the_grid_of_entropies_has_the_corner(n: int, quick: bool) -> None:
     curves: dict[float, list[float]] = {}
     for point in grid("entropy", quick=quick):
         if point.parameters["query"] == f"modular_sum(n={n}, modulus=2)":

@@ -16,13 +16,13 @@ from dalenius.paper.reproduce.points import Point, measure, parity_distortion, p
 LN2 = math.log(2)
 
 
-def audit_point(**changes: Any) -> Point:  # noqa: ANN401
+def audit_point(**changes: Any) -> Point:
     parameters = {
-        "query": "modular_sum(n=3, modulus=2)",
+        "query": "modular_sum(n=2, modulus=2)",
         "mechanism": "symmetric(flip=0.2)",
         "family": "symmetric",
         "parameter": 0.2,
-        "b": 1.7,
+        "b": 1.0,
         "printed": 0.5,
     }
     return Point("trial", "one", "audit", parameters | changes, starts=3)
@@ -64,7 +64,7 @@ def test_seeds_depend_on_point_and_seed_alone() -> None:
 def test_an_audit_brackets_the_closed_form_and_what_algorithm_1_finds() -> None:
     found = measure(audit_point(), 0)
     (row,) = found.rows
-    truth = parity_leakage(3, 1.7, 0.2)
+    truth = parity_leakage(2, 1.0, 0.2)
     assert row["closed_form"] == pytest.approx(truth, abs=1e-14)
     assert row["lower"] <= truth <= row["upper"] <= row["lower"] + 1e-6
     assert row["verified"] is True
@@ -72,10 +72,10 @@ def test_an_audit_brackets_the_closed_form_and_what_algorithm_1_finds() -> None:
     assert len(values) == row["starts"] == 3
     assert (row["paper_min"], row["paper_median"], row["paper_max"]) == tuple(sorted(values))
     assert row["paper_max"] <= row["upper"]
-    assert row["paper_entropy_min"] >= 1.7 - 1e-9
+    assert row["paper_entropy_min"] >= 1.0 - 1e-9
     assert row["distortion"] == pytest.approx(0.2)
     assert row["dp_epsilon"] == pytest.approx(math.log(4))
-    assert (row["experiment"], row["key"], row["n"], row["printed"]) == ("trial", "one", 3, 0.5)
+    assert (row["experiment"], row["key"], row["n"], row["printed"]) == ("trial", "one", 2, 0.5)
 
 
 def test_the_certificate_kept_is_the_one_that_was_verified() -> None:
@@ -86,12 +86,12 @@ def test_the_certificate_kept_is_the_one_that_was_verified() -> None:
 
 
 def parity() -> dl.Mechanism:
-    return dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.2)
+    return dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.2)
 
 
 def test_measuring_twice_gives_the_same_and_survives_a_round_trip() -> None:
     point = audit_point()
-    one, two = measure(point, 7), measure(pickle.loads(pickle.dumps(point)), 7)  # noqa: S301 - our own
+    one, two = measure(point, 7), measure(pickle.loads(pickle.dumps(point)), 7)
     assert one == two
     assert json.loads(json.dumps(one.rows)) == list(one.rows)
     assert measure(point, 8).rows[0]["paper_values"] != one.rows[0]["paper_values"]
@@ -109,7 +109,7 @@ def test_an_interrupted_audit_is_no_point(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_queries_without_a_closed_form_have_none() -> None:
-    (row,) = measure(audit_point(query="pairs(n=3)", mechanism="laplace(epsilon=1.0)", family="laplace"), 0).rows
+    (row,) = measure(audit_point(query="pairs(n=2)", mechanism="laplace(epsilon=1.0)", family="laplace"), 0).rows
     assert row["closed_form"] is None
     assert row["lower"] <= row["upper"] <= row["lower"] + 1e-5
     assert row["paper_max"] <= row["upper"]
@@ -191,7 +191,7 @@ def test_designs_are_bracketed_and_what_the_alternation_returns_is_audited(
 
 
 def test_other_series_of_algorithm_1_stand_beside_it() -> None:
-    (row,) = measure(audit_point(series={"escort": 2, "literal": 2, "uniform": 1}), 0).rows
+    (row,) = measure(audit_point(b=1.1, series={"escort": 2, "literal": 2, "uniform": 1}), 0).rows
     for name in ("escort", "literal"):
         assert row[f"{name}_min"] <= row[f"{name}_median"] <= row[f"{name}_max"] <= row["upper"]
     assert row["uniform"] == pytest.approx(0.0, abs=1e-12)  # b is large: nothing moves
@@ -218,7 +218,7 @@ def test_formulas_of_the_text_are_measured(what: str) -> None:
 
 
 def test_every_iteration_is_a_row() -> None:
-    asked = {"algorithm": 1, "n": 3, "b": 1.5, "mechanism": "symmetric(flip=0.2)"}
+    asked = {"algorithm": 1, "n": 2, "b": 1.0, "mechanism": "symmetric(flip=0.2)"}
     rows = measure(Point("convergence", "one", "convergence", asked, 2), 0).rows
     assert {row["start"] for row in rows} == {0, 1}
     assert len({row["key"] for row in rows}) == len(rows)
@@ -226,8 +226,8 @@ def test_every_iteration_is_a_row() -> None:
         values = [row["value"] for row in rows if row["start"] == start]
         assert values == sorted(values)
     assert all(row["penalty"] is None for row in rows)  # Algorithm 1 has none
-    nine = {"algorithm": 9, "n": 2, "b": 1.0, "budget": 0.1, "reading": "strict"}
+    nine = {"algorithm": 9, "n": 2, "b": 0.0, "budget": 0.1, "reading": "proof"}
     rows = measure(Point("convergence", "two", "convergence", nine, 1), 0).rows
     assert [row["iteration"] for row in rows] == list(range(len(rows)))
-    assert {row["reading"] for row in rows} == {"strict"}
+    assert {row["reading"] for row in rows} == {"proof"}
     assert all(row["penalty"] > 0 for row in rows)

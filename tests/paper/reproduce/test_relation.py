@@ -35,7 +35,7 @@ def test_every_algorithm_is_a_function_that_exists() -> None:
     lines = next(table for table in tables() if table[0].startswith("| algorithm "))[2:]
     assert [line.split(" | ")[0] for line in lines] == [f"| {number}" for number in range(1, 12)]
     for line in lines:
-        module, name = re.search(r"`(dalenius\.paper\.\w+)\.(\w+)`", line).groups()  # type: ignore[union-attr]
+        module, name = re.search(r"`(dalenius\.paper\.\w+)\.(\w+)`", line).groups()
         function = getattr(importlib.import_module(module), name)
         number = int(line.split(" | ")[0].removeprefix("| "))
         assert function is getattr(dl.paper, f"algorithm_{number}")

@@ -14,13 +14,14 @@ import brute_force
 import numpy as np
 import pytest
 from cases import LN2, binary_entropy, parity_leakage
+from damage import golden
 from numpy.typing import ArrayLike, NDArray
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
-from dalenius.gallery.parse import parse_query
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier.kernel.limits import sized
@@ -254,7 +255,7 @@ def hamming(k: int, distortion: float, *, finest: bool = False, outputs: Sequenc
 
 @pytest.mark.parametrize("k", [2, 3, 8])
 @pytest.mark.parametrize("finest", [False, True])
-def test_rate_distortion_of_the_uniform_source(k: int, finest: bool) -> None:  # noqa: FBT001 - a parameter
+def test_rate_distortion_of_the_uniform_source(k: int, finest: bool) -> None:
     data = hamming(k, 0.15, finest=finest)
     answer = accepted(data)
     assert answer.upper - answer.lower < 2e-6
@@ -376,7 +377,7 @@ def group(maps: Maps, size: int) -> Maps:
     return sorted(found)
 
 
-def formula(  # noqa: PLR0913, PLR0917 - everything that a lower bound needs
+def formula(  # noqa: PLR0917 - everything that a lower bound needs
     pool: Json, p0: Floats, d: Floats, kind: str, budget: float, nu: float, maps: Maps
 ) -> float:
     gains, total = np.zeros(d.shape), 0.0
@@ -436,7 +437,7 @@ def test_the_lower_bound_is_the_formula(query: str, statistic: Statistic, kind: 
     check_formula(statistic, asked, {"query": query, "distortion": "absolute"}, p0, d, kind, seed)
 
 
-def check_formula(  # noqa: PLR0913, PLR0917 - everything that a lower bound needs
+def check_formula(  # noqa: PLR0917 - everything that a lower bound needs
     statistic: Statistic,
     query: Query | None,
     problem: Json,
@@ -810,7 +811,7 @@ def judge(data: Json) -> None:
 
 def mutants(data: Json, many: int, seed: int) -> Iterator[Json]:
     """One to three numbers changed, each in one of several ways."""
-    rng = random.Random(seed)  # noqa: S311 - a sample, no secret
+    rng = random.Random(seed)
     numbers = [p for p in places(data) if type(at(data, p)) in (int, float) and "proofs" not in p]
     for _ in range(many):
         changed = data
@@ -853,7 +854,7 @@ def test_whatever_is_accepted_is_true_of_many_more(name: str) -> None:
 
 def test_the_true_bound_is_all_that_any_pool_can_prove() -> None:
     # Random weights, ratios, multipliers and symmetries, with `lower` just above the optimum.
-    rng = random.Random(3)  # noqa: S311 - a sample, no secret
+    rng = random.Random(3)
     for build, above in ((parity, LN2 - binary_entropy(0.1) + 1e-12), (dual_parity, 0.1 + 1e-6)):
         for _ in range(150):
             data = build(lower=above, upper=1.0)
@@ -906,3 +907,19 @@ def test_a_leakage_budget_is_kept_without_slack() -> None:
     data = dual_parity()
     data["budget"] = {"leakage": audit["upper"] - 1e-10}
     refused(data, "more than the budget")
+
+
+@pytest.mark.parametrize("kind", ["design", "dual_design"])
+@pytest.mark.parametrize("query", ["mean(n=2, low=0, high=1)", "mean(n=2, low=0, high=1000, step=1000)"])
+def test_a_mean_is_not_a_count_of_steps(kind: str, query: str) -> None:
+    data = golden(kind)
+    data["problem"]["query"] = data["audit"]["problem"]["query"] = query
+    assert not verify_here(data).verified
+
+
+@pytest.mark.parametrize("query", ["mean(n=3, low=-1, high=3, step=2)", "mean(n=4, low=0, high=1)"])
+def test_a_design_of_a_mean_is_verified(query: str) -> None:
+    for goal in ({"distortion": 0.1}, {"leakage": 0.2}):
+        design = dl.design(parse_query(query), knowledge=0.3, **goal, tolerance=1e-2, time_limit=20)
+        verdict = verify_here(json.loads(design.certificate.text()))
+        assert verdict.verified, verdict.reason

@@ -199,7 +199,7 @@ def test_the_lower_bound_is_below_what_mechanisms_leak() -> None:
 
 def test_the_audit_of_a_design_is_about_every_record() -> None:
     data, _ = random_design(FORMS[0], 0)
-    data["audit"]["secret"] = {"records": [0]}
+    data["audit"]["secret"] = {"kind": "records", "records": [0]}
     del data["audit"]["witness"]["record"], data["audit"]["proofs"][1], data["audit"]["proofs"][0]["record"]
     refused(data, "it is about one secret; a design bounds the leakage of every record")
 
@@ -294,7 +294,7 @@ MAPS: list[tuple[Json, Callable[[], Json], bool]] = [
 
 
 @pytest.mark.parametrize(("rho", "symmetry", "fine"), MAPS)
-def test_a_symmetry_leaves_the_reference_alone(rho: Json, symmetry: Callable[[], Json], fine: bool) -> None:  # noqa: FBT001
+def test_a_symmetry_leaves_the_reference_alone(rho: Json, symmetry: Callable[[], Json], fine: bool) -> None:
     data = {**flat_design(rho), "symmetries": [symmetry()]}
     if fine:
         accepted(data)
@@ -303,7 +303,7 @@ def test_a_symmetry_leaves_the_reference_alone(rho: Json, symmetry: Callable[[],
 
 
 @pytest.mark.parametrize(("rho", "fine"), [({"marginal": [0.5, 0.5]}, True), ({"marginal": [0.9, 0.1]}, False)])
-def test_renaming_values_of_count_vectors_needs_an_even_law(rho: Json, fine: bool) -> None:  # noqa: FBT001
+def test_renaming_values_of_count_vectors_needs_an_even_law(rho: Json, fine: bool) -> None:
     data = {**counted({"statistic": "histogram"}, rho, 3), "symmetries": [{"values": [1, 0], "outputs": [0, 1]}]}
     if fine:
         accepted(data)

@@ -13,7 +13,8 @@ from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend_of_counts, blended, centre_of_counts, one_count
-from dalenius.settings import ClosedForms
+from dalenius.bounds.moved_counts import MovedSearch
+from dalenius.search.tied import TiedSearch
 from dalenius.verifier.forms import histograms
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.reference import UNIFORM, Product
@@ -36,7 +37,7 @@ def _precision() -> Iterator[None]:
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 @pytest.mark.parametrize("knowledge", [0.0, 0.3, 50.0])
 @pytest.mark.parametrize("skewed", [False, True])
-def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+def test_what_is_found_is_verified(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     large, dense = both_histograms(mechanism, query)
     audit = dl.audit(large, knowledge=knowledge, reference=LAWS[large.k] if skewed else None)
     assert dl.verify(audit, mechanism=dense)
@@ -83,7 +84,7 @@ def test_moments_of_a_million_records() -> None:
 @pytest.mark.parametrize("knowledge", [0.0, 0.05, 2.0])
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
 @pytest.mark.parametrize("skewed", [False, True])
-def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:  # noqa: FBT001 - a case
+def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     mine = both_histograms(mechanism, query)[0]
     law = np.array(LAWS[mine.k]) if skewed else np.full(mine.k, 1 / mine.k)
     channel = histograms.rebuild(dict(mine.describe()))
@@ -135,7 +136,7 @@ def test_values_without_mass_are_left_out() -> None:
 @pytest.fixture(scope="module")
 def sound() -> Json:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=300, k=3), epsilon=1)
-    one_count = dl.Settings(closed_forms=ClosedForms(tied_rounds=0, moved_room=0))
+    one_count = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0)))
     return copy.deepcopy(dl.audit(mechanism, knowledge=0.4, settings=one_count).certificate.data)
 
 
@@ -148,7 +149,7 @@ def tied() -> Json:
 Tamper = Callable[[Json], object]
 
 
-def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
+def _set(*path: Any) -> Tamper:
     *way, key, value = path
 
     def tamper(data: Json) -> None:
@@ -190,10 +191,10 @@ def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
         (_set("witness", "cell", "0"), "whole number from 0 to 2"),
         (_set("witness", "cell", 1), "has divergence"),
         (lambda data: data["witness"].pop("cell"), "the witness lacks 'cell'"),
-        (_set("form", "sum"), "for sums of at most"),
+        (_set("form", "sum"), "for noise on sums"),
         (_set("witness", "masses", 0, 50, lambda x: x + 0.1), "the witness"),
         (_set("witness", "masses", lambda m: m[::-1]), "the witness"),
-        (_set("secret", {"records": [0, 1]}), "names a record"),
+        (_set("secret", {"kind": "records", "records": [0, 1]}), "names a record"),
     ],
 )
 def test_what_was_forged_is_refused(sound: Json, tamper: Tamper, reason: str) -> None:
@@ -300,7 +301,7 @@ def test_another_mechanism_is_told_apart(sound: Json) -> None:
 def test_groups_and_laws_of_single_records_are_refused(sound: Json) -> None:
     data = copy.deepcopy(sound)
     del data["witness"]["record"], data["proofs"][0]["record"]
-    data["secret"] = {"records": [0, 1]}
+    data["secret"] = {"kind": "records", "records": [0, 1]}
     assert "single records" in verify_here(data).reason
     data = copy.deepcopy(sound)
     data["adversary"]["reference"] = {"marginals": [[0.2, 0.3, 0.5], *[[0.4, 0.3, 0.3]] * 299]}

@@ -42,8 +42,8 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent", {"adversary.reference": {"weights": [0.25] * 4}}, "not weights of datasets"),
         ("independent", {"adversary.independent": False}, "has 'independent' true"),
         ("independent", {"adversary.entropy": 1.0}, "at most 'reference' and 'knowledge'"),
-        ("independent", {"secret": {"records": [0, 1]}}, "audited one by one"),
-        ("independent", {"secret": {"records": [0], "values": [0, 1]}}, "audited one by one"),
+        ("independent", {"secret": {"kind": "records", "records": [0, 1]}}, "audited one by one"),
+        ("independent", {"secret": {"kind": "attributes", "records": [0], "values": [0, 1]}}, "audited one by one"),
         ("independent", {"lower": 0.6, "upper": 0.59}, "exceeds upper"),
         ("independent", {"witness.law": [0.0, 0.0]}, "the law of the witness has no mass"),
         ("independent", {"witness.others": GONE}, "the witness lacks 'others'"),
@@ -53,10 +53,11 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
         ("independent", {"proofs.0.weights": [[0.5, 0.5]] * 3, "proofs.0.upper": 2.0, "upper": 2.0}, "3 laws for 2"),
         ("independent", {"proofs.0.kind": "averaged"}, "the others do not follow the reference"),
         ("independent", {"proofs.0.kind": "trivial"}, "its kind is none of lines"),
-        ("independent", {"proofs.0.kind": "indicators"}, "not for a channel whose rows are written out"),
+        ("independent", {"proofs.0.kind": "indicators"}, "for noise on every count"),
         ("independent", {"form": "histogram"}, "for a mechanism given by its name"),
-        ("independent-indicators", {"form": "rows"}, "not for a channel whose rows are written out"),
-        ("independent", {"form": "one-record"}, "are not audited against independent records"),
+        ("independent-indicators", {"form": "rows"}, "for noise on every count"),
+        ("independent", {"form": "one-record"}, "which is none of rows"),
+        ("independent", {"form": "real-outputs"}, "are not audited against independent records"),
         ("independent", {"form": "samples"}, "where the problem has samples"),
         ("independent", {"proofs.0.steps": []}, "of this form takes no steps"),
         ("independent", {"form": "sum"}, "for a mechanism given by its name"),
@@ -103,8 +104,9 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
             },
             "no law in common",
         ),
-        ("independent-sum", {"proofs.0.kind": "own"}, "it needs the rows of the channel"),
-        ("independent-own", {"proofs.0.kind": "averaged"}, "it needs the rows of the release"),
+        ("independent-sum", {"proofs.0.kind": "counts"}, "for noise on every count"),
+        ("independent-sum", {"proofs.0.kind": "shift"}, "its kind is none of lines"),
+        ("independent-own", {"proofs.0.kind": "averaged"}, "tell nothing of a record"),
         ("independent-own", {"proofs.0.kind": "bellman", "adversary.knowledge": 9.0}, "among bits"),
         ("independent-own", {"proofs.0.kind": "bellman"}, "its kind is none of lines"),
         (
@@ -119,7 +121,7 @@ def test_a_witness_that_knows_the_counts_of_the_others_is_not_for_an_adversary_t
             {"adversary.reference": {"marginals": [[0.5, 0.5], [0.5, 0.5], [0.4, 0.6]]}},
             "all follow",
         ),
-        ("independent-leaning", {"proofs.0.kind": "own"}, "whose rows are written out"),
+        ("independent-leaning", {"proofs.0.kind": "counts"}, "for noise on every count"),
         ("independent-knowledge", {"witness.law": [1.0, 0.0]}, "where at most 0.2 is allowed"),
         (
             "independent-leaning",
@@ -189,7 +191,7 @@ def test_others_that_differ_are_known_one_by_one() -> None:
     certain = {"marginals": [[0.5, 0.5], [0.4, 0.6], [1.0, 0.0]]}
     changes["adversary"] = {"independent": True, "knowledge": ALL, "reference": certain}
     changes["witness.others"] = [0, 1, 0]
-    changes["proofs"] = [shift, {**shift, "record": 1}, {**shift, "record": 2, "weights": [1.0, 0.0], "upper": 1e-30}]
+    changes["proofs"] = [shift, {**shift, "record": 1}, {**shift, "record": 2, "weights": [[1.0, 0.0]], "upper": 1e-30}]
     assert verify_here(damaged("independent-shift", changes)).verified
     changes["adversary"] = {"independent": True}
     changes["witness.others"] = [1, 1]
@@ -227,19 +229,11 @@ def test_lines_of_sums_leave_out_what_the_others_cannot_add_up_to() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("proofs", "words"),
-    [
-        (["shift", "lines"], "it needs the rows of the channel"),
-        (["shift", "indicators"], "it needs the rows of the channel"),
-        (["indicators", "shift"], "all proofs are by indicators or none"),
-    ],
-)
-def test_proofs_of_channels_that_are_not_written_out_do_not_mix(proofs: list[str], words: str) -> None:
-    name = f"independent-{proofs[0] if proofs[0] == 'shift' else 'indicators'}"
-    data = damaged(name, {})
-    listed = [{**data["proofs"][0], "record": i, "kind": kind} for i, kind in enumerate(proofs)]
-    assert words in reason(name, {"proofs": listed})
+@pytest.mark.parametrize(("name", "kind"), [("shift", "indicators"), ("indicators", "lines")])
+def test_proofs_of_noise_on_a_sum_and_on_counts_do_not_mix(name: str, kind: str) -> None:
+    data = damaged(f"independent-{name}", {})
+    listed = [data["proofs"][0], {**data["proofs"][0], "record": 1, "kind": kind}]
+    assert "are for noise on every count" in reason(f"independent-{name}", {"proofs": listed})
 
 
 def test_more_outputs_than_can_be_checked_are_refused() -> None:

@@ -99,7 +99,7 @@ def a_limited_adversary_inside(data: Json) -> None:
 
 
 def one_secret_inside(data: Json) -> None:
-    inside(data)["secret"] = {"records": [0]}
+    inside(data)["secret"] = {"kind": "records", "records": [0]}
 
 
 def a_joint_certificate_inside(data: Json) -> None:

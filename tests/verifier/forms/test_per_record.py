@@ -4,6 +4,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -14,8 +15,8 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.bounds import products as solver
+from dalenius.bounds.bellman import BellmanSearch
 from dalenius.numerics.types import Floats
-from dalenius.settings import Locals
 from dalenius.verifier.forms import per_record
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
@@ -49,7 +50,7 @@ def test_what_is_found_is_verified_and_holds_the_truth(
     mechanism: str,
     query: str,
     knowledge: float,
-    skewed: bool,  # noqa: FBT001 - a case
+    skewed: bool,
 ) -> None:
     local, dense = both_local(mechanism, query)
     reference = LAWS[local.k] if skewed else None
@@ -130,7 +131,7 @@ def test_looks_are_the_capacity_of_all_equal_data() -> None:
 
 @cache
 def text_of(mechanism: str, query: str, secret: tuple[int, ...] | None) -> str:
-    by_formula = dl.Settings(locals=Locals(bellman_records=0))
+    by_formula = dl.Settings(parts=(BellmanSearch(records=0),))
     audit = dl.audit(both_local(mechanism, query)[0], knowledge=0.3, settings=by_formula, secret=secret)
     return audit.certificate.text()
 
@@ -159,7 +160,7 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
     (lambda c: c["problem"].update(query="count(n=4)"), "masses of the witness|others of the witness"),
     (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
     (lambda c: c["adversary"].update(reference={"weights": [1 / 32] * 32}), "not for weights of datasets"),
-    (lambda c: c.update(secret={"values": [0] * 16 + [1] * 16}), "names a record|at most"),
+    (lambda c: c.update(secret={"kind": "function", "values": [0] * 16 + [1] * 16}), "names a record|at most"),
     (lambda c: c["adversary"].update(knowledge=0.29), "has divergence"),
 ]
 
@@ -224,6 +225,6 @@ def test_a_thousand_people_in_seconds() -> None:
 
 
 def test_sizes_are_limited_before_anything_is_built() -> None:
-    assert per_record.local_rows("unary_encoding", {"epsilon": 1.0}, 2)
+    assert per_record.local_rows("unary_encoding", Fraction(1), 2)
     with pytest.raises(Refused, match="too many"):
-        per_record.local_rows("unary_encoding", {"epsilon": 1.0}, 40)
+        per_record.local_rows("unary_encoding", Fraction(1), 40)

@@ -420,7 +420,7 @@ def moved(knowledge: float) -> Json:
         "adversary": {"knowledge": knowledge, "reference": {"weights": (MULTIPLICITY / 16).ravel().tolist()}},
         "lower": 0.0,
         "upper": proof["upper"],
-        "secret": {"records": [0]},
+        "secret": {"kind": "records", "records": [0]},
         "witness": {"kind": "masses", "masses": (MULTIPLICITY / 16).tolist()},
         "proofs": [proof],
     }
@@ -450,9 +450,9 @@ NOISY = {"query": "total(n=2, values=[0, 1, 2])", "mechanism": "geometric(epsilo
 SKEWED = {"marginals": [[0.6, 0.1, 0.3], [0.2, 0.5, 0.3]]}
 FOUND: list[tuple[Json, Json, float]] = [
     (SKEWED, None, 0.05),
-    (SKEWED, {"records": [0, 1]}, 0.05),
+    (SKEWED, {"kind": "records", "records": [0, 1]}, 0.05),
     ({"marginal": [0.7, 0.2, 0.1]}, None, 0.3),
-    ({"marginal": [0.7, 0.2, 0.1]}, {"values": [0, 1, 2, 1, 2, 0, 2, 0, 1]}, 0.3),
+    ({"marginal": [0.7, 0.2, 0.1]}, {"kind": "function", "values": [0, 1, 2, 1, 2, 0, 2, 0, 1]}, 0.3),
     ({"weights": [0.3, 0.0, 0.1, 0.1, 0.0, 0.2, 0.1, 0.0, 0.2]}, None, 0.1),
     ({"weights": [0.3, 0.0, 0.1, 0.1, 0.0, 0.2, 0.1, 0.0, 0.2]}, {"records": [0, 1]}, 9.0),
 ]

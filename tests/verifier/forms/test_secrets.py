@@ -30,7 +30,7 @@ Json = Any
 LN2 = math.log(2)
 ROWS = np.random.default_rng(5).dirichlet(np.full(3, 0.6), size=8)
 THREE = {"records": [2, 2, 2], "classes": None, "rows": ROWS.tolist()}
-PARITY = {"values": [x.bit_count() % 2 for x in range(8)]}
+PARITY = {"kind": "function", "values": [x.bit_count() % 2 for x in range(8)]}
 
 
 @pytest.fixture(autouse=True)
@@ -71,12 +71,12 @@ def at_rest(asked: Json, values: list[int]) -> Json:
 
 
 CASES = {
-    "one record": ({"records": [1]}, [0, 0, 1, 1, 0, 0, 1, 1]),
-    "the first two": ({"records": [0, 1]}, [0, 0, 1, 1, 2, 2, 3, 3]),
-    "first and last": ({"records": [0, 2]}, [0, 1, 0, 1, 2, 3, 2, 3]),
-    "all": ({"records": [0, 1, 2]}, list(range(8))),
+    "one record": ({"kind": "records", "records": [1]}, [0, 0, 1, 1, 0, 0, 1, 1]),
+    "the first two": ({"kind": "records", "records": [0, 1]}, [0, 0, 1, 1, 2, 2, 3, 3]),
+    "first and last": ({"kind": "records", "records": [0, 2]}, [0, 1, 0, 1, 2, 3, 2, 3]),
+    "all": ({"kind": "records", "records": [0, 1, 2]}, list(range(8))),
     "parity": (PARITY, PARITY["values"]),
-    "a constant": ({"values": [0] * 8}, [0] * 8),
+    "a constant": ({"kind": "function", "values": [0] * 8}, [0] * 8),
 }
 
 
@@ -110,11 +110,13 @@ def test_a_group_is_one_record_of_tuples() -> None:
         (proof,) = (proof for proof in audit["proofs"] if proof["record"] == 0)
         del proof["record"]
         kinds.add(proof["kind"])
-        data = certificate({"records": [0, 1]}, knowledge, uniform_cells([0, 0, 1, 1, 2, 2, 3, 3]), proof)
+        data = certificate(
+            {"kind": "records", "records": [0, 1]}, knowledge, uniform_cells([0, 0, 1, 1, 2, 2, 3, 3]), proof
+        )
         if audit["witness"]["record"] == 0:
             data |= {"lower": audit["lower"], "witness": {"kind": "masses", "masses": audit["witness"]["masses"]}}
         assert verify_here(data), verify_here(data).reason
-        for asked in ({"records": [0, 1, 2]}, {"records": [0]}):
+        for asked in ({"kind": "records", "records": [0, 1, 2]}, {"kind": "records", "records": [0]}):
             assert not verify_here({**data, "secret": asked})
         if 0 < knowledge < 1:
             forged = {**data, "adversary": {"knowledge": knowledge * 1.2 + 0.05}}
@@ -137,7 +139,7 @@ def test_the_trivial_and_the_general_bounds_of_a_group_are_those_of_its_cells(kn
     for kind, bound in bounds.items():
         for shift, fine in ((1e-12, True), (-1e-12, False)):
             proof = {"kind": kind, "upper": bound + shift, "order": 3.0}
-            data = certificate({"records": [1, 4]}, knowledge, cells, proof, problem=problem)
+            data = certificate({"kind": "records", "records": [1, 4]}, knowledge, cells, proof, problem=problem)
             assert bool(verify_here(data)) == fine, verify_here(data).reason
 
 
@@ -148,11 +150,13 @@ def test_a_named_and_a_written_channel_answer_alike_about_a_function() -> None:
         masses = [[0.5, 0], [0, 0.5]] if far else [[0.25, 0.25], [0.25, 0.25]]
         lower, upper = (capacity - 1e-12, capacity + 1e-12) if far else (0.0, 1e-12)
         kind = {"kind": "choices", "tree": [{"rho": [0, 0]}]} if far else {"kind": "reference"}
-        data = certificate({"values": parity}, 0.0, masses, {"upper": upper, **kind}, lower=lower, problem=problem)
+        data = certificate(
+            {"kind": "function", "values": parity}, 0.0, masses, {"upper": upper, **kind}, lower=lower, problem=problem
+        )
         assert verify_here(data), verify_here(data).reason
         dense = dl.mechanisms.symmetric(dl.queries.modular_sum(3, 2), flip=0.3)
         assert verify_here(data, mechanism=dense)
-        data["secret"] = {"values": [1 - v for v in parity]}
+        data["secret"] = {"kind": "function", "values": [1 - v for v in parity]}
         assert bool(verify_here(data)) != far
 
 
@@ -162,9 +166,9 @@ def test_a_named_and_a_written_channel_answer_alike_about_a_function() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"records": [1]}, "the secret is record 1;"),
-        ({"records": [0, 1]}, "the secret is the records 0 and 1;"),
-        ({"records": [0, 1, 2]}, "the secret is the records 0, 1 and 2;"),
+        ({"kind": "records", "records": [1]}, "the secret is record 1;"),
+        ({"kind": "records", "records": [0, 1]}, "the secret is the records 0 and 1;"),
+        ({"kind": "records", "records": [0, 1, 2]}, "the secret is the records 0, 1 and 2;"),
         (PARITY, "the secret is a function of the dataset with 2 values (sha256 "),
     ],
 )
@@ -181,7 +185,7 @@ def test_functions_have_different_names() -> None:
     assert Group(tuple(range(30))).text != Group(tuple(range(1, 31))).text
 
 
-def _put(*path: Any) -> Callable[[Json], None]:  # noqa: ANN401 - keys, then a value
+def _put(*path: Any) -> Callable[[Json], None]:
     *keys, last, value = path
 
     def change(data: Json) -> None:
@@ -197,22 +201,25 @@ def _put(*path: Any) -> Callable[[Json], None]:  # noqa: ANN401 - keys, then a v
     [
         (_put("secret", None), "the secret must be an object, not None"),
         (_put("secret", 0), "the secret must be an object"),
-        (_put("secret", {}), "it needs 'records', 'values' or both"),
-        (_put("secret", {"records": [0], **PARITY}), "values of the secret has"),
-        (_put("secret", {"records": []}), "one or more"),
-        (_put("secret", {"records": [0, 0]}), "must ascend, one or more of them, each once"),
-        (_put("secret", {"records": [1, 0]}), "must ascend"),
-        (_put("secret", {"records": [0, 3]}), "a whole number from 0 to 2, not 3"),
-        (_put("secret", {"records": [-1, 0]}), "a whole number from 0 to 2, not -1"),
-        (_put("secret", {"records": [0.0, 1]}), "a whole number"),
-        (_put("secret", {"records": [False, True]}), "a whole number"),
-        (_put("secret", {"records": 0}), "must be a list"),
-        (_put("secret", {"values": [0, 1]}), "has 2 entries where 8 are needed"),
-        (_put("secret", {"values": [0, 2] * 4}), "no dataset has the secret value 1"),
-        (_put("secret", {"values": [1] * 8}), "no dataset has the secret value 0"),
-        (_put("secret", {"values": [0, -1] * 4}), "a whole number from 0 to 7, not -1"),
-        (_put("secret", {"values": [0, 1.0] * 4}), "a whole number"),
-        (_put("secret", {"values": [0, 8] * 4}), "a whole number from 0 to 7, not 8"),
+        (_put("secret", {}), "the secret lacks 'kind'"),
+        (
+            _put("secret", {"kind": "attributes", "records": [0], "values": PARITY["values"]}),
+            "values of the secret has",
+        ),
+        (_put("secret", {"kind": "records", "records": []}), "one or more"),
+        (_put("secret", {"kind": "records", "records": [0, 0]}), "must ascend, one or more of them, each once"),
+        (_put("secret", {"kind": "records", "records": [1, 0]}), "must ascend"),
+        (_put("secret", {"kind": "records", "records": [0, 3]}), "a whole number from 0 to 2, not 3"),
+        (_put("secret", {"kind": "records", "records": [-1, 0]}), "a whole number from 0 to 2, not -1"),
+        (_put("secret", {"kind": "records", "records": [0.0, 1]}), "a whole number"),
+        (_put("secret", {"kind": "records", "records": [False, True]}), "a whole number"),
+        (_put("secret", {"kind": "records", "records": 0}), "must be a list"),
+        (_put("secret", {"kind": "function", "values": [0, 1]}), "has 2 entries where 8 are needed"),
+        (_put("secret", {"kind": "function", "values": [0, 2] * 4}), "no dataset has the secret value 1"),
+        (_put("secret", {"kind": "function", "values": [1] * 8}), "no dataset has the secret value 0"),
+        (_put("secret", {"kind": "function", "values": [0, -1] * 4}), "a whole number from 0 to 7, not -1"),
+        (_put("secret", {"kind": "function", "values": [0, 1.0] * 4}), "a whole number"),
+        (_put("secret", {"kind": "function", "values": [0, 8] * 4}), "a whole number from 0 to 7, not 8"),
         (_put("witness", "record", 0), "the witness names a record"),
         (_put("proofs", 0, "record", 0), "proof of the secret: it names a record"),
         (_put("proofs", []), "proofs has 0 entries where 1 are needed"),
@@ -247,16 +254,16 @@ def test_a_secret_survives_the_file(tmp_path: Path) -> None:
 
 def test_what_would_not_fit_is_refused_before_it_is_built() -> None:
     with pytest.raises(Refused, match="too many to check"):
-        secret.read({"records": list(range(60))}, Sum(100, (0, 1)))
+        secret.read({"kind": "records", "records": list(range(60))}, Sum(100, (0, 1)))
     with pytest.raises(Refused, match="too many values: 40964096 pairs"):
-        secret.read({"records": list(range(12))}, Sum(10**4, (0, 1)))
+        secret.read({"kind": "records", "records": list(range(12))}, Sum(10**4, (0, 1)))
     with pytest.raises(Refused, match="too many to list"):
-        secret.read({"values": [0]}, Sum(10**8, (0, 1)))
+        secret.read({"kind": "function", "values": [0]}, Sum(10**8, (0, 1)))
     with pytest.raises(Refused, match="too many to list"):
-        secret.read({"values": [0]}, Sum(10**8, (0,)))
+        secret.read({"kind": "function", "values": [0]}, Sum(10**8, (0,)))
     many = 2**13
     with pytest.raises(Refused, match="too many values"):
-        secret.read({"values": list(range(many))}, Table((many,), range(many), many))
+        secret.read({"kind": "function", "values": list(range(many))}, Table((many,), range(many), many))
 
 
 # Groups of records and biased bits at sizes where rows do not fit.
@@ -282,7 +289,7 @@ ASKED = [((0,), UNIFORM, 0.5), ((0,), BIASED, 0.2), ((2, 5), UNIFORM, 0.5), ((0,
 
 
 @pytest.mark.parametrize(("records", "rho", "p"), ASKED)
-def test_a_witness_on_blocks_leaks_what_the_dense_channel_does(records: tuple[int, ...], rho: Any, p: float) -> None:  # noqa: ANN401
+def test_a_witness_on_blocks_leaks_what_the_dense_channel_does(records: tuple[int, ...], rho: Any, p: float) -> None:
     channel = sums.ask(noisy_count(40), Group(records), rho)
     cells = dense_cells(40, len(records), p)
     rng = np.random.default_rng(0)
@@ -316,7 +323,7 @@ def _rows(n: int) -> Floats:
 @pytest.mark.parametrize("knowledge", [0.0, 0.4])
 def test_proofs_without_rows_are_those_of_the_dense_cells(
     records: tuple[int, ...],
-    rho: Any,  # noqa: ANN401 - a reference
+    rho: Any,
     p: float,
     knowledge: float,
 ) -> None:
@@ -355,11 +362,11 @@ def large_certificate(asked: Json, rho: Json) -> Json:
 
 def test_groups_and_marginals_at_large_n() -> None:
     for rho in ({}, {"marginal": [0.8, 0.2]}, {"marginals": [[0.8, 0.2]] * 300}):
-        answer = verify_here(large_certificate({"records": [7, 250]}, rho))
+        answer = verify_here(large_certificate({"kind": "records", "records": [7, 250]}, rho))
         assert answer, answer.reason
         assert "the secret is the records 7 and 250" in answer.problem
         assert bool(rho) == ("independent records with law [0.8, 0.2] each" in answer.problem)
-    data = large_certificate({"records": [7, 250]}, {"marginal": [0.8, 0.2]})
+    data = large_certificate({"kind": "records", "records": [7, 250]}, {"marginal": [0.8, 0.2]})
     data["adversary"]["knowledge"] = 0.0
     assert verify_here(data), verify_here(data).reason
     data["adversary"]["reference"]["marginal"] = [0.79, 0.21]
@@ -371,12 +378,16 @@ def test_groups_and_marginals_at_large_n() -> None:
 @pytest.mark.parametrize(
     ("asked", "rho", "reason"),
     [
-        ({"records": list(range(11))}, {}, "of at most 1024 values together"),
-        ({"values": [0]}, {}, "too many to list"),
-        ({"records": [0, 1]}, {"weights": [1.0]}, "too many to list"),
-        ({"records": [0, 1]}, {"marginals": [[0.5, 0.5], *([[0.8, 0.2]] * 299)]}, "one marginal of all records"),
-        ({"records": [0, 1]}, {"marginal": [0.5, 0.6]}, "sum to 1.1"),
-        ({"records": [0]}, {}, "has 4 entries where 2 are needed"),
+        ({"kind": "records", "records": list(range(11))}, {}, "of at most 1024 values together"),
+        ({"kind": "function", "values": [0]}, {}, "too many to list"),
+        ({"kind": "records", "records": [0, 1]}, {"weights": [1.0]}, "too many to list"),
+        (
+            {"kind": "records", "records": [0, 1]},
+            {"marginals": [[0.5, 0.5], *([[0.8, 0.2]] * 299)]},
+            "one marginal of all records",
+        ),
+        ({"kind": "records", "records": [0, 1]}, {"marginal": [0.5, 0.6]}, "sum to 1.1"),
+        ({"kind": "records", "records": [0]}, {}, "has 4 entries where 2 are needed"),
     ],
 )
 def test_what_blocks_are_not_for(asked: Json, rho: Json, reason: str) -> None:

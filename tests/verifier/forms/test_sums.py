@@ -94,7 +94,7 @@ def test_far_tails_are_enclosed_not_forgotten() -> None:
 Tamper = Callable[[Json], object]
 
 
-def _set(*path: Any) -> Tamper:  # noqa: ANN401 - keys, places, and a value
+def _set(*path: Any) -> Tamper:
     *way, key, value = path
 
     def tamper(data: Json) -> None:
@@ -130,7 +130,7 @@ def _shift(masses: list[list[float]]) -> list[list[float]]:
         (_set("problem", "query", "count(n=301)"), "the witness"),
         (_set("problem", "mechanism", "geometric(epsilon=0.9)"), "the witness leaks"),
         (_set("problem", "mechanism", "symmetric(flip=0.1)"), "adds no integer noise"),
-        (_set("problem", "query", "modular_sum(n=300, modulus=7)"), "for sums of at most"),
+        (_set("problem", "query", "modular_sum(n=300, modulus=7)"), "for noise on sums"),
         (_set("problem", {"query": "count(n=2)", "rows": [[1.0]] * 3}), "given by its name"),
         (_set("witness", "masses", _shift), "the witness"),
         (_set("witness", "masses", 0, 5, -0.1), "is -0.1"),
@@ -229,7 +229,7 @@ def test_orders_are_proofs_of_dense_audits_too() -> None:
     assert "above 1" in verify_here(data).reason
 
 
-def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:  # noqa: ANN401
+def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:
     settings = dl.Settings(portfolio=without("monotone", "window"))
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1), knowledge=0.4, settings=settings)
     path = tmp_path / "audit.json"

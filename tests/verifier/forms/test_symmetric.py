@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from flint import arb
 from large_samples import both_symmetric
 
 import dalenius as dl
-from dalenius.verifier.forms.per_record import Records
-from dalenius.verifier.forms.symmetric import Channel
+from dalenius.verifier.forms.per_record import capacity
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.verify import verify_here
 
@@ -39,15 +37,21 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
     (lambda c: c["problem"].update(mechanism="randomized_response(epsilon=0)"), "must be above 0"),
     (lambda c: c["problem"].update(mechanism="geometric(epsilon=1)"), "not for geometric of identity"),
     (lambda c: c["problem"].update(query="identity(k=5)"), "proof of record 0"),
-    (lambda c: c["problem"].update(query="identity(k=1)"), "k of the query"),
+    (lambda c: c["problem"].update(query="identity(k=1)"), "not for symmetric of identity"),
+    (lambda c: c["problem"].update(query="identity(k=0)"), "k of the query"),
+    (lambda c: c["problem"].update(query="count(n=1)"), "not for symmetric of count"),
+    (lambda c: c["problem"].update(query="table(n=2, shape=[2])"), "not for symmetric of table"),
     (lambda c: c["problem"].update(query="count(n=3)"), "not for symmetric of count"),
     (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
-    (lambda c: c["witness"].update(kind="masses"), "which is none of uniform"),
+    (lambda c: c["witness"].update(kind="masses"), "which is none of part, uniform"),
     (lambda c: c["witness"].pop("kind"), "the witness lacks 'kind'"),
     (lambda c: c["witness"].update(record=1), "record"),
-    (lambda c: c["proofs"][0].update(kind="maximal"), "none of trivial, symmetric"),
-    (lambda c: c["adversary"].update(reference={"marginal": [0.4, 0.2, 0.2, 0.2]}), "counted from the uniform prior"),
-    (lambda c: c.update(secret={"values": [0, 0, 1, 1]}), "names a record"),
+    (lambda c: c["proofs"][0].update(kind="maximal"), "none of trivial, reference"),
+    (
+        lambda c: c["adversary"].update(reference={"marginal": [0.4, 0.2, 0.2, 0.2]}),
+        "for the uniform prior as the reference",
+    ),
+    (lambda c: c.update(secret={"kind": "function", "values": [0, 0, 1, 1]}), "names a record"),
     (lambda c: c.update(proofs=[]), "record 0 has no proof"),
 ]
 
@@ -67,8 +71,8 @@ def test_forgeries_are_refused_with_the_place(forge: Callable[[Json], object], s
 def test_a_secret_that_is_a_function_is_refused() -> None:
     data = certificate(knowledge=0.3, secret=0)
     assert verify_here(data)
-    data["secret"] = {"values": [0, 0, 1, 1]}
-    assert "for the record as the secret" in verify_here(data).reason
+    data["secret"] = {"kind": "function", "values": [0, 0, 1, 1]}
+    assert "is asked about records" in verify_here(data).reason
 
 
 def test_another_channel_is_told_apart() -> None:
@@ -83,8 +87,10 @@ def test_another_channel_is_told_apart() -> None:
 def test_an_uniform_witness_of_another_release_is_refused() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
     data = json.loads(dl.audit(mechanism, knowledge=0.3).certificate.text())
-    data["witness"], data["form"] = {"record": 0, "kind": "uniform"}, "one-record"
-    assert "a uniform witness is for" in verify_here(data).reason
+    data["witness"], data["form"] = {"record": 0, "kind": "uniform"}, "per-record"
+    assert "that treat each by itself, not for geometric" in verify_here(data).reason
+    data["problem"]["mechanism"] = "randomized_response(epsilon=1)"
+    assert "a uniform witness is for one record" in verify_here(data).reason
 
 
 def test_no_prior_leaks_more_than_the_formula() -> None:
@@ -98,5 +104,4 @@ def test_no_prior_leaks_more_than_the_formula() -> None:
         held = joint > 1e-300
         told = float((joint[held] * np.log((rows / np.where(out > 0, out, 1.0))[held])).sum())
         with precision():
-            channel = Channel(Records(1, k), arb(kept), arb(other), ("symmetric", Fraction(0)), "")
-            assert told <= float(channel.capacity) + 1e-12
+            assert told <= float(capacity(k, arb(kept), arb(other))) + 1e-12

@@ -147,7 +147,7 @@ def test_a_zero_is_refused() -> None:
         ("gaussian(sigma=2)", 40, False),
     ],
 )
-def test_products_of_all_kinds_meet_those_of_the_rows(mechanism: str, n: int, recursive: bool) -> None:  # noqa: FBT001 - a case
+def test_products_of_all_kinds_meet_those_of_the_rows(mechanism: str, n: int, recursive: bool) -> None:
     with precision():
         channel = rebuild({"query": f"count(n={n})", "mechanism": mechanism})
         found, rows = products(channel, range(n + 1)), Rows(channel.rows)

@@ -123,7 +123,7 @@ def certificate(rows: Floats, values: int, proof: Json, knowledge: float = KNOWL
         "form": "rows",
         "problem": {"records": [values, many], "classes": None, "rows": np.asarray(rows).tolist()},
         "adversary": {"knowledge": knowledge},
-        "secret": {"records": [0]},
+        "secret": {"kind": "records", "records": [0]},
         "lower": 0.0,
         "upper": proof["upper"],
         # The reference: class a many + t has the value a.
@@ -253,7 +253,7 @@ def spoilt_rows(rng: np.random.Generator, many: int, outputs: int) -> Floats:
 @pytest.mark.parametrize("ratios", [False, True])
 @pytest.mark.parametrize("values", [1, 2, 3, 5])
 @pytest.mark.parametrize("seed", range(3))
-def test_boxes_cover_every_prior_and_are_the_same_both_ways(seed: int, values: int, ratios: bool) -> None:  # noqa: FBT001
+def test_boxes_cover_every_prior_and_are_the_same_both_ways(seed: int, values: int, ratios: bool) -> None:
     rng = np.random.default_rng([seed, values])
     outputs = 4
     channel, cells = channel_of(spoilt_rows(rng, 3 * values, outputs), values)
@@ -280,7 +280,7 @@ def test_boxes_cover_every_prior_and_are_the_same_both_ways(seed: int, values: i
         assert (inside & ~empty).any()
 
 
-def ball_bound(problem: Posteriors, low: Floats, high: Floats, point: Point) -> Any:  # noqa: ANN401 - a ball
+def ball_bound(problem: Posteriors, low: Floats, high: Floats, point: Point) -> Any:
     """The bound with the slopes that doubles chose: any slope is valid."""
     boxes = [(low, high)]
     if problem.frame.values == 2:
@@ -307,7 +307,7 @@ def ends(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[Floats, Floa
 
 @pytest.mark.parametrize("extreme", [False, True])
 @pytest.mark.parametrize("name", [*SUBJECTS, "zeros", "zeros of three values"])
-def test_doubles_are_never_below_balls(name: str, extreme: bool) -> None:  # noqa: FBT001 - a case
+def test_doubles_are_never_below_balls(name: str, extreme: bool) -> None:
     """Random leaves, not those of a tree: any box, multipliers and sigma."""
     rng = np.random.default_rng(len(name))
     if name in SUBJECTS:
@@ -643,7 +643,7 @@ def test_a_bomb_is_inflated_no_farther_than_its_codes_imply(monkeypatch: pytest.
     seen = []
     real = posteriors.read_leaves.__globals__["Stream"]._some
 
-    def counted(self: Any, most: int) -> bytes:  # noqa: ANN401 - a stream
+    def counted(self: Any, most: int) -> bytes:
         part: bytes = real(self, most)
         seen.append(len(part))
         return part
@@ -707,7 +707,7 @@ def test_few_leaves_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("memory", [100, 448])
-def test_a_file_is_checked_with_little_memory_too(memory: int, tmp_path: Any) -> None:  # noqa: ANN401 - a path
+def test_a_file_is_checked_with_little_memory_too(memory: int, tmp_path: Any) -> None:
     path = tmp_path / "certificate.json"
     path.write_text(json.dumps(certified("groups with ratios")))
     found = process.verdict(path, None, memory=memory, time_limit=60.0)

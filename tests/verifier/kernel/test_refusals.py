@@ -13,7 +13,7 @@ from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference
 from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.forms.written import rebuild
-from dalenius.verifier.kernel import chains, convex, posteriors, ratios
+from dalenius.verifier.kernel import chains, convex, order, posteriors, ratios
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.contraction import _minimiser, contracts
@@ -212,6 +212,13 @@ def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pyt
     (found,) = chains.bounds(question.question, golden("monotone")["proofs"][0], "it")
     assert found[1].is_finite()
     assert len(seen) == 3
+
+
+def test_a_table_is_repaired_once_for_all_records() -> None:
+    data = golden("monotone_numbers")
+    channel, step = rebuild(data["problem"]), data["proofs"][0]["steps"][0]
+    first = order.repaired(channel, step["rows"], step["ranks"])
+    assert order.repaired(channel, step["rows"], step["ranks"]) is first
 
 
 @pytest.mark.parametrize(

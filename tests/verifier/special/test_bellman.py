@@ -10,7 +10,7 @@ import pytest
 from large_samples import both_local
 
 import dalenius as dl
-from dalenius.settings import Locals
+from dalenius.bounds.bellman import BellmanSearch
 from dalenius.verifier.verify import verify_here
 
 Json = Any
@@ -19,7 +19,7 @@ Json = Any
 @cache
 def written() -> str:
     local, _ = both_local("randomized_response(epsilon=1)", "count(n=4)")
-    settings = dl.Settings(locals=Locals(bellman_nodes=40))
+    settings = dl.Settings(parts=(BellmanSearch(nodes=40),))
     return dl.audit(local, knowledge=0.5, settings=settings).certificate.text()
 
 

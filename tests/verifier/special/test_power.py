@@ -130,7 +130,7 @@ def test_a_share_of_discrete_gaussian_noise_is_rounded_normal_noise(sigma: float
 
 
 @pytest.mark.parametrize("clamp", [False, True])
-def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bool) -> None:  # noqa: FBT001 - of a test
+def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bool) -> None:
     mechanism = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=4, clamp=clamp)
     attack = dl.audit(mechanism, knowledge=0.2, relative=0.2, verify=False).lower
     whole = mechanism.as_sum

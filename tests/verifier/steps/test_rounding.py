@@ -42,8 +42,11 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         # The problem and the adversary.
         ("", {"problem.rows": []}, "are described by 'query' and 'mechanism'"),
         ("", {"problem.query": "real_sum(n=2, low=1, high=0)"}, "low of the query must be below its high"),
-        ("", {"problem.mechanism": "exponential(epsilon=1)"}, "or geometric, not exponential"),
-        ("-stepped", {"problem.mechanism": "geometric(epsilon=1, clamp=False)"}, "is clamped"),
+        ("", {"problem.mechanism": "exponential(epsilon=1)"}, "is none of laplace, gaussian, geometric"),
+        ("-stepped", {"problem.mechanism": "geometric(epsilon=1, clamp=False)"}, "must be True or left out"),
+        ("", {"problem.mechanism": "laplace(epsilon=1, clamp=False)"}, "must be True or left out"),
+        ("", {"problem.mechanism": "laplace(epsilon=1, output='integer')"}, "its output is 'real'"),
+        ("-gaussian", {"problem.mechanism": "gaussian(sigma=0.7, output='other')"}, "its output is 'real'"),
         ("-stepped", {"problem.mechanism": "geometric(epsilon=1, step=0.3)"}, "must divide the range"),
         ("-stepped", {"problem.mechanism": "geometric(epsilon=1, step=-1)"}, "must divide the range"),
         ("-stepped", {"problem.mechanism": "geometric(epsilon=1)"}, "must have the 100 steps"),
@@ -53,7 +56,7 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         ("-stepped", {"proofs.0.kind": "rounded"}, "its kind is none of maximal, stepped, which"),
         ("-stepped", {f"{INSIDE}.proofs.0.kind": "trivial"}, "about records on a grid"),
         ("", {"problem.mechanism": "laplace(epsilon=1, scale=1)"}, "scale alone fixes how much noise"),
-        ("", {"problem.mechanism": "laplace(epsilon=-1)"}, "epsilon is -1; it must be above 0"),
+        ("", {"problem.mechanism": "laplace(epsilon=-1)"}, "epsilon is -1.0; it must be above 0"),
         ("", {"adversary": {"entropy": 1.0}}, "no entropy to count from"),
         ("", {"adversary": {}}, "the adversary needs 'knowledge'"),
         ("", {"adversary.independent": 1}, "must be true"),
@@ -62,9 +65,9 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         ("", {"adversary.reference.edges": [0.0, 0.5, 0.9]}, "must ascend from low to high"),
         ("", {"adversary.reference.masses": [0.5, 0.4]}, "must be above 0 and sum to 1"),
         ("", {"lower": 0.3}, "exceeds upper"),
-        ("", {"upper": 0.1}, "its bound 0.154"),
-        ("", {"secret": {"values": [0, 1]}}, "must be a record, or its bin"),
-        ("", {"secret": {"records": [2]}}, "must be a whole number from 0 to 1"),
+        ("", {"upper": 0.1}, "its bound 0.153"),
+        ("", {"secret": {"kind": "function", "values": [0, 1]}}, "which is none of records, bin"),
+        ("", {"secret": {"kind": "records", "records": [2]}}, "must be a whole number from 0 to 1"),
         ("-snapped", {"adversary": {"independent": True}}, "audited one by one"),
         ("-snapped", {"secret.edges": [0, 1]}, "must go from low to high"),
         ("-snapped", {"secret.edges": [0, 0.7, 0.5, 1]}, "must ascend"),
@@ -88,7 +91,7 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         ("", {f"{INSIDE}.proofs.0.kind": "trivial"}, "about records on a grid"),
         # What the audits inside are about.
         ("", {f"{INSIDE}.format": "dalenius/audit"}, "must be about every record of whole numbers"),
-        ("", {f"{INSIDE}.secret": {"records": [0]}}, "must be about every record of whole numbers"),
+        ("", {f"{INSIDE}.secret": {"kind": "records", "records": [0]}}, "must be about every record of whole numbers"),
         ("-snapped", {f"{INSIDE}.secret": GONE}, "must be about the bin of record 0"),
         ("", {f"{INSIDE}.problem.rows": []}, "must be about a mechanism given by its name"),
         ("", {f"{INSIDE}.problem.query": "total(n=3, values=[0, 1, 2, 3, 4])"}, "must be about total(n=2"),
@@ -117,7 +120,8 @@ def test_a_certificate_is_about_its_own_channel(mechanism: dict[str, object], *,
 
 
 def test_a_record_alone_may_be_the_secret() -> None:
-    assert "nats of record 1" in verify_here(damaged("real_records", {"secret": {"records": [1]}})).reason
+    alone = {"secret": {"kind": "records", "records": [1]}}
+    assert "nats of record 1" in verify_here(damaged("real_records", alone)).reason
 
 
 def test_a_single_answer_inside_has_no_noise() -> None:
@@ -148,7 +152,7 @@ STEEP = Problem(1, Fraction(0), Fraction(1), "laplace", Fraction(10**300), "lapl
 
 
 def believed(knowledge: float = 0.0, many: int = 1, reference: Density = EVEN, **more: object) -> Believed:
-    return Believed(False, arb(knowledge), reference, many, exactly=False, **more)  # type: ignore[arg-type]  # noqa: FBT003
+    return Believed(False, arb(knowledge), reference, many, exactly=False, **more)
 
 
 def on_four_cells(noise: str, *, points: bool, many: int = 1, **more: object) -> dict[str, Any]:
@@ -184,7 +188,7 @@ def test_an_audit_inside_counts_from_the_law_of_the_grid(adversary: dict[str, ob
 
 def test_bins_behind_gaussian_noise_are_snapped() -> None:
     proof = on_four_cells("discrete_gaussian(sigma=2.5)", points=False, kind="snapped", spread=1.0)
-    proof["audit"]["secret"] = {"records": [0], "values": [0, 0, 1, 1]}
+    proof["audit"]["secret"] = {"kind": "attributes", "records": [0], "values": [0, 0, 1, 1]}
     # What is told by whole numbers, what they hide, and half a cell over the deviation.
     least = 0.05 + 1 / (2 * 0.7 * 4)
     assert rounding.check_proof({**proof, "upper": 0.5}, GAUSSIAN, believed(bins=BINS), trusted, "it") == 0.5

@@ -67,6 +67,7 @@ FORGERIES: dict[str, tuple[Callable[[Json], object], str]] = {
     "one count less": (lambda s: _count(s, -1), "above the lower limit"),
     "more confidence": (lambda s: s.update(confidence=0.91), "above the lower limit"),
     "certainty": (lambda s: s.update(confidence=1.0), "confidence of 1"),
+    "no confidence": (lambda s: s.update(confidence=0.0), "a confidence of 0 says nothing"),
     "the whole chance for each part": (lambda s: [p.update(share=1.0) for p in s["counted"]], "add up to more than 1"),
     "more draws than there were": (lambda s: s["counted"][0].update(draws=[2200] * 3), "above the lower limit"),
     "fewer draws than counts": (lambda s: s["counted"][0].update(draws=[100] * 3), "a count must be|counts more"),

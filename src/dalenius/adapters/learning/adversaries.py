@@ -2,7 +2,7 @@
 
 import math
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 
 Against = dict[str, object]  # the arguments of a Ledger
@@ -16,17 +16,15 @@ def against(adversary: object, knowledge: object, leakage: float) -> tuple[Again
     """
     if adversary is not None:
         checks.choice("adversary", adversary, ("bounded", "independent"))
-    known = None if knowledge is None else checks.real("knowledge", knowledge, 0.0, math.inf)
-    if adversary == "independent" or (adversary is None and known is None):
+    limit = None if knowledge is None else checks.real("knowledge", knowledge, 0.0, math.inf)
+    if adversary == "independent" or (adversary is None and limit is None):
         return {"adversary": "independent"}, leakage
-    if known is None:
-        message = 'adversary="bounded" needs knowledge=, what the adversary knows at most, in nats'
-        raise InputError(message)
-    if leakage <= known:
-        message = (
-            f"leakage = {leakage:g} cannot be certified against an adversary that knows {known:g} nats: it may know "
+    if limit is None:
+        refuse('adversary="bounded" needs knowledge=, what the adversary knows at most, in nats')
+    if leakage <= limit:
+        refuse(
+            f"leakage = {leakage:g} cannot be certified against an adversary that knows {limit:g} nats: it may know "
             "how a person depends on all others, and what is released of the others then reveals that much about the "
             'person, unless noise hides it; give a leakage above the knowledge, or adversary="independent"'
         )
-        raise InputError(message)
-    return {"knowledge": known}, leakage - known
+    return {"knowledge": limit}, leakage - limit

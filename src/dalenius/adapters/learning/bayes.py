@@ -13,9 +13,9 @@ from dalenius.adapters.learning import columns
 from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.auditing.independent import seen_through_bits
-from dalenius.errors import InputError
-from dalenius.gallery.mechanisms import geometric
+from dalenius.errors import refuse
 from dalenius.model import checks
+from dalenius.model.gallery.mechanisms import geometric
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram
 from dalenius.numerics.deferred import logsumexp
@@ -54,7 +54,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
     in nats), audit_ (the account of the ledger), certificate_ (dl.verify checks it), ledger_.
     """
 
-    def __init__(  # noqa: PLR0913 - the public surface
+    def __init__(
         self,
         *,
         leakage: float = 1.0,
@@ -101,11 +101,10 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
     def _check_sizes(self, sizes: Sequence[int], classes: int) -> None:
         for k, name in zip(sizes, columns.names(self), strict=True):
             if classes * k > MOST_VALUES:
-                message = (
+                refuse(
                     f"{name} has {k} categories, and with {classes} classes {classes * k} cells, above the limit of "
                     f"{MOST_VALUES}; put rare categories together"
                 )
-                raise InputError(message)
 
     def _released(self, exact: Values, column: str, source: np.random.Generator) -> Floats:
         """Return the noisy counts of one table, and have the ledger count them."""
@@ -180,7 +179,6 @@ def least_noise(leakage: float, cells: Sequence[int]) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if told(middle) <= target else (low, middle)
     if low == 0 or target <= 0:
-        message = f"a leakage of {leakage:g} nats for {len(cells)} tables is too small to be certified; give more"
-        raise InputError(message)
+        refuse(f"a leakage of {leakage:g} nats for {len(cells)} tables is too small to be certified; give more")
     digits = DIGITS - 1 - math.floor(math.log10(low))
     return math.floor(low * 10.0**digits) / 10.0**digits

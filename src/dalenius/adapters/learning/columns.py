@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.numerics.types import Ints
 
@@ -20,8 +20,7 @@ def budget(name: str, value: object) -> float:
     """Return a budget of leakage, in nats; refused unless it is positive."""
     found = checks.real(name, value, -math.inf, math.inf)
     if found <= 0:
-        message = f"{name} = {found:g} allows no release: only a constant leaks nothing; give a positive number of nats"
-        raise InputError(message)
+        refuse(f"{name} = {found:g} allows no release: only a constant leaks nothing; give a positive number of nats")
     return found
 
 
@@ -43,8 +42,7 @@ def released(estimator: Any, X: Any) -> Values:
     """Return rows that the estimator released, as an array: what it gives out need not have names of columns."""
     found = check_array(X, dtype=None, ensure_all_finite=False)
     if found.shape[1] != estimator.n_features_in_:
-        message = f"the rows have {found.shape[1]} columns; {estimator.n_features_in_} were released"
-        raise InputError(message)
+        refuse(f"the rows have {found.shape[1]} columns; {estimator.n_features_in_} were released")
     _check_missing(estimator, found)
     return np.asarray(found)
 
@@ -58,11 +56,10 @@ def _check_missing(estimator: Any, X: Values) -> None:
         return
     if missing.any():
         row, column = (int(place[0]) for place in np.nonzero(missing))
-        message = (
+        refuse(
             f"row {row} of {names(estimator)[column]} is {X[row, column]}: Input contains NaN, infinity or a missing "
             "value; drop such rows, or make missing a category of its own before"
         )
-        raise InputError(message)
 
 
 def _missing(value: object) -> bool:
@@ -86,14 +83,12 @@ def learned(estimator: Any, X: Values, categories: object) -> list[Values]:
     if isinstance(categories, str) and categories == "auto":
         return [_sorted(X[:, j], called[j]) for j in range(X.shape[1])]
     if isinstance(categories, str) or not isinstance(categories, Sequence) or len(categories) != X.shape[1]:
-        message = f"categories = {categories!r} must be 'auto', or list those of each of the {X.shape[1]} columns"
-        raise InputError(message)
+        refuse(f"categories = {categories!r} must be 'auto', or list those of each of the {X.shape[1]} columns")
     found = []
     for listed, name in zip(categories, called, strict=True):
         values = np.asarray(listed, dtype=object if X.dtype.kind == "O" else None)
         if values.ndim != 1 or not values.size or len(set(values.tolist())) < values.size:
-            message = f"the categories of {name} must be a list of different values, not {listed!r}"
-            raise InputError(message)
+            refuse(f"the categories of {name} must be a list of different values, not {listed!r}")
         found.append(values)
     return found
 
@@ -114,10 +109,9 @@ def encoded(estimator: Any, X: Values, categories: Sequence[Values]) -> Ints:
         code = {value: i for i, value in enumerate(values.tolist())}
         unknown = [value for value in different.tolist() if value not in code]
         if unknown:
-            message = (
+            refuse(
                 f"{name} has {unknown[0]!r}, which is not among its {len(code)} categories; categories must be known "
                 "before the data: list them all with categories=[...]"
             )
-            raise InputError(message)
         codes[:, j] = np.array([code[value] for value in different.tolist()], dtype=np.int64)[place.ravel()]
     return codes

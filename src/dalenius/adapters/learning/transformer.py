@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dalenius import api
 from dalenius.adapters.learning import columns
 from dalenius.adapters.learning.columns import Values
-from dalenius.errors import InputError
-from dalenius.gallery import mechanisms, queries
+from dalenius.api.designs import design
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.types import Floats, Ints
 from dalenius.tools.calibration import calibrate
 from dalenius.tools.ledger import Ledger
@@ -52,11 +52,10 @@ class Channel:
             return np.asarray((seen - other) / (1 - self.flip - other))
         rows = self.mechanism.matrix()
         if np.linalg.cond(rows) > WORST_CONDITION:
-            message = (
+            refuse(
                 f"the channel of {name} drops categories, and its frequencies cannot be had back; give more leakage, "
                 "or leave p0 out"
             )
-            raise InputError(message)
         return np.asarray(np.linalg.solve(rows.T, seen), dtype=float)
 
 
@@ -95,7 +94,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.p0 = p0
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - as scikit-learn names them
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the categories, and choose and certify the channels."""
         total = columns.budget("leakage", self.leakage)
         values = columns.checked(self, X, reset=True)
@@ -104,8 +103,7 @@ class LeakageTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sizes = [len(listed) for listed in self.categories_]
         laws = [None] * len(sizes) if self.p0 is None else list(self.p0)
         if len(laws) != len(sizes):
-            message = f"p0 has {len(laws)} laws for {len(sizes)} columns; give one for each"
-            raise InputError(message)
+            refuse(f"p0 has {len(laws)} laws for {len(sizes)} columns; give one for each")
         shares = shared(total * (1 - SPARED), sizes)
         self._channels = [_channel(k, share, law) for k, share, law in zip(sizes, shares, laws, strict=True)]
         self.mechanisms_ = [channel.mechanism for channel in self._channels]
@@ -168,7 +166,7 @@ def _channel(k: int, leakage: float, law: Any) -> "Channel":
         return Channel(k, mechanisms.symmetric(queries.identity(k=k), flip=0.0), 0.0)
     if law is None:
         return _symmetric(k, leakage)
-    best = api.design(queries.identity(k=k), leakage=leakage, entropy=0.0, measure="zero-one", p0=law)
+    best = design(queries.identity(k=k), leakage=leakage, entropy=0.0, measure="zero-one", p0=law)
     return Channel(k, best.mechanism)
 
 

@@ -12,9 +12,9 @@ from dalenius.adapters.learning import columns
 from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import BudgetError, InputError
-from dalenius.gallery import queries
+from dalenius.errors import BudgetError, refuse
 from dalenius.model import checks
+from dalenius.model.gallery import queries
 from dalenius.tools.account import Account
 from dalenius.tools.ledger import Ledger
 
@@ -38,7 +38,7 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     leakage_, audit_, certificate_, and questions_left_.
     """
 
-    def __init__(  # noqa: PLR0913 - the public surface
+    def __init__(
         self,
         *,
         estimator: Any = None,
@@ -67,8 +67,7 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(target)
         if len(self.classes_) == 1 or len(values) < many:
             what = f"{len(self.classes_)} class" if len(self.classes_) == 1 else f"{len(values)} rows"
-            message = f"{what} for {many} teachers; there must be two classes or more, and a row for each teacher"
-            raise InputError(message)
+            refuse(f"{what} for {many} teachers; there must be two classes or more, and a row for each teacher")
         adversary, left = against(self.adversary, self.knowledge, total)
         votes = queries.histogram(n=many, k=len(self.classes_))
         # Each answer has its share; what is left over by rounding goes to nobody.

@@ -22,9 +22,63 @@ from dalenius.numerics.information import TINY, lse, phi, safe_log
 from dalenius.numerics.newton import overshoot, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceSearch(Part):
+    """How choices are searched, and where they are worth it."""
+
+    # Candidate cells that opposite choices are made of; their pairs x outputs; entries of the choices' output laws.
+    opposite_candidates: int = 512
+    opposite_products: int = 2**26
+    opposite_laws: int = 2**18
+    # Shares of a choice's cells, by Blahut and Arimoto's iteration: pairs of cells that begin, and rounds.
+    opposite_starts: int = 16
+    opposite_rounds: int = 100
+    # Nodes that are split in one batch, where memory allows.
+    batch: int = 64
+    # Nodes at most.
+    nodes: int = 4000
+    # The weight of the width where excesses are equal.
+    tie: float = 1e-12
+    # Mass from which the relaxation counts as using a cell.
+    used: float = 1e-6
+    # Accuracy of a node, as a share of the tolerance.
+    accuracy: float = 0.1
+    # The maximum is smoothed to s LSE(. / s): s at first, its factor, how many s, Newton steps at each.
+    s: float = 0.5
+    s_factor: float = 0.3
+    smoothings: int = 400
+    steps: int = 6
+    # Imbalance of r at which the steps at one s end, and the multiple of s by which it shrinks where that is below 1.
+    still: float = 1e-3
+    still_by_s: float = 100.0
+    # Longest change of the scores, in units of s, and of log r.
+    longest_score: float = 4.0
+    longest_log_r: float = 3.0
+    # Added to a Hessian everywhere on its diagonal, and along the constant that log r is free to move by.
+    ridge: float = 1e-10
+    ridge_constant: float = 1e-2
+    # log r, as -x, of outputs that no candidate gives.
+    unused_log_r: float = 60.0
+    # Cells x outputs up to which a few choices cost less than an ascent, and beyond which they are not searched, in
+    # general and where every secret value has one cell, so that there is nothing to choose.
+    cheap: int = 2**12
+    most: int = 200_000
+    most_alone: int = 2**24
+    # The share of the least knowledge of any choice from which on L(b) may be near L(0), so that choices pay: 64 of
+    # them took .2 s a record of 64 rows of 8 outputs, and a tree of posteriors no longer.
+    flat_share: float = 0.5
+    # The tolerance of choices: a share of the audit's, but no finer than rounding lets them be.
+    tolerance: float = 0.3
+    finest: float = 1e-10
+    # Rounds of an ascent from a new best choice.
+    rounds: int = 400
+
 
 # The candidate cells, and the input law of the relaxation over them, both (C,).
 Node = tuple[Bools, Floats]
@@ -46,7 +100,7 @@ class Choices(BestFirst[Bools, Node, Floats]):
     def batch(self) -> int:
         """A node holds a tilted channel."""
         settings, entries = self.cells.settings, self.cells.size * self.cells.n_outputs
-        return min(settings.trees.choice_batch, settings.limits.batch_entries // entries)
+        return min(settings.of(ChoiceSearch).batch, settings.limits.batch_entries // entries)
 
     def root(self) -> Bools:
         """Every cell is a candidate."""
@@ -64,7 +118,7 @@ class Choices(BestFirst[Bools, Node, Floats]):
 
     def bound(self, regions: Bools, parents: list[tuple[float, Floats]], deadline: Deadline) -> Iterator[Leaf]:
         """Compute the capacity of every set; its input laws are rounded to choices, which may raise `lower`."""
-        cells, accuracy = self.cells, self.cells.settings.trees.choice_accuracy * self.tolerance
+        cells, accuracy = self.cells, self.cells.settings.of(ChoiceSearch).accuracy * self.tolerance
         if parents:
             log_r, pi = capacity(cells, regions, accuracy, deadline)
         else:
@@ -99,7 +153,7 @@ class Choices(BestFirst[Bools, Node, Floats]):
 
     def run(self, deadline: Deadline, most_nodes: int | None = None) -> None:
         """Search until the bracket closes or the limits are reached; a tree that has grown goes on."""
-        most_nodes = self.cells.settings.trees.choice_nodes if most_nodes is None else most_nodes
+        most_nodes = self.cells.settings.of(ChoiceSearch).nodes if most_nodes is None else most_nodes
         if not self.nodes.leaf:
             self.open_root(deadline)
         while self.nodes.heap and self.nodes.size < most_nodes and not deadline.expired():
@@ -145,7 +199,7 @@ def opposites(cells: Cells) -> Floats:
     every further row adds the cell that is farthest from the nearest of those chosen. Symmetric channels need this:
     there the relaxation uses all cells alike, and does not say which to choose.
     """
-    none, limits = np.empty((0, cells.size)), cells.settings.limits
+    none, limits = np.empty((0, cells.size)), cells.settings.of(ChoiceSearch)
     # Very many cells, or nothing to choose.
     if cells.many or cells.n_secrets in (1, cells.size):
         return none
@@ -157,7 +211,7 @@ def opposites(cells: Cells) -> Floats:
     alike = roots @ roots.T
     pairs = np.where(rows[:, None] < rows[None, :], alike, np.inf)
     room = max(1, limits.opposite_laws // (cells.n_secrets * cells.n_outputs))
-    many = min(cells.settings.ascent.opposite_starts, int(np.isfinite(pairs).sum()), room)
+    many = min(cells.settings.of(ChoiceSearch).opposite_starts, int(np.isfinite(pairs).sum()), room)
     first, second = np.unravel_index(np.argpartition(pairs, many - 1, axis=None)[:many], pairs.shape)
     chosen = np.full((many, cells.n_secrets), -1)
     for one in (first, second):
@@ -170,7 +224,7 @@ def opposites(cells: Cells) -> Floats:
         nearest = np.maximum(nearest, alike[chosen[:, a]])
     chosen = candidates[chosen]
     priors = np.zeros((many, cells.size))
-    np.put_along_axis(priors, chosen, _shares(cells.q[chosen], cells.settings.ascent.opposite_rounds), axis=1)
+    np.put_along_axis(priors, chosen, _shares(cells.q[chosen], cells.settings.of(ChoiceSearch).opposite_rounds), axis=1)
     return priors
 
 
@@ -181,7 +235,7 @@ def obvious(cells: Cells) -> float:
 
 def _extreme_cells(cells: Cells) -> Ints:
     """The cells of each row that give some output most or least often; all where they are few."""
-    limits = cells.settings.limits
+    limits = cells.settings.of(ChoiceSearch)
     most = min(limits.opposite_candidates, int((limits.opposite_products / cells.n_outputs) ** 0.5))
     if cells.size <= most:
         return np.arange(cells.size)
@@ -214,7 +268,7 @@ def _shares(q: Floats, rounds: int, still: float = 1e-9) -> Floats:
 
 def _where_to_split(cells: Cells, candidates: Bools, pi: Floats) -> Cut:
     """Return the row, output and threshold that part the cells the relaxation uses most widely."""
-    settings = cells.settings.trees
+    settings = cells.settings.of(ChoiceSearch)
     used = candidates & (pi > settings.used)
     many = cells.row_sum(used.astype(float))[cells.secret] > 1
     # Only lighter cells are left to part.
@@ -237,15 +291,15 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float, deadline: Deadlin
 
     The maximum is smoothed to s LSE(. / s) and s driven to 0; each s takes damped Newton steps.
     """
-    settings = cells.settings.newton
+    settings = cells.settings.of(ChoiceSearch)
     many, y = candidates.shape[0], cells.n_outputs
     # Outputs that no candidate gives need no mass.
     unused = candidates.astype(float) @ (cells.q > 0) == 0
     log_r = np.where(unused, -settings.unused_log_r, np.zeros((many, y)))
-    s = settings.choice_s
+    s = settings.s
     pi = np.empty((many, cells.size))
-    for _ in range(settings.choice_smoothings):
-        for _ in range(settings.choice_steps):
+    for _ in range(settings.smoothings):
+        for _ in range(settings.steps):
             # pi ~ exp( [ sum_y phi(q) - q.log_r ] / s ) on the candidates; the bound is least where r = pi q
             score = np.where(candidates, cells.neg_entropy - log_r @ cells.q.T, -np.inf) / s
             top = score.max(axis=1, keepdims=True)
@@ -253,13 +307,13 @@ def capacity(cells: Cells, candidates: Bools, accuracy: float, deadline: Deadlin
             pi = np.exp(score - top)
             pi /= np.maximum(pi.sum(axis=1, keepdims=True), TINY)
             r = np.exp(log_r - lse(log_r)[:, None])
-            still = settings.choice_still * min(1.0, s * settings.choice_still_by_s)
+            still = settings.still * min(1.0, s * settings.still_by_s)
             if np.abs(r - pi @ cells.q).sum(axis=1).max() < still:
                 break
             log_r = log_r + _newton(cells, candidates, pi, r, s)
         if s * np.log(cells.size + 1) < accuracy or deadline.expired():
             break
-        s *= settings.choice_s_factor
+        s *= settings.s_factor
     return log_r - log_r.max(axis=1, keepdims=True), pi
 
 
@@ -268,15 +322,15 @@ def _newton(cells: Cells, candidates: Bools, pi: Floats, r: Floats, s: float) ->
 
     The gradient is r - pi q, the Hessian Cov_pi(q) / s + diag(r) - r r'; a constant in log_r changes nothing.
     """
-    settings = cells.settings.newton
+    settings = cells.settings.of(ChoiceSearch)
     law = pi @ cells.q
     gradient = r - law
     second = (pi[:, None, :] * cells.q.T) @ cells.q - law[:, :, None] * law[:, None, :]
-    diagonal = np.eye(cells.n_outputs) * (r[:, None, :] + settings.choice_ridge)
-    hessian = second / s + diagonal - r[:, :, None] * r[:, None, :] + settings.choice_ridge_constant
+    diagonal = np.eye(cells.n_outputs) * (r[:, None, :] + settings.ridge)
+    hessian = second / s + diagonal - r[:, :, None] * r[:, None, :] + settings.ridge_constant
     step = -solve(hessian, gradient)
     # A step that moves the candidates' scores by more than a few s leaves the region where the model holds.
     change = np.where(candidates, step @ cells.q.T, 0.0)
-    by_score = np.ptp(change, axis=1) / (settings.choice_longest_score * s)
-    by_log_r = np.abs(step).max(axis=1) / settings.choice_longest_log_r
+    by_score = np.ptp(change, axis=1) / (settings.longest_score * s)
+    by_log_r = np.abs(step).max(axis=1) / settings.longest_log_r
     return np.asarray(step / overshoot(by_score, by_log_r)[:, None])

@@ -12,12 +12,14 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.numerics import compiled
-from dalenius.numerics.information import TINY, phi
+from dalenius.numerics.information import TINY, lse, phi
 from dalenius.numerics.types import Floats, Ints
 
+Codes = NDArray[np.int32]
 # Scales of a certificate: m in multiples of 16^-(scale+1), sigma with 3 (scale+1) bits.
 SCALES = 4
 # By how much ends that ratios give are moved outward, as a verifier moves them.
@@ -47,12 +49,16 @@ class Passed(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Of one node: the least and the largest sigma, how many evaluations, and the scale that numbers are rounded to."""
+    """Of one node: the least and the largest sigma, how many evaluations, and the scale that numbers are rounded to.
+
+    fresh: the sigma from which a search that was lost begins again.
+    """
 
     least: float
     most: float = 1e4
     evaluations: int = 16
     scale: int = 0
+    fresh: float = 0.3
 
 
 def root(problem: PosteriorProblem, sigma: float) -> Floats:
@@ -76,9 +82,7 @@ def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, li
             cut = None
             if leaf[Column.BOUND] > target and done < nodes:
                 done += 1
-                search.lower(leaf, target)
-                if leaf[Column.BOUND] > target:
-                    cut = search.widest(leaf)
+                cut = search.work_off(leaf, target)
             if cut is None:
                 found.append(leaf)
             else:
@@ -88,7 +92,7 @@ def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, li
 
 def rounded(  # noqa: C901 - the loop of tree.c
     problem: PosteriorProblem, leaves: Floats, upper: float, limits: Limits
-) -> tuple[Ints, Floats, Floats]:
+) -> tuple[Codes, Floats, Floats]:
     """Scale, sigma and multipliers of every leaf as whole numbers (n, V + 2), what they prove, and the leaves.
 
     Each at the coarsest scale that proves `upper`. Leaves that none brings there are searched again and, at last, prove
@@ -98,7 +102,7 @@ def rounded(  # noqa: C901 - the loop of tree.c
     if compiled.library() is not None:
         return (*compiled.tree_round(problem.compiled, leaves, upper, limits), leaves)
     search, size = Search(problem, limits), problem.size
-    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int64), np.full(len(leaves), -np.inf)
+    codes, proved = np.zeros((len(leaves), size + 2), dtype=np.int32), np.full(len(leaves), -np.inf)
     for k, leaf in enumerate(leaves):
         if leaf[Column.BOUND] == -np.inf:
             continue
@@ -124,15 +128,15 @@ def rounded(  # noqa: C901 - the loop of tree.c
     return codes, proved, leaves
 
 
-def _code(m: Floats, sigma: float, scale: int) -> Ints:
+def _code(m: Floats, sigma: float, scale: int) -> Codes:
     bits = 3 * (scale + 1)
     fraction, exponent = np.frexp(sigma)
     code = (int(exponent) - 1) * 2**bits + round(float(np.ldexp(2 * fraction, bits))) - 2**bits
     whole = np.clip(np.rint(m * 16.0 ** (scale + 1)), -2e9, 2e9)
-    return np.concatenate([[scale, code], whole]).astype(np.int64)
+    return np.concatenate([[scale, code], whole]).astype(np.int32)
 
 
-def decoded(code: Ints) -> tuple[Floats, float]:
+def decoded(code: Codes) -> tuple[Floats, float]:
     """The multipliers and sigma of a code."""
     scale, number = int(code[0]), int(code[1])
     exponent, fraction = divmod(number, 2 ** (3 * (scale + 1)))
@@ -158,32 +162,48 @@ class Search:
         self.problem, self.limits, self.cells = problem, limits, problem.cells
         self.own = problem.boxed.start
         # The axis of boxes that make up a law: posteriors at a group, or the output law of a row.
-        self.law = int(problem.row)
+        self.law = -1 if problem.row else -2
         self.seen: _Evaluation
 
     def _boxes(self, leaf: Floats) -> tuple[Floats, Floats]:
-        """The ends of every box, (boxes, G)."""
-        size, shape = self.problem.size, (-1, self.problem.n_groups)
-        return leaf[:size].reshape(shape), leaf[size : 2 * size].reshape(shape)
+        """The ends of every box, (..., boxes, G)."""
+        size, shape = self.problem.size, (*leaf.shape[:-1], -1, self.problem.n_groups)
+        return leaf[..., :size].reshape(shape), leaf[..., size : 2 * size].reshape(shape)
 
     def at(self, leaf: Floats, m: Floats, sigma: float, tangent: int) -> _Evaluation:
         """Evaluate the bound."""
         problem, cells = self.problem, self.cells
+        t = self._tilts(leaf, m, np.int64(tangent)) / sigma
+        w, lz = cells.row_laws(cells.log_rho + t)
+        log_p = sigma / (1 + sigma) * lz
+        total = float(lse(log_p))
+        bound = (1 + sigma) * total + (sigma + problem.eta) * cells.knowledge
+        u = np.stack([problem.columns[:, part] @ w[part] for part in cells.slices])
+        return _Evaluation(np.inf if np.isnan(bound) else bound, np.exp(log_p - total), w, u, t, lz)
+
+    def priors(self, leaves: Floats) -> Floats:
+        """The priors at which leaves attain their bounds, (B, C)."""
+        size, cells, sigma = self.problem.size, self.cells, leaves[:, Column.SIGMA, None]
+        tangent = leaves[:, Column.TANGENT].astype(np.int64)
+        w, lz = cells.row_laws(cells.log_rho + self._tilts(leaves, leaves[:, 2 * size : 3 * size], tangent) / sigma)
+        log_p = sigma / (1 + sigma) * lz
+        return np.asarray(np.exp(log_p - lse(log_p)[:, None])[:, cells.secret] * w)
+
+    def _tilts(self, leaf: Floats, m: Floats, tangent: Ints | np.int64) -> Floats:
+        """h_c of one leaf or of several, (..., C)."""
+        problem = self.problem
         low, high = self._boxes(leaf)
         m = m.reshape(low.shape)
-        ends = (np.vstack([1 - high, low]), np.vstack([1 - low, high])) if self.own else (low, high)
+        ends = (low, high)
+        if self.own:
+            ends = (np.concatenate([1 - high, low], axis=-2), np.concatenate([1 - low, high], axis=-2))
         alpha = chord(*ends)
         lam = (1 - problem.eta) * (alpha + (phi(ends[0]) - alpha * ends[0]).sum(axis=self.law, keepdims=True))
         lam += np.maximum(m * low, m * high).sum(axis=self.law, keepdims=True)
-        lam[self.own :] -= m
-        t = np.concatenate([lam[a] @ problem.columns[:, part] for a, part in enumerate(cells.slices)])
-        t = (t if problem.tangents is None else t + problem.tangents[tangent]) / sigma
-        w, lz = cells.row_laws(cells.log_rho + t)
-        log_p = sigma / (1 + sigma) * lz
-        total = log_p.max() + np.log(np.exp(log_p - log_p.max()).sum())
-        bound = (1 + sigma) * total + (sigma + problem.eta) * cells.knowledge
-        u = np.stack([problem.columns[:, part] @ w[part] for part in cells.slices])
-        return _Evaluation(np.inf if np.isnan(bound) else float(bound), np.exp(log_p - total), w, u, t, lz)
+        lam[..., self.own :, :] -= m
+        parts = [lam[..., a, :] @ problem.columns[:, part] for a, part in enumerate(self.cells.slices)]
+        h = np.concatenate(parts, axis=-1)
+        return h if problem.tangents is None else h + problem.tangents[tangent]
 
     def _z(self, seen: _Evaluation) -> Floats:
         """What secants are multiplied by: the output law; 1 where boxes are of that law itself."""
@@ -282,13 +302,28 @@ class Search:
         least = max(sigma / 4, self.limits.least)
         return new, float(min(max(sigma * (1 + step[-1]), least), self.limits.most))
 
-    def widest(self, leaf: Floats) -> int | None:
-        """The box to cut, where z_G times the largest distance of secant and phi is largest."""
+    def work_off(self, leaf: Floats, target: float) -> int | None:
+        """Bring a leaf to the target, or say which box to cut; None as well where all are points.
+
+        Where no cuts can take as much off the bound as is wanted, the search was lost, and begins afresh.
+        """
+        if self.lower(leaf, target) <= target or leaf[Column.BOUND] <= target:
+            return None
+        cut, hope = self.widest(leaf)
+        if leaf[Column.OWN] - hope > target:
+            leaf[2 * self.problem.size : 3 * self.problem.size] = 0.0
+            leaf[Column.SIGMA] = self.limits.fresh
+            self.lower(leaf, target)
+            cut = self.widest(leaf)[0] if leaf[Column.BOUND] > target else None
+        return cut
+
+    def widest(self, leaf: Floats) -> tuple[int | None, float]:
+        """The box to cut, where z_G times the largest distance of secant and phi is largest; and the sum of these."""
         low, high = self._boxes(leaf)
         excess = _excess(low, high) + (_excess(1 - high, 1 - low) if self.own else 0.0)
         measure = np.where(high - low < 1e-10, 0.0, self._z(self.seen) * excess).ravel()  # noqa: PLR2004 - as in tree.c
         best = int(measure.argmax())
-        return best if measure[best] > 0 else None
+        return best if measure[best] > 0 else None, float(measure.sum())
 
     def halves(self, leaf: Floats, i: int) -> Iterator[Floats]:
         """The right half, and then the left one; an empty one has the bound -inf."""

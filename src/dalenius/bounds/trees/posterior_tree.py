@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from dalenius.bounds.proof import Rounding
-from dalenius.bounds.trees.posterior_pass import SCALES, Column, Limits, Search, root, rounded, run
+from dalenius.bounds.trees.posterior_pass import SCALES, Codes, Column, Limits, Search, root, rounded, run
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # How far a verifier's evaluation may be above ours, for each of 1 + sigma and of the largest multiplier.
@@ -29,7 +29,16 @@ class Segment(NamedTuple):
     open: bool
 
 
-@dataclass
+class Claimed(NamedTuple):
+    """Leaves as a certificate has them: their codes, what they prove, the largest |m| and the numbers of `Column`."""
+
+    codes: Codes
+    proved: Floats
+    largest: Floats
+    columns: Floats
+
+
+@dataclass(eq=False)
 class PosteriorTree:
     """A complete tree at every moment: its leaves, in order, cover all priors, and the worst bound is the tree's.
 
@@ -42,9 +51,10 @@ class PosteriorTree:
     problem: PosteriorProblem
     sigma: float
     segments: list[Segment] = field(init=False)
-    # No pass will bring it lower: a leaf above the target is too narrow to cut.
+    # No pass will bring it lower: a leaf above the target is too narrow to cut, or the trees of the audit have all the
+    # room that they may have.
     stuck: bool = False
-    _claimed: tuple[Ints, Floats, Floats] | None = field(init=False, default=None)
+    _claimed: Claimed | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.segments = [Segment(root(self.problem, self.sigma), np.inf, open=True)]
@@ -65,6 +75,11 @@ class PosteriorTree:
         return sum(len(segment.leaves) for segment in self.segments)
 
     @property
+    def numbers(self) -> int:
+        """How many numbers the leaves hold."""
+        return self.size * (3 * self.problem.size + len(Column))
+
+    @property
     def leaves(self) -> Floats:
         """All leaves, in order."""
         return np.concatenate([segment.leaves for segment in self.segments])
@@ -79,11 +94,16 @@ class PosteriorTree:
         spare = max(target - lower, 1e-12)
         scale = sum(spare < coarse for coarse in (3e-4, 1e-6, 1e-9))
         least = min(max(spare / 4 / max(self.problem.cells.knowledge, 1e-12), 1e-7), self.sigma)
-        limits = Limits(self.sigma if self.problem.row else least, scale=scale)
-        leaves = self.leaves
+        limits = Limits(self.sigma if self.problem.row else least, scale=scale, fresh=self.sigma)
         self._claimed = None
-        self.segments = _segments(leaves, target)
+        # Piece by piece: a copy of all leaves would take as much memory again.
+        self.segments = [piece for segment in self.segments for piece in _segments(segment.leaves, target)]
+        deadline.trees.add(self)
+        most = self.problem.cells.settings.portfolio.most_tree_numbers
         while not deadline.expired():
+            if sum(tree.numbers for tree in deadline.trees) > most:
+                self.stuck = True
+                return
             taken = [k for k, segment in enumerate(self.segments) if segment.open][:together]
             if not taken:
                 return
@@ -113,26 +133,30 @@ class PosteriorTree:
 
     def priors(self, many: int) -> Floats:
         """The priors at which the worst leaves attain their bounds, (B, C): starts for the lower bound."""
-        leaves = self.leaves
+        # So many segments have at least as many leaves that no other is above.
+        segments = sorted(self.segments, key=lambda segment: -segment.bound)[:many]
+        leaves = np.concatenate([segment.leaves for segment in segments])
         worst = leaves[np.argsort(-leaves[:, Column.BOUND])[:many]]
-        search, size = Search(self.problem, Limits(1e-7)), self.problem.size
-        seen = [search.at(x, x[2 * size : 3 * size], x[Column.SIGMA], int(x[Column.TANGENT])) for x in worst]
-        secret = self.problem.cells.secret
-        return np.stack([x.p[secret] * x.w for x in seen])
+        return Search(self.problem, Limits(1e-7)).priors(worst)
 
     def claim(self, rounding: Rounding) -> float:
         """The worst rounded leaf; log masses enter it multiplied by 1 + sigma."""
-        _, proved, leaves = self._rounded
-        sigma, m = leaves[:, Column.SIGMA], np.abs(leaves[:, 2 * self.problem.size : 3 * self.problem.size])
-        margin = (rounding.mass + MARGIN) * (1 + sigma) + MARGIN * (1 + m.max(axis=1, initial=0.0))
+        claimed = self._rounded
+        margin = (rounding.mass + MARGIN) * (1 + claimed.columns[:, Column.SIGMA]) + MARGIN * (1 + claimed.largest)
         margin += PROPORTIONAL * (1 + self.problem.cells.knowledge)
-        return max(self.upper, float((proved + margin).max())) + rounding.bound
+        return max(self.upper, float((claimed.proved + margin).max())) + rounding.bound
 
     @property
-    def _rounded(self) -> tuple[Ints, Floats, Floats]:
+    def _rounded(self) -> Claimed:
         if self._claimed is None:
-            least = self.sigma if self.problem.row else 1e-7
-            self._claimed = rounded(self.problem, self.leaves, self.upper, Limits(least, scale=SCALES - 1))
+            size, upper = self.problem.size, self.upper
+            limits, parts = Limits(self.sigma if self.problem.row else 1e-7, scale=SCALES - 1), list[Claimed]()
+            for segment in self.segments:
+                codes, proved, leaves = rounded(self.problem, segment.leaves, upper, limits)
+                m = leaves[:, 2 * size : 3 * size]
+                largest = np.maximum(m.max(axis=1, initial=0.0), -m.min(axis=1, initial=0.0))
+                parts.append(Claimed(codes, proved, largest, leaves[:, 3 * size :].copy()))
+            self._claimed = Claimed(*map(np.concatenate, zip(*parts, strict=True)))
         return self._claimed
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
@@ -151,15 +175,16 @@ class PosteriorTree:
     def packed(self) -> dict[str, Any]:
         """Return the codes of nodes, and the whole numbers of leaves; sigma of a row is not among them."""
         problem, size = self.problem, self.problem.size
-        codes, _, leaves = self._rounded
-        tree, order = _by_levels(leaves, size)
+        codes, _, _, columns = self._rounded
+        tree, order = _by_levels(columns, size)
         own = codes[order]
         m = own[:, 2:]
-        wide = next(width for width in (1, 2, 4) if np.abs(m).max(initial=0) < 2 ** (8 * width - 1))
+        largest = max(int(m.max(initial=0)), -int(m.min(initial=0)))
+        wide = next(width for width in (1, 2, 4) if largest < 2 ** (8 * width - 1))
         sigma = {} if problem.row else {"sigma": own[:, 1].astype("<i4")}
         packed = {"scale": own[:, 0].astype("u1"), **sigma, "m": m.astype(f"<i{wide}")}
         if problem.lam is not None and len(problem.lam) > 1:
-            packed["tangent"] = leaves[order, Column.TANGENT].astype("u1")
+            packed["tangent"] = columns[order, Column.TANGENT].astype("u1")
         return {
             "tree": _packed(tree.astype("u1" if size + 2 <= 256 else "<u2")),  # noqa: PLR2004 - a byte
             "leaves": {**{key: _packed(values) for key, values in packed.items()}, "bytes": wide},
@@ -210,4 +235,5 @@ def _by_levels(leaves: Floats, size: int) -> tuple[Ints, Ints]:
 
 
 def _packed(values: Ints) -> str:
-    return base64.b64encode(zlib.compress(values.tobytes(), 9)).decode()
+    # The highest level makes it a tenth smaller and takes ten times as long: more than the search of a large tree.
+    return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode()

@@ -21,9 +21,35 @@ from dalenius.bounds.trees.posterior_tree import PosteriorTree, fallen
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lumped
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import Lumped, OriginalOutputs
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSearch(Part):
+    """How the maximum of one row is searched, and when the row bound is tried."""
+
+    # Random conditionals that the maximum of one row is searched from, and as many corners at most.
+    starts: int = 200
+    # Their Dirichlet spread, and how far the other starts stand from the corners.
+    spread: float = 0.2
+    corner: float = 0.01
+    # Rounds at most.
+    rounds: int = 200
+    # Rounds after which only `survivors` starts go on: four rows of 455 cells took 20 s, now one, for the same maxima.
+    first_rounds: int = 10
+    survivors: int = 32
+    # Least s, below which the row problems are nearly free, and the bound is far off.
+    least_s: float = 1e-3
+    # Share of the gap that a row bound must promise to leave at most, and its share of the tolerance.
+    promise: float = 0.5
+    tolerance: float = 0.5
+    # Outputs up to which there are trees of rows, and values of the secret from which on: trees of posteriors have a
+    # box for every value and output, those of rows for every output. 81 rows of 3 outputs, with three values, took a
+    # third longer with rows.
+    single_outputs: int = 6
+    values: int = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +80,15 @@ class Row:
 
         Random starts and corners, evenly spread where cells are more; the best of them go on after a few rounds.
         """
-        settings, size = self.cells.settings.ascent, self.cells.size
-        random = rng.dirichlet(np.full(size, settings.row_spread), size=settings.row_starts)
-        at = np.unique(np.linspace(0, size - 1, min(size, settings.row_starts)).astype(np.int64))
-        away = settings.row_corner
+        settings, size = self.cells.settings.of(RowSearch), self.cells.size
+        random = rng.dirichlet(np.full(size, settings.spread), size=settings.starts)
+        at = np.unique(np.linspace(0, size - 1, min(size, settings.starts)).astype(np.int64))
+        away = settings.corner
         corners = np.full((at.size, size), away / size)
         corners[np.arange(at.size), at] += 1 - away
-        tried = self.climb(np.concatenate([w[None], random, corners]), settings.row_first_rounds)
-        best = np.argsort(-self.values(tried), kind="stable")[: settings.row_survivors]
-        tried = self.climb(tried[best], settings.row_rounds - settings.row_first_rounds)
+        tried = self.climb(np.concatenate([w[None], random, corners]), settings.first_rounds)
+        best = np.argsort(-self.values(tried), kind="stable")[: settings.survivors]
+        tried = self.climb(tried[best], settings.rounds - settings.first_rounds)
         values = self.values(tried)
         found = int(np.argmax(values))
         return float(values[found]), tried[found]
@@ -148,9 +174,9 @@ class Rows:
 def promising(bracket: Bracket, excess: float) -> Rows | None:
     """The rows at the best prior, where their trees may prove a bound no further above what leaks than this."""
     settings = bracket.cells.settings
-    if bracket.s <= settings.closed_forms.row_least_s:
+    if bracket.s <= settings.of(RowSearch).least_s:
         return None
-    tolerance = settings.portfolio.row_tolerance * bracket.tolerance
+    tolerance = settings.of(RowSearch).tolerance * bracket.tolerance
     rows = Rows.at(bracket.cells, bracket.pi, bracket.s, tolerance, np.random.default_rng(0))
     return rows if rows.goal <= bracket.floor + excess else None
 
@@ -160,14 +186,14 @@ class RowBound(Bound):
 
     def possible(self, bracket: Bracket) -> bool:
         """Outputs are fewer than values of the secret allow a tree of posteriors, and none was merged with another."""
-        cells, settings = bracket.cells, bracket.cells.settings.portfolio
-        few = cells.n_outputs <= settings.single_row_outputs and cells.n_secrets >= settings.row_values
+        cells, settings = bracket.cells, bracket.cells.settings.of(RowSearch)
+        few = cells.n_outputs <= settings.single_outputs and cells.n_secrets >= settings.values
         return few and cells.lumped.stated == cells.n_outputs
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Guess what the trees can prove at best, and grow them if that is worth it."""
         # A tree of posteriors may close the bracket: rows must promise no less.
-        rows = promising(bracket, bracket.cells.settings.portfolio.row_promise * 2 * bracket.tolerance)
+        rows = promising(bracket, bracket.cells.settings.of(RowSearch).promise * 2 * bracket.tolerance)
         if rows is None:
             return
         bracket.proofs.append(rows)

@@ -21,10 +21,62 @@ import numpy as np
 from dalenius.numerics import compiled
 from dalenius.numerics.batch import put, take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
-from dalenius.numerics.newton import inside, solve
+from dalenius.numerics.newton import RIDGE, inside, solve
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimplexSearch(Part):
+    """Simplices: how their relaxations are solved, and how they are cut."""
+
+    # Cells up to which a batch is cheap.
+    few_vertices: int = 16
+    # Cells beyond which a node, a matrix over cells, costs too much.
+    most_vertices: int = 40
+    # Nodes that are split in one batch, where memory allows.
+    batch: int = 256
+    # A split stays this share of an edge of a simplex away from its ends.
+    edge: float = 0.25
+    # The same for edges that the relaxation hardly uses.
+    unused_edge: float = 1e-9
+    # The numbers of a leaf are rounded to this share of the tolerance.
+    digits: float = 0.003
+    # How far a child of a simplex starts towards its centre.
+    recentred: float = 0.3
+    # Share of the way to the boundary that a step may go.
+    inside: float = 0.9
+    # Rounds at most.
+    rounds: int = 40
+    # Share of what contraction allows that is used on the way, so that the relaxation stays concave.
+    share: float = 0.95
+    # Starts of the multipliers of m, of s, and of the slack of D <= K.
+    start_mu: float = 0.03
+    start: float = 0.1
+    # Complementarity aimed at, as a share of today's: at first; usually; after a step below `short`; after one above
+    # `long` this times the last; never outside the range.
+    first_centre: float = 0.1
+    centre: float = 0.15
+    short_centre: float = 0.5
+    short: float = 0.3
+    long: float = 0.8
+    long_factor: float = 0.5
+    centre_range: tuple[float, float] = (0.03, 0.5)
+    # A relaxation is solved to this share of what is left to the target, but not below the second number.
+    close: float = 0.3
+    least_gap: float = 1e-12
+    # A node whose s grows beyond this holds no prior within the knowledge.
+    largest_s: float = 1e9
+
+    @property
+    def numbers(self) -> Floats:
+        """What the kernel takes, in its order."""
+        steps = self.rounds, self.share, self.start_mu, self.start
+        centres = self.first_centre, self.centre, self.short_centre, self.short, self.long, self.long_factor
+        ends = *self.centre_range, self.close, self.least_gap, self.largest_s, self.inside, RIDGE
+        return np.array([*steps, *centres, *ends])
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,31 +170,28 @@ def maximise(
     within K, s grows and the bound falls without limit.
     """
     size, cells = len(m), problem.cells
-    settings = cells.settings.newton
+    settings = cells.settings.of(SimplexSearch)
     if cells.compiled(cells.settings.limits.compiled_simplices):
         simplices = nodes.vertices, nodes.laws, nodes.f
         given = cells.first, problem.eta, cells.log_rho, cells.knowledge
-        bound, s, log_r, log_pi, m = compiled.maximise(given, simplices, m, target, settings)
+        bound, s, log_r, log_pi, m = compiled.maximise(given, simplices, m, target, settings.numbers)
         return SimplexSolution(bound, Dual(s, log_r, log_pi), m)
     m = m / m.sum(axis=1, keepdims=True)
-    mu = settings.simplex_start_mu / (m * m.shape[1])
-    s, room, centre = (
-        np.full(size, value)
-        for value in (settings.simplex_start, settings.simplex_start, settings.simplex_first_centre)
-    )
+    mu = settings.start_mu / (m * m.shape[1])
+    s, room, centre = (np.full(size, value) for value in (settings.start, settings.start, settings.first_centre))
     here = _State(nodes, m, mu, s, room, centre)
     empty = Dual(np.zeros(size), np.zeros((size, cells.n_outputs)), np.zeros(m.shape))
     best = SimplexSolution(np.full(size, np.inf), empty, m.copy())
     active = np.arange(size)
-    for _ in range(settings.simplex_rounds):
+    for _ in range(settings.rounds):
         here, dual, value = _newton(problem, here)
         bound = evaluate(problem, here.nodes, dual)
         better = bound < best.bound[active]
         put(best, active[better], take(SimplexSolution(bound, dual, here.m), better))
         left = best.bound[active] - target
-        close = np.maximum(settings.simplex_close * left, settings.simplex_least_gap)
+        close = np.maximum(settings.close * left, settings.least_gap)
         near = best.bound[active] - value < close
-        done = (left <= 0) | (np.isfinite(left) & near) | (here.s > settings.simplex_largest_s)
+        done = (left <= 0) | (np.isfinite(left) & near) | (here.s > settings.largest_s)
         if done.all() or deadline.expired():
             break
         if done.any():
@@ -170,10 +219,10 @@ def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
     Where the prior is beyond K, the value is less what the excess costs.
     """
     cells, nodes, m, s = problem.cells, x.nodes, x.m, x.s[:, None]
-    settings = cells.settings.newton
+    settings = cells.settings.of(SimplexSearch)
     pi, z, v = _priors(problem, nodes, m)
     p, tilt = z.sum(axis=-1), np.log(pi) - cells.log_rho
-    share = settings.simplex_share * problem.share(x.s)
+    share = settings.share * problem.share(x.s)
 
     # dD / dm_j = <V_j, log pi/rho> + 1,   dI / dm_j = (1-e) F_j + e <U_j, log u_a> - <U_j, log v>
     log_u = (np.log(z) - np.log(p)[..., None])[:, cells.secret]
@@ -216,10 +265,10 @@ def _newton(problem: SimplexProblem, x: _State) -> tuple[_State, Dual, Floats]:
 
 def _centring(problem: SimplexProblem, centre: Floats, length: Floats) -> Floats:
     """The complementarity to aim at next, as a share of what it is: little after long steps, more after short ones."""
-    settings = problem.cells.settings.newton
-    otherwise = np.where(length < settings.simplex_short, settings.simplex_short_centre, settings.simplex_centre)
-    new = np.where(length > settings.simplex_long, settings.simplex_long_factor * centre, otherwise)
-    return np.asarray(new.clip(*settings.simplex_centre_range))
+    settings = problem.cells.settings.of(SimplexSearch)
+    otherwise = np.where(length < settings.short, settings.short_centre, settings.centre)
+    new = np.where(length > settings.long, settings.long_factor * centre, otherwise)
+    return np.asarray(new.clip(*settings.centre_range))
 
 
 def _relaxed(problem: SimplexProblem, nodes: Simplices, x: _State, share: Floats) -> tuple[Dual, Floats]:

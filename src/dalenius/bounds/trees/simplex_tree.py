@@ -7,12 +7,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.bounds.proof import Rounding
-from dalenius.bounds.trees.simplex_bound import Dual, SimplexProblem, SimplexSolution, Simplices, evaluate, maximise
+from dalenius.bounds.trees.simplex_bound import (
+    Dual,
+    SimplexProblem,
+    SimplexSearch,
+    SimplexSolution,
+    Simplices,
+    evaluate,
+    maximise,
+)
 from dalenius.numerics.batch import shortened, singles, stack
 from dalenius.numerics.information import TINY
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.best_first import BestFirst, Cut, Leaf, SearchTree
 from dalenius.search.deadline import Deadline
 
@@ -44,7 +52,7 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         """A node holds its vertices over cells and over outputs."""
         cells, settings = self.problem.cells, self.problem.cells.settings
         entries = 2 * cells.size * (cells.size + cells.n_outputs)
-        return min(settings.trees.simplex_batch, settings.limits.batch_entries // entries)
+        return min(settings.of(SimplexSearch).batch, settings.limits.batch_entries // entries)
 
     def root(self) -> Started:
         """The simplex whose vertices are the cells."""
@@ -109,7 +117,7 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         A step x along an edge costs the interpolation of F about x^2 sum_y (U_i - U_j)^2 / u_a.
         """
         cells, membership = self.problem.cells, self.problem.membership
-        settings = cells.settings.trees
+        settings = cells.settings.of(SimplexSearch)
         # u_a = sum_j m_j U_j / p_a
         laws = vertices @ cells.q
         p = m @ membership
@@ -123,12 +131,12 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         first, second = np.divmod(measure.reshape(len(m), -1).argmax(axis=1), cells.size)
         k = np.arange(len(m))
         one, other = m[k, first], m[k, second]
-        share = np.clip(one / (one + other), settings.simplex_edge, 1 - settings.simplex_edge)
+        share = np.clip(one / (one + other), settings.edge, 1 - settings.edge)
         return first, second, shortened(share, np.ones(len(m)))
 
     def _moved(self, m: Floats, replaced: Ints, kept: Ints, share: Floats) -> Floats:
         """Weights of the parent's point over a child's vertices, drawn towards the middle of the child."""
-        towards = self.problem.cells.settings.trees.simplex_recentred
+        towards = self.problem.cells.settings.of(SimplexSearch).recentred
         k = np.arange(len(m))
         new = m.copy()
         new[k, replaced] = m[k, replaced] / share
@@ -137,6 +145,6 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
 
     def _rounded(self, nodes: Simplices, solved: SimplexSolution) -> SimplexSolution:
         """Round what a certificate will hold, then state what it then proves; s, a factor, two digits finer."""
-        digits = places(self.problem.cells.settings.trees.digits * self.tolerance)
+        digits = places(self.problem.cells.settings.of(SimplexSearch).digits * self.tolerance)
         dual = Dual(solved.dual.s.round(digits + 2), solved.dual.log_r.round(digits), solved.dual.log_pi.round(digits))
         return SimplexSolution(evaluate(self.problem, nodes, dual), dual, solved.m)

@@ -8,8 +8,22 @@ import numpy as np
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.lump import Lumped
-from dalenius.reductions.outputs import OriginalOutputs
+from dalenius.reductions.lump import Lumped, OriginalOutputs
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowSearch(Part):
+    """Windows of a noisy sum, each wider than the last."""
+
+    # Standard deviations of the reference to both sides.
+    spreads: tuple[float, ...] = (4.2, 6.0, 9.0)
+    # What the outermost rows may have beyond the outputs that are kept. What is far tells the secret: count(n=2800),
+    # epsilon .3, has 225 rows and 283 outputs in the first window.
+    rest: tuple[float, ...] = (1e-4, 1e-7, 1e-12)
+    # Values of the secret at most, and cells x outputs.
+    values: int = 4
+    entries: int = 2**21
 
 
 class _AsTheyAre(OriginalOutputs):
@@ -130,7 +144,7 @@ class InWindow:
         """Masses of far rows are sums of masses."""
         return self.inside.claim(rounding)
 
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:  # noqa: ARG002 - those of the window
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return the first and the last row and output that are kept, and the proof about them."""
         step = {"step": "window", "rows": list(self.window.rows), "outputs": list(self.window.outputs)}
         return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.files import read_json
 from dalenius.model.reference import Reference
@@ -52,10 +52,9 @@ class Density(Reference):
         """Return the density in a .json file, {"edges": [...], "masses": [...]}."""
         content = read_json(path)
         if not isinstance(content, dict) or not {"edges", "masses"} <= content.keys():
-            message = (
+            refuse(
                 f'{path} holds no density; a reference of real-valued records is {{"edges": [...], "masses": [...]}}'
             )
-            raise InputError(message)
         try:
             return cls.of((content["edges"], content["masses"]), low, high)
         except InputError as error:
@@ -71,7 +70,7 @@ class Density(Reference):
         """Return the density in plain data, as certificates carry it; nothing for the uniform one."""
         return {"edges": list(self.edges), "masses": list(self.masses)} if self.edges else {}
 
-    def log_least(self, records: tuple[int, ...]) -> float:  # noqa: ARG002 - of any records
+    def log_least(self, records: tuple[int, ...]) -> float:
         """Return -inf: no dataset has a probability of its own, and no knowledge is all of it."""
         return -math.inf
 
@@ -143,8 +142,7 @@ class Density(Reference):
 def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
     listed = checks.listed(value, f"reference = {value!r} is not a density; {WAYS}")
     if len(listed) != 2:  # noqa: PLR2004 - edges and masses
-        message = f"the reference of real-valued records has {len(listed)} parts; {WAYS}"
-        raise InputError(message)
+        refuse(f"the reference of real-valued records has {len(listed)} parts; {WAYS}")
     edges, masses = (
         tuple(
             checks.real(f"{what} {i}", getattr(x, "item", lambda x=x: x)(), -math.inf, math.inf)
@@ -157,56 +155,46 @@ def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def _check_edges(edges: tuple[float, ...], low: float, high: float) -> None:
     if not 2 <= len(edges) <= MOST_EDGES:  # noqa: PLR2004 - one part
-        message = f"the reference has {len(edges)} edges; give 2 to {MOST_EDGES}, from low = {low} to high = {high}"
-        raise InputError(message)
+        refuse(f"the reference has {len(edges)} edges; give 2 to {MOST_EDGES}, from low = {low} to high = {high}")
     fall = next((i for i, (a, b) in enumerate(pairwise(edges)) if not a < b), None)
     if fall is not None:
-        message = f"edge {fall + 1} of the reference is {edges[fall + 1]}, not above {edges[fall]}; edges must ascend"
-        raise InputError(message)
+        refuse(f"edge {fall + 1} of the reference is {edges[fall + 1]}, not above {edges[fall]}; edges must ascend")
     if edges[0] != low or edges[-1] != high:
-        message = (
+        refuse(
             f"the density of the reference goes from {edges[0]} to {edges[-1]}, but records from {low} to {high}; a "
             "density needs no gaps: begin at low and end at high"
         )
-        raise InputError(message)
 
 
 def _check_masses(masses: tuple[float, ...], edges: tuple[float, ...]) -> None:
     if len(masses) != len(edges) - 1:
-        message = f"the reference has {len(masses)} masses for {len(edges) - 1} parts between its edges; give one each"
-        raise InputError(message)
+        refuse(f"the reference has {len(masses)} masses for {len(edges) - 1} parts between its edges; give one each")
     bad = next((i for i, p in enumerate(masses) if not p > 0), None)
     if bad is not None:
-        message = (
+        refuse(
             f"mass {bad} of the reference is {masses[bad]}, so that the density has a gap from {edges[bad]} to "
             f"{edges[bad + 1]}; give every part some mass, or put it together with its neighbour"
         )
-        raise InputError(message)
     total = math.fsum(masses)
     if abs(total - 1) > checks.SUM_TOLERANCE:
-        message = f"the density of the reference integrates to {total:.12g}, not to 1; divide the masses by their sum"
-        raise InputError(message)
+        refuse(f"the density of the reference integrates to {total:.12g}, not to 1; divide the masses by their sum")
 
 
-def histogram(data: Any, low: float, high: float, most: int = 32) -> tuple[tuple[float, ...], tuple[float, ...]]:  # noqa: ANN401 - pandas is optional
+def histogram(data: Any, low: float, high: float, most: int = 32) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the histogram of a pandas column: the root of its length in equal parts, empty ones put together."""
     if hasattr(data, "columns"):
-        message = "the reference is a frame; real-valued records have one density: give one column of it"
-        raise InputError(message)
+        refuse("the reference is a frame; real-valued records have one density: give one column of it")
     try:
         values = np.asarray(data.to_numpy(dtype=float, na_value=np.nan), dtype=float)
     except (TypeError, ValueError, AttributeError):
-        message = "the column of the reference holds no numbers; give real numbers between low and high"
-        raise InputError(message) from None
+        refuse("the column of the reference holds no numbers; give real numbers between low and high")
     if values.size == 0 or not np.isfinite(values).all():
         missing = int((~np.isfinite(values)).sum())
         what = f"misses {missing} of {values.size} values" if values.size else "is empty"
-        message = f"the column of the reference {what}; drop or fill them first (.dropna(), .fillna())"
-        raise InputError(message)
+        refuse(f"the column of the reference {what}; drop or fill them first (.dropna(), .fillna())")
     if values.min() < low or values.max() > high:
         far = float(values.min() if values.min() < low else values.max())
-        message = f"the column of the reference holds {far:g}, but records are from {low} to {high}; clip it, or widen"
-        raise InputError(message)
+        refuse(f"the column of the reference holds {far:g}, but records are from {low} to {high}; clip it, or widen")
     parts = max(1, min(most, math.isqrt(values.size)))
     wide = decimal(high) - decimal(low)
     edges = [float(decimal(low) + wide * k / parts) for k in range(parts + 1)]

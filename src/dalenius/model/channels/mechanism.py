@@ -6,16 +6,16 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets, storage
 from dalenius.model.channels import tables
-from dalenius.model.equality import Described
-from dalenius.model.pickling import set_state
+from dalenius.model.equality import Described, set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
@@ -29,10 +29,17 @@ if TYPE_CHECKING:
     from dalenius.model.channels.sampled import Sampled
     from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
-    from dalenius.results.profile import Profile
-    from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
+
+# What other rooms do for a mechanism: they know of mechanisms, and are loaded when they are asked for.
+LATER = {"profile": "dalenius.tools.profile", "draws": "dalenius.tools.exact_sampling"}
+
+
+def later(name: str) -> Callable[..., Any]:
+    """Return the function of this name from the room that has it."""
+    found: Callable[..., Any] = getattr(import_module(LATER[name]), name)
+    return found
 
 
 class Mechanism(Described, ABC):
@@ -69,7 +76,7 @@ class Mechanism(Described, ABC):
     __setstate__ = set_state
 
     @classmethod
-    def from_matrix(  # noqa: PLR0913 - the public surface
+    def from_matrix(
         cls,
         matrix: ArrayLike | str | os.PathLike[str],
         records: Iterable[int],
@@ -108,7 +115,7 @@ class Mechanism(Described, ABC):
             >>> dl.Mechanism.from_matrix([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6], [0.1, 0.9]], records=[2, 2]).n_outputs
             2
         """
-        from dalenius.model.channels.written import of_matrix  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.written import of_matrix
 
         reading = {"delimiter": delimiter, "decimal": decimal, "header": header, "index": index}
         return of_matrix(matrix, records, labels, normalize=normalize, counts=counts, **reading)
@@ -132,12 +139,12 @@ class Mechanism(Described, ABC):
             >>> dl.Mechanism.from_rows(dl.queries.count(n=2), [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]).records
             (2, 2)
         """
-        from dalenius.model.channels.written import of_rows  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.written import of_rows
 
         return of_rows(query, rows, labels)
 
     @classmethod
-    def from_samples(  # noqa: PLR0913 - the public surface
+    def from_samples(
         cls,
         samples: "Mapping[Any, Any] | Callable[..., Any]",
         query: Query,
@@ -178,7 +185,7 @@ class Mechanism(Described, ABC):
             >>> dl.audit(sampled, knowledge=0.5).proved
             'upper'
         """
-        from dalenius.model.channels.sampled import of_samples  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.sampled import of_samples
 
         return of_samples(samples, query, confidence=confidence, draws=draws, outputs=outputs, seed=seed)
 
@@ -217,9 +224,19 @@ class Mechanism(Described, ABC):
         return self.statistic.log_universe
 
     @property
+    def k(self) -> int:
+        """How many values a record has, where all records are alike."""
+        return self.records[0]
+
+    @property
     def by_formula(self) -> bool:
         """Whether certificates are about the formula of a named mechanism, not about rows."""
         return self.name is not None and self.query is not None and self.query.named
+
+    @property
+    def rises(self) -> bool:
+        """Whether its formula says that likelihood ratios of outputs never fall along the answers."""
+        return False
 
     @property
     def part(self) -> int | None:
@@ -310,16 +327,14 @@ class Mechanism(Described, ABC):
         return self._labelled(self._drawn(x, checks.size(size), datasets.generator(rng)))
 
     @abstractmethod
-    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:  # noqa: ANN401 - as it numbers them
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         """Draw outputs on a dataset in floats, as this mechanism numbers them."""
 
-    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:  # noqa: ANN401 - as it numbers them
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
-        from dalenius.tools.exact_sampling import draws  # noqa: PLC0415 - the verifier's formulas, and flint
+        return later("draws")(self, x, size, rng)
 
-        return draws(self, x, size, rng)
-
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - as it numbers them
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Return outputs as the labels that they have."""
         return np.asarray(outputs)
 
@@ -335,7 +350,7 @@ class Mechanism(Described, ABC):
         """Return the maximal leakage, log sum_y max_x q(y|x)."""
         return math.log(self.most_likely())
 
-    def witnessed(self, cell: int | None) -> "Mechanism":  # noqa: ARG002 - a count has its value
+    def witnessed(self, cell: int | None) -> "Mechanism":
         """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""
         return self
 
@@ -355,11 +370,10 @@ class Mechanism(Described, ABC):
         written = self.written()
         rows = written.rows
         if self.log_universe + np.log(rows.shape[1]) > np.log(self.most_entries) + 1e-9:
-            message = (
+            refuse(
                 f"the full matrix has {checks.size_text(self.records)} rows of {rows.shape[1]} outputs, above the "
                 f"limit of {self.most_entries} entries; use mechanism.rows, one row per class"
             )
-            raise InputError(message)
         return np.asarray(rows[written.statistic.class_table()])
 
     def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
@@ -367,11 +381,11 @@ class Mechanism(Described, ABC):
 
         post: a matrix with one row per output and one column per new output, or a function of the output's label.
         """
-        from dalenius.model.channels.written import processed  # noqa: PLC0415 - it knows this class
+        from dalenius.model.channels.written import processed
 
         return processed(self, post)
 
-    def profile(  # noqa: PLR0913 - the public surface
+    def profile(
         self,
         entropies: Iterable[float] | None = None,
         *,
@@ -381,9 +395,9 @@ class Mechanism(Described, ABC):
         tolerance: float = 1e-4,
         time_limit: float = 60.0,
         seed: int = 0,
-        progress: "bool | Callable[[Progress], None]" = False,
-    ) -> "Profile":
-        """Return the usual measures of this mechanism side by side; see `dalenius.tools.profile.Profile` for each.
+        progress: bool | Callable[[Any], None] = False,
+    ) -> Any:
+        """Return a `dl.Profile`: the usual measures of this mechanism side by side.
 
         entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
         log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
@@ -393,9 +407,7 @@ class Mechanism(Described, ABC):
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
-        from dalenius.tools.profile import profile  # noqa: PLC0415 - the solvers, which know of mechanisms
-
-        return profile(
+        return later("profile")(
             self,
             entropies,
             epsilon=epsilon,
@@ -414,8 +426,7 @@ class Mechanism(Described, ABC):
         """
         decimals = checks.whole("digits", digits)
         if decimals > self.most_digits:
-            message = f"digits = {show(decimals)} is above the limit of {self.most_digits}"
-            raise InputError(message)
+            refuse(f"digits = {show(decimals)} is above the limit of {self.most_digits}")
         return tables.table_text(self.written(), decimals)
 
     def integer_rows(self) -> list[list[int]]:

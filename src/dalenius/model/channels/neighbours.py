@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.statistic import Statistic
 
 Floats = NDArray[np.float64]
@@ -69,11 +69,10 @@ def dp_delta(
 
 def _check_work(steps: int, most: int) -> None:
     if steps > most:
-        message = (
+        refuse(
             f"comparing neighbouring datasets takes {steps} steps, above the limit of {most}; "
             "use fewer records or outputs"
         )
-        raise InputError(message)
 
 
 def _widest(lines: NDArray[np.int64], rows: Floats) -> float:

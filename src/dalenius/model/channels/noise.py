@@ -101,7 +101,7 @@ class Geometric:
             spread = 2 * np.exp(-rate) * np.expm1(-times(rate, d)) / ((1 + np.exp(-rate)) * np.expm1(-rate))
             return np.where(d == 0, 0.0, rate * (d - spread))
 
-    def drop(self, k: Floats, s: Floats) -> Floats:  # noqa: ARG002 - the same for every k
+    def drop(self, k: Floats, s: Floats) -> Floats:
         """Rate x s."""
         return times(self.rate, s)
 
@@ -179,7 +179,7 @@ class Laplace(Rounded):
         """That of the noise before it is rounded."""
         return times(self.rate, d) + np.expm1(-times(self.rate, d))
 
-    def drop(self, k: Floats, s: Floats) -> Floats:  # noqa: ARG002 - the same for every k
+    def drop(self, k: Floats, s: Floats) -> Floats:
         """Rate x s."""
         return times(self.rate, s)
 
@@ -302,7 +302,7 @@ class DiscreteGaussian:
         far = -c * k * k - np.log(-np.expm1(-(2 * k + 1) * c)) - math.log(self._whole)
         return np.where(k < self._tails.size - 1, np.log(np.maximum(self.tail(k), 1e-300)), far)
 
-    def contraction(self, spread: float, counts: int) -> float:  # noqa: ARG002 - as any noise
+    def contraction(self, spread: float, counts: int) -> float:
         """Return 1: this noise is not a sum of independent parts of one kind, and nothing is claimed."""
         return 1.0
 

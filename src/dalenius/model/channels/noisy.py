@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.noise import Noise
 from dalenius.model.channels.written import Label, Written
@@ -40,11 +40,10 @@ class Noisy(Mechanism):
     def written(self) -> Written:
         """Return the mechanism with its rows; refused where they would not fit."""
         if not self.has_rows:
-            message = (
+            refuse(
                 f"{self.name} of {self.query} has {self._size}, too many to write out; it can be audited, profiled, "
                 "run and saved, and for anything else use fewer records"
             )
-            raise InputError(message)
         return self._rows
 
     @property

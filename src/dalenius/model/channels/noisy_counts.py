@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.noise import Noise, least_contraction
 from dalenius.model.channels.noisy import Noisy
@@ -55,11 +55,6 @@ class NoisyCounts(Noisy):
         return self if self.query.named and self.fits(self.query) else None
 
     @property
-    def k(self) -> int:
-        """How many values a record has, and counts are released."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> int:
         """The number of vectors of noisy counts."""
         return int((self.n + 1) ** self.k)
@@ -80,8 +75,7 @@ class NoisyCounts(Noisy):
     def cell(self, value: int) -> NoisySum:
         """Return the part of the release that is the noisy count of one value."""
         if checks.whole("value", value, 0) >= self.k:
-            message = f"value {value} does not exist; values are numbered 0 to {self.k - 1}"
-            raise InputError(message)
+            refuse(f"value {value} does not exist; values are numbered 0 to {self.k - 1}")
         n, k = self.n, self.k
         statistic = Sum(n, tuple(int(v == value) for v in range(k)))
         arguments = (("value", value), ("n", n), ("k", k))
@@ -106,11 +100,10 @@ class NoisyCounts(Noisy):
         """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
         if self.has_rows:
             return self.written().dp_delta(epsilon)
-        message = (
+        refuse(
             f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
             f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
         )
-        raise InputError(message)
 
     def contraction(self) -> float:
         """Return eta as `NoisySum.contraction`: a record moves two counts by one each."""
@@ -129,6 +122,6 @@ class NoisyCounts(Noisy):
         ).tolist()
         return drawn
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of counts
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Each output is the noisy counts as text, such as `3,0,5`."""
         return np.array([commas(y) for y in outputs])

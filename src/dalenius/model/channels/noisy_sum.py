@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Floats, Mechanism
@@ -45,11 +45,10 @@ class NoisySum(Noisy):
     def __post_init__(self) -> None:
         query, family = self.query, self.name.split("(")[0]
         if not query.integers.numeric:
-            message = (
+            refuse(
                 f"{family} adds integer noise, but the answers of {query} are not integers; use symmetric or "
                 "exponential"
             )
-            raise InputError(message)
         object.__setattr__(self, "statistic", query.statistic)
         if not self.fits(query):
             checks.entries(self.answers.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
@@ -67,6 +66,11 @@ class NoisySum(Noisy):
     def as_sum(self) -> "NoisySum | None":
         """Itself, where a verifier can rebuild it without its rows."""
         return self if self.query.named and self.fits(self.query) else None
+
+    @property
+    def rises(self) -> bool:
+        """On a sum, not a remainder, with answers that never fall along it: the laws of all noise are log-concave."""
+        return self.by_formula and self.query.rises
 
     @property
     def part(self) -> int | None:
@@ -134,8 +138,7 @@ class NoisySum(Noisy):
 
     def _check_clamped(self, what: str) -> None:
         if not self.clamp:
-            message = f"the outputs of {self.name} are all integers and {what}; use clamp=True"
-            raise InputError(message)
+            refuse(f"the outputs of {self.name} are all integers and {what}; use clamp=True")
 
     def below(self, k: Ints) -> Floats:
         """P(noise <= k)."""
@@ -174,7 +177,7 @@ class NoisySum(Noisy):
         at = np.zeros((masses.shape[0], width))
         for row, law_of_a in zip(at, masses, strict=True):
             np.add.at(row, self.answers - self.low, law_of_a)
-        from scipy.signal import fftconvolve  # noqa: PLC0415 - it loads scipy.stats
+        from scipy.signal import fftconvolve
 
         wide: Floats = np.maximum(fftconvolve(at, law[None], axes=1), 0.0)
         inside = wide[:, reach : reach + width].copy()
@@ -336,7 +339,7 @@ class NoisySum(Noisy):
         answer, u = int(self.answers[int(self.statistic.class_of(x))]), source.random(size)
         return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - integers
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return self._in_units(np.asarray(outputs, dtype=np.int64))
 
     def _in_units(self, outputs: Ints) -> NDArray[np.generic]:

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import checked, commas
@@ -47,7 +47,7 @@ class Everything:
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:
         return (range(self.n),)
 
-    def class_of(self, datasets: ArrayLike) -> NoReturn:  # noqa: ARG002 - of any
+    def class_of(self, datasets: ArrayLike) -> NoReturn:
         self._refuse()
 
     def class_table(self) -> NoReturn:
@@ -56,7 +56,7 @@ class Everything:
     def log_class_sizes(self) -> NoReturn:
         self._refuse()
 
-    def log_reference(self, record: int) -> NoReturn:  # noqa: ARG002 - of any
+    def log_reference(self, record: int) -> NoReturn:
         self._refuse()
 
     def neighbours(self) -> Iterator[Ints]:
@@ -67,17 +67,15 @@ class Everything:
 
     def _refuse(self) -> NoReturn:
         if self.k is None:
-            message = (
+            refuse(
                 "real-valued records have no classes to list; a mechanism on them can be audited, run and saved, and "
                 "for anything else round the records, with queries.total or queries.mean"
             )
-            raise InputError(message)
-        message = (
+        refuse(
             f"{self.n} records have {checks.size_text(self.records)} datasets, which are never listed where each "
             "record goes through its own channel; it can be audited, profiled, run and saved, and for anything else "
             "use fewer records"
         )
-        raise InputError(message)
 
 
 @dataclass(frozen=True)
@@ -144,13 +142,11 @@ class Part:
 
     def log_reference(self, record: int) -> Floats:
         if (record,) != self.members:
-            message = f"this partition is about the records {commas(self.members)}, not about record {record}"
-            raise InputError(message)
+            refuse(f"this partition is about the records {commas(self.members)}, not about record {record}")
         return self.log_joint(self._uniform)
 
     def neighbours(self) -> Iterator[Ints]:
-        message = "a part of a release has no neighbours of its own; call the method of the release"
-        raise InputError(message)
+        refuse("a part of a release has no neighbours of its own; call the method of the release")
 
     def class_name(self, cls: int) -> str:
         a, t = divmod(cls, self.inside)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.parts import Everything, Part
@@ -35,11 +35,10 @@ class PerRecord(Mechanism):
 
     def __post_init__(self) -> None:
         if not self.fits(self.query):
-            message = (
+            refuse(
                 f"records go through a channel of their own without a matrix of the whole release where a query is "
                 f"given by its name and they have at least two values, not for {self.query}; use fewer records"
             )
-            raise InputError(message)
         checks.entries(
             self.rows.shape[0], self.rows.shape[1], f"the channel of one record of {self.name}", self.most_local
         )
@@ -59,11 +58,6 @@ class PerRecord(Mechanism):
         return self
 
     @property
-    def k(self) -> int:
-        """How many values a record has."""
-        return self.records[0]
-
-    @property
     def n_outputs(self) -> float:
         """The number of outputs of the whole release; infinite where it is beyond floats."""
         power = self.n * math.log(len(self.parts))
@@ -73,12 +67,11 @@ class PerRecord(Mechanism):
         """Return the mechanism with one row per dataset; refused above `most` entries, or those of any table."""
         limit = checks.MOST_ENTRIES if most is None else most
         if 2 * self.n * math.log(max(self.k, len(self.parts))) > math.log(limit) + 1e-9:
-            message = (
+            refuse(
                 f"{self.name} of {self.query} has {checks.size_text(self.records)} rows and "
                 f"{checks.size_text((len(self.parts),) * self.n)} outputs, too many to write out; it can be audited, "
                 "profiled, run and saved, and for anything else use fewer records"
             )
-            raise InputError(message)
         rows = self.look_at((), self.n).rows
         labels = tuple(self._label(y) for y in np.ndindex(*(len(self.parts),) * self.n))
         return Written(Table.everything(self.records), rows, labels, self.query, self.name, self)
@@ -140,7 +133,7 @@ class PerRecord(Mechanism):
         draws = (source.random(self.n) for _ in range(size))
         return [(u[:, None] >= below[x]).sum(axis=1).tolist() for u in draws]
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - lists of the records' outputs
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return np.array([self._label(y) for y in outputs])
 
     def _label(self, outputs: "list[int] | tuple[int, ...]") -> str:

@@ -47,7 +47,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 
 Floats = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def laplace_error(half: Floats, rate: float, points: int, answers: int) -> Float
 
 def gaussian(f: Floats, sigma: float, error: float) -> Quadrature:
     """Return the rule for Gaussian noise of deviation sigma around the answers f."""
-    from scipy.special import log_ndtr, ndtri_exp  # noqa: PLC0415 - only here
+    from scipy.special import log_ndtr, ndtri_exp
 
     distinct = np.unique(f)
     low, high = float(distinct[0]), float(distinct[-1])
@@ -144,9 +144,8 @@ def _constant(angles: Floats, answers: int) -> Floats:
 def _fits(points: float, rows: int, most: int = 2**14, most_entries: int = 2**20) -> None:
     """Refuse more points, or answers x points, than can be worked on."""
     if not (points <= most and points * rows <= most_entries):
-        message = (
+        refuse(
             f"noise with real outputs on these {rows} answers needs about {points:.3g} points, above the limit of "
             f"{min(most, most_entries // rows)}; use fewer records or more noise, or leave output='real' out: "
             "rounded outputs are audited at any size"
         )
-        raise InputError(message)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.noise import Gaussian, Laplace, RealNoise
@@ -48,17 +48,16 @@ class RealOutputs(Mechanism):
         """
         return self.noise.dp_delta(self.apart, checks.real("epsilon", epsilon, 0.0, math.inf))
 
-    def _exact(self, x: NDArray[Any], size: int, rng: object) -> NoReturn:  # noqa: ARG002 - of any
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> NoReturn:
         """Raise InputError.
 
         A float is not a real number: which floats answer + noise can be depends on the answer, so that the last bits of
         an output may tell it, whatever was certified [mironov12].
         """
-        message = (
+        refuse(
             f"secure=True: {self.name} has real outputs, and the last bits of a float may reveal the hidden answer; "
             f"{self.drawn_exactly}"
         )
-        raise InputError(message)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,14 +79,12 @@ class Real(RealOutputs):
     def __post_init__(self) -> None:
         query, noise = self.query, self.noise
         if not (query.integers.numeric and query.named):
-            message = (
+            refuse(
                 f"output='real' adds noise to a named query with integer answers (count, total, modular_sum, pairs, "
                 f"identity), not to {query}; leave output out for rounded answers"
             )
-            raise InputError(message)
         if len(query.outputs) == 1:
-            message = f"{query} has a single answer, which noise does not change; leave output='real' out"
-            raise InputError(message)
+            refuse(f"{query} has a single answer, which noise does not change; leave output='real' out")
         checks.real(noise.parameter, noise.value, *self.limits)
         object.__setattr__(self, "statistic", query.statistic)
 
@@ -108,11 +105,10 @@ class Real(RealOutputs):
 
     def written(self) -> NoReturn:
         """Raise InputError: there is one output for every real number."""
-        message = (
+        refuse(
             f"the outputs of {self.name} are real numbers and have no table; the mechanism can be audited, "
             "run and saved, and for anything else leave output='real' out"
         )
-        raise InputError(message)
 
     def joint(self, masses: Floats) -> Floats:
         """A finite table (A, points) that leaks what P(A = a, Y) does, up to some 1e-11, for masses (A, K)."""

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Label, Written
@@ -145,8 +145,7 @@ class Sampled(Mechanism):
         return (json.dumps(self.describe(), sort_keys=True),)
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
-        message = f"{what} is not known for a mechanism that is known by samples only; {remedy}"
-        raise InputError(message)
+        refuse(f"{what} is not known for a mechanism that is known by samples only; {remedy}")
 
     def written(self) -> Written:
         """Raise InputError: the rows are not known."""
@@ -156,7 +155,7 @@ class Sampled(Mechanism):
             "processed further",
         )
 
-    def _drawn(self, x: object, size: int, source: object) -> NoReturn:  # noqa: ARG002 - of any
+    def _drawn(self, x: object, size: int, source: object) -> NoReturn:
         self._refuse("the law of outputs", "run the sampler itself")
 
     def _exact(self, x: object, size: int, rng: object) -> NoReturn:
@@ -166,7 +165,7 @@ class Sampled(Mechanism):
         """Raise InputError: an output that was never seen may tell everything."""
         self._refuse("epsilon", "no number of samples bounds it: an output that was never drawn may reveal everything")
 
-    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:  # noqa: ARG002
+    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:
         """Raise InputError: the law is not known."""
         self._refuse("delta", "audit it for what it leaks")
 
@@ -182,7 +181,7 @@ class Sampled(Mechanism):
         )
 
 
-def of_samples(  # noqa: PLR0913 - the public surface
+def of_samples(
     samples: Mapping[Any, Any] | Callable[..., Any],
     query: Query,
     *,
@@ -193,30 +192,26 @@ def of_samples(  # noqa: PLR0913 - the public surface
 ) -> Sampled:
     """Return the mechanism of which these are samples; see `Mechanism.from_samples`."""
     if not isinstance(query, Query):
-        message = f"from_samples needs a Query as its second argument, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"from_samples needs a Query as its second argument, not {type(query).__name__}; see dl.queries")
     level = checks.real("confidence", confidence, 0.0, 1.0, open_low=True)
     if level == 1:
-        message = f"confidence = {confidence} cannot be reached by samples; give one below 1, such as 0.999"
-        raise InputError(message)
+        refuse(f"confidence = {confidence} cannot be reached by samples; give one below 1, such as 0.999")
     if callable(samples):
         drawn, sets = _drawn(samples, query, checks.size(draws, 1))
     elif isinstance(samples, Mapping):
         drawn, sets = _given(samples, query)
     else:
-        message = (
+        refuse(
             f"samples are a dict from every answer of the query to its outputs, or a function (dataset, size) that "
             f"draws outputs, not {type(samples).__name__}"
         )
-        raise InputError(message)
     _check_spelling(drawn)
     few = [s for s, column in enumerate(drawn) if column.size < max(2, len(drawn))]
     if few:
-        message = (
+        refuse(
             f"set {few[0]} has {drawn[few[0]].size} samples where there are {len(drawn)} classes of datasets; draw "
             "many more for each, such as 100,000"
         )
-        raise InputError(message)
     rng = np.random.default_rng(checks.whole("seed", seed, 0))
     return _counted(query, drawn, sets, confidence=level, outputs=outputs, rng=rng)
 
@@ -228,14 +223,13 @@ def _check_spelling(drawn: list[Column]) -> None:
         for y in column.labels:
             other = spelled.setdefault(y, repr(y))
             if other != repr(y):
-                message = (
+                refuse(
                     f"{other} and {y!r} are among the outputs: they are equal and look different, so that whoever sees "
                     "them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
                 )
-                raise InputError(message)
 
 
-def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
+def _counted(
     query: Query,
     drawn: list[Column],
     sets: Ints,
@@ -265,11 +259,10 @@ def _counted(  # noqa: PLR0913 - what was drawn, and how it is counted
 
 def _check_width(outputs: int, sets: int) -> None:
     if not 0 < outputs <= MOST_OUTPUTS:
-        message = (
+        refuse(
             f"there are {outputs} different outputs, where 1 to {MOST_OUTPUTS} can be counted; round real numbers "
             "or put them into bins before you count them"
         )
-        raise InputError(message)
     checks.entries(sets, outputs + sets, "the table of counts")
 
 
@@ -308,34 +301,44 @@ def _up(left: Fraction) -> float:
 
 def restored(content: dict[str, Any], query: Query | None, statistic: Statistic) -> Sampled:
     """Return the mechanism of a file; refused where its rows do not follow from its counts."""
-    parts = tuple(
-        Counted(
-            checks.real("share", part["share"], 0.0, 1.0),
-            tuple(checks.whole("draws", n) for n in part["draws"]),
-            tuple(map(_label, part["outputs"])),
-            np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
-        )
-        for part in content["counted"]
-    )
+    parts = tuple(map(_counted_in, content["counted"]))
     rows, many = np.array(content["rows"], dtype=float), len(content["rows"])
     sets = np.arange(many) if content["sets"] is None else np.array(content["sets"], dtype=np.int64)
     confidence = checks.real("confidence", content["confidence"], 0.0, 1.0, open_low=True)
-    width = sum(part.counts.shape[1] for part in parts)
-    shapes = [(part.counts.shape, (many, len(part.outputs))) for part in parts]
-    whole = all(of == expected for of, expected in shapes) and all(len(part.draws) == many for part in parts)
-    fits = whole and rows.shape == (many, width + many) and sets.shape == (statistic.size,)
-    if not fits or set(sets.tolist()) != set(range(many)) or sum(Fraction(part.share) for part in parts) > 1:
-        message = "its counts, rows and outputs do not belong together; the file was altered"
-        raise InputError(message)
     found = Sampled(query, statistic, confidence, parts, sets, rows)
-    if len(set(found.labels)) < width:
-        message = "it counts an output twice; the file was altered"
-        raise InputError(message)
-    limits = np.hstack([part.limits(confidence) for part in parts])
-    if (rows[:, :width] > limits * (1 + 1e-6)).any() or (rows[:, width:] * (1 - np.eye(many))).any():
-        message = "its rows do not follow from its counts; the file was altered"
-        raise InputError(message)
+    problem = _wrong(found) if _fits(found) else "its counts, rows and outputs do not belong together"
+    if problem:
+        refuse(f"{problem}; the file was altered")
     return found
+
+
+def _counted_in(part: dict[str, Any]) -> Counted:
+    return Counted(
+        checks.real("share", part["share"], 0.0, 1.0),
+        tuple(checks.whole("draws", n) for n in part["draws"]),
+        tuple(map(_label, part["outputs"])),
+        np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
+    )
+
+
+def _fits(found: Sampled) -> bool:
+    """Whether counts, rows and outputs have the shapes that they need, and the shares are parts of one."""
+    parts, many = found.counted, len(found.rows)
+    shapes = [(part.counts.shape, len(part.draws)) == ((many, len(part.outputs)), many) for part in parts]
+    if not all(shapes) or found.rows.shape != (many, len(found.labels) + many):
+        return False
+    known = found.sets.shape == (found.statistic.size,) and set(found.sets.tolist()) == set(range(many))
+    return known and sum(Fraction(part.share) for part in parts) <= 1
+
+
+def _wrong(found: Sampled) -> str:
+    """Why the rows do not follow from the counts, or nothing."""
+    width = len(found.labels)
+    if len(set(found.labels)) < width:
+        return "it counts an output twice"
+    limits = np.hstack([part.limits(found.confidence) for part in found.counted])
+    above, told = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(len(found.rows)))
+    return "its rows do not follow from its counts" if above.any() or told.any() else ""
 
 
 def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:
@@ -348,20 +351,18 @@ def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints
         answer = _label(tuple(key) if isinstance(key, list) else key)
         answer = names.get(answer, answer) if isinstance(answer, str) else answer
         if answer not in order:
-            message = f"{key!r} is not an answer of {query}; its answers are {_some(order)}"
-            raise InputError(message)
+            refuse(f"{key!r} is not an answer of {query}; its answers are {_some(order)}")
         found[answer] = column
     missing = [a for a in order if a not in found]
     if missing:
-        message = (
+        refuse(
             f"there are no samples for {len(missing)} of the {len(order)} answers of {query}: {_some(missing)}; draw "
             "outputs at one dataset for each answer"
         )
-        raise InputError(message)
     return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
 
 
-def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:  # noqa: ANN401 - what it returns
+def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:
     return sampler(dataset, draws)
 
 
@@ -374,8 +375,7 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
         where = f"the dataset {commas(dataset.tolist())}"
         column = _outputs(checks.called(partial(_draw, sampler, draws), dataset, "the sampler"), where)
         if column.size != draws:
-            message = f"the sampler returned {column.size} outputs for {where} instead of {draws}"
-            raise InputError(message)
+            refuse(f"the sampler returned {column.size} outputs for {where} instead of {draws}")
         if int(query.statistic.class_of(dataset)) != cls:
             message = f"{where} is not of class {cls}"
             raise AssertionError(message)
@@ -400,7 +400,7 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
             yield np.asarray(statistic.draw(np.full(n, -1), cls, laws, rng))
 
 
-def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users have
+def _outputs(column: Any, where: str) -> Column:
     """Outputs as plain labels; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     distinct: list[Any] = []
@@ -419,8 +419,7 @@ def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users ha
             if codes[k] == len(distinct):
                 distinct.append(y)
     if not codes.size:
-        message = f"there are no samples for {where}; draw outputs at one dataset for each answer"
-        raise InputError(message)
+        refuse(f"there are no samples for {where}; draw outputs at one dataset for each answer")
     try:
         return Column(tuple(map(_label, distinct)), codes)
     except InputError as error:
@@ -428,27 +427,25 @@ def _outputs(column: Any, where: str) -> Column:  # noqa: ANN401 - what users ha
         raise InputError(message) from error
 
 
-def _two_zeros(values: Any) -> bool:  # noqa: ANN401 - an array
+def _two_zeros(values: Any) -> bool:
     """Whether an array holds both 0.0 and -0.0."""
     return values.dtype.kind == "f" and len(np.unique(np.signbit(values[values == 0]))) > 1
 
 
-def _hashable(y: Any) -> Any:  # noqa: ANN401 - what users have
+def _hashable(y: Any) -> Any:
     return tuple(map(_hashable, y)) if isinstance(y, (list, tuple, np.ndarray)) else y
 
 
-def _label(y: Any) -> Label:  # noqa: ANN401 - what users have
+def _label(y: Any) -> Label:
     plain = y.item() if isinstance(y, np.generic) else y
     if isinstance(plain, (str, int)):
         return plain
     if isinstance(plain, (list, tuple)) and plain:
         return tuple(map(_label, plain))
     if not isinstance(plain, (str, int, float)) or plain != plain:  # noqa: PLR0124 - nan
-        message = f"{y!r} is not an output; outputs are texts, numbers or tuples of them, and none may be missing"
-        raise InputError(message)
+        refuse(f"{y!r} is not an output; outputs are texts, numbers or tuples of them, and none may be missing")
     if plain in (float("inf"), float("-inf")):
-        message = f"{y!r} is not an output; name it by a text"
-        raise InputError(message)
+        refuse(f"{y!r} is not an output; name it by a text")
     return plain
 
 

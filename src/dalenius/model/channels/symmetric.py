@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.written import Written
@@ -50,11 +50,6 @@ class Symmetric(Mechanism):
     def as_symmetric(self) -> "Symmetric":
         """Itself."""
         return self
-
-    @property
-    def k(self) -> int:
-        """How many values the record has, and how many outputs there are."""
-        return self.records[0]
 
     @property
     def n_outputs(self) -> float:
@@ -100,7 +95,7 @@ class Symmetric(Mechanism):
         moved = source.random(size) >= self.kept
         return ((int(x[0]) + moved * source.integers(1, self.k, size=size)) % self.k).tolist()  # type: ignore[no-any-return]
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - values
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         return np.array([self.labels[y] for y in outputs])
 
     def __repr__(self) -> str:
@@ -150,8 +145,7 @@ class EvenPrior(Prior):
     def joint(self) -> NoReturn:
         """Raise InputError: there are too many pairs of a value and an output."""
         k = self.mechanism.k
-        message = f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they leak"
-        raise InputError(message)
+        refuse(f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they leak")
 
     def leakage(self) -> float:
         """Return I(X;Y), in nats."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Floats, Mechanism
@@ -30,6 +30,7 @@ class Written(Mechanism):
 
     Rows within 1e-9 of sum one are accepted and divided by their sum; `given` keeps them as they came. whole: the
     mechanism whose structure these rows follow, or of which they show a part; None where rows are all that is known.
+    falls_off: whether q(y|x) is by its formula a law of the exponential mechanism, whose score falls with distance.
     """
 
     statistic: Statistic
@@ -38,31 +39,35 @@ class Written(Mechanism):
     query: Query | None = None
     name: str | None = None
     whole: Mechanism | None = None
+    falls_off: bool = False
     given: Floats = field(init=False)
     has_rows = True
 
     def __post_init__(self) -> None:
         if not hasattr(self.statistic, "class_of"):
-            message = (
+            refuse(
                 f"{self.statistic!r} is not a statistic; build mechanisms by from_matrix, from_rows or dl.mechanisms"
             )
-            raise InputError(message)
         given = _numbers(self.rows)
         object.__setattr__(self, "labels", _listed(self.labels))
         if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
-            message = f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}"
-            raise InputError(message)
+            refuse(f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}")
         if given.shape[0] != self.statistic.size:
             raise InputError(_misfit(given.shape[0], self.statistic))
         if len(self.labels) != given.shape[1]:
-            message = f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column"
-            raise InputError(message)
+            refuse(f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column")
         rows = _normalised(given, self.statistic)
         for array in (given, rows):
             array.flags.writeable = False
         object.__setattr__(self, "given", given)
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "labels", tuple(map(_label, self.labels)))
+
+    @property
+    def rises(self) -> bool:
+        """Of the exponential mechanism, and of rows that follow a structure with it."""
+        own = self.falls_off and self.query is not None and self.query.rises
+        return own or (self.whole is not None and self.whole.rises)
 
     @property
     def n_outputs(self) -> int:
@@ -77,7 +82,7 @@ class Written(Mechanism):
         row = self.rows[int(self.statistic.class_of(x))]
         return source.choice(row.size, size=size, p=row)
 
-    def _labelled(self, outputs: Any) -> NDArray[np.generic]:  # noqa: ANN401 - columns
+    def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         kinds, picks = {type(label) for label in self.labels}, np.asarray(outputs, dtype=np.int64)
         if len(kinds) > 1 or tuple in kinds:
             return np.fromiter(self.labels, dtype=object, count=len(self.labels))[picks]
@@ -174,26 +179,14 @@ def of_matrix(
 ) -> Written:
     """Return the mechanism of a full matrix, of a frame or sparse matrix, or of a file that holds one."""
     statistic = Table.everything(records)
-    header: Sequence[str | int] | None = None
-    content: Any = matrix
     named = isinstance(matrix, (str, os.PathLike))
-    if not named and any(option is not None for option in reading.values()):
-        given = next(name for name, option in reading.items() if option is not None)
-        message = f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is"
-        raise InputError(message)
     if named:
         content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
-    elif hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
-        message = "a lazy frame holds no numbers yet; collect it first: matrix.collect()"
-        raise InputError(message)
-    elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
-        from dalenius.model.sheets import of_frame  # noqa: PLC0415 - pydantic's parser
-
-        content, header = of_frame(matrix)
-    elif hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
-        sparse: Any = matrix
-        checks.entries(sparse.shape[0], sparse.shape[1], "the matrix")
-        content = sparse.toarray()
+    else:
+        given = next((name for name, option in reading.items() if option is not None), None)
+        if given is not None:
+            refuse(f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is")
+        content, header = _held(matrix)
     try:
         rows = _scaled(_numbers(content), statistic, normalize=normalize, counts=counts)
         if labels is None:
@@ -204,6 +197,20 @@ def of_matrix(
             raise
         message = f"{os.fspath(matrix)}: {error}{_likely(content)}"  # type: ignore[arg-type]
         raise InputError(message) from error
+
+
+def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
+    """The numbers of a matrix, a frame or a sparse matrix, and the names of a frame's columns."""
+    if hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
+        refuse("a lazy frame holds no numbers yet; collect it first: matrix.collect()")
+    if hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
+        from dalenius.model.sheets import of_frame
+
+        return of_frame(matrix)
+    if hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
+        checks.entries(matrix.shape[0], matrix.shape[1], "the matrix")
+        return matrix.toarray(), None
+    return matrix, None
 
 
 def _likely(content: object) -> str:
@@ -249,8 +256,7 @@ def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool
     if bad.any():
         row = int(np.argmax(bad))
         name = statistic.class_name(row) if row < statistic.size else "beyond the last dataset"
-        message = f"row {row} ({name}) sums to {sums[row]:.12g}; {what}"
-        raise InputError(message)
+        refuse(f"row {row} ({name}) sums to {sums[row]:.12g}; {what}")
     return np.asarray(rows / sums[:, None])
 
 
@@ -264,8 +270,7 @@ def processed(mechanism: Mechanism, post: object) -> Written:
     else:
         matrix = _numbers(post)  # type: ignore[arg-type]
         if matrix.ndim != 2 or matrix.shape[0] != before.n_outputs:  # noqa: PLR2004 - a matrix
-            message = f"post has shape {matrix.shape}; give one row for each of the {before.n_outputs} outputs"
-            raise InputError(message)
+            refuse(f"post has shape {matrix.shape}; give one row for each of the {before.n_outputs} outputs")
         Written(Table.everything([matrix.shape[0]]), matrix, tuple(range(matrix.shape[1])))
         labels = tuple(range(matrix.shape[1]))
     return Written(before.statistic, before.rows @ matrix, labels, before.query)
@@ -274,8 +279,7 @@ def processed(mechanism: Mechanism, post: object) -> Written:
 def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:
     """Return the mechanism with one row per class of a query."""
     if not isinstance(query, Query):
-        message = f"from_rows needs a Query, not {type(query).__name__}; see dl.queries"
-        raise InputError(message)
+        refuse(f"from_rows needs a Query, not {type(query).__name__}; see dl.queries")
     matrix = _numbers(rows)
     if labels is None:
         columns = matrix.shape[1] if matrix.ndim > 1 else 0
@@ -310,8 +314,7 @@ def _label(label: Label) -> Label:
         return tuple(map(_label, label))
     plain = label.item() if isinstance(label, np.generic) else label
     if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
-        message = f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them"
-        raise InputError(message)
+        refuse(f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them")
     return plain
 
 
@@ -330,17 +333,15 @@ def _normalised(given: Floats, statistic: Statistic) -> Floats:
     bad = ~(np.isfinite(given) & (given >= 0))
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
-        message = (
+        refuse(
             f"row {row} ({statistic.class_name(row)}) holds {given[row, column]} in column {column}; "
             "entries of a channel are finite and not negative"
         )
-        raise InputError(message)
     off = np.abs(sums - 1) > checks.SUM_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
-        message = (
+        refuse(
             f"row {row} ({statistic.class_name(row)}) sums to {sums[row]:.12g}; rows of a channel must sum to 1 "
             f"within {checks.SUM_TOLERANCE:g}: give more digits, or divide each row by its sum"
         )
-        raise InputError(message)
     return np.asarray(given / sums[:, None])

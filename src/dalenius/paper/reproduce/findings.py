@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.gallery.parse import parse_query
+from dalenius.model.gallery.parse import parse_query
 from dalenius.numerics.rounding import short, short_up
 from dalenius.paper.reproduce.effects import EFFECTS, effect
 from dalenius.paper.reproduce.recipe import Close, Precision
@@ -357,7 +357,7 @@ def _ends(rows: list[Row]) -> str:
     return f"Leakage in nats at b = {short(min(row['b'] for row in first))}, certified: {words}."
 
 
-def _bends(line: list[Row], along: str) -> Any:  # noqa: ANN401
+def _bends(line: list[Row], along: str) -> Any:
     """Return by how much each point of a line stands below the chord between its neighbours."""
     x, y = (np.array([row[name] for row in rising(line, along)]) for name in (along, "information"))
     if x.size < 3:  # noqa: PLR2004 - a chord and a point

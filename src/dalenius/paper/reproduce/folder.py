@@ -6,9 +6,7 @@ certificates/<experiment>/*.json  what `dalenius verify` checks
 <experiment>.csv                  every number, in the order of the grid, when all are there
 """
 
-import csv
 import hashlib
-import io
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +15,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dalenius import __version__
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
+from dalenius.model.files import __version__
 from dalenius.model.storage import read_json, write
 from dalenius.paper.reproduce.experiments import RECIPE
 from dalenius.paper.reproduce.points import Point
 from dalenius.paper.reproduce.rows import Row
 from dalenius.studies.store import Entry, Store
+from dalenius.studies.study import csv_text
 
 FORMAT = "dalenius/reproduction"
 RUN = "run.json"
@@ -88,38 +87,30 @@ class Folder:
         return [row for key in keys for row in found[key].numbers["rows"]]
 
     def write_table(self, experiment: str, rows: list[Row]) -> None:
-        """Write the CSV of an experiment: floats by their shortest exact form, nothing where there is no number."""
+        """Write the CSV of an experiment."""
         columns = list(dict.fromkeys(name for row in rows for name in row))
-        file = io.StringIO()
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write(self.out / f"{experiment}.csv", file.getvalue().encode())
+        write(self.out / f"{experiment}.csv", csv_text(rows, columns).encode())
 
 
 def _check_folder(out: Path, run: dict[str, Any]) -> None:
     """Refuse a file, a folder of something else, and a folder of another run."""
     if not out.is_dir():
-        message = f"--out {out} is a file; name a directory"
-        raise InputError(message)
+        refuse(f"--out {out} is a file; name a directory")
     if not (out / RUN).exists():
         if any(out.iterdir()):
-            message = f"{out} is not empty and holds no {RUN} of dalenius reproduce; name a new or an empty directory"
-            raise InputError(message)
+            refuse(f"{out} is not empty and holds no {RUN} of dalenius reproduce; name a new or an empty directory")
         return
     there = read_json(out / RUN)
     if not isinstance(there, dict) or there.get("format") != FORMAT:
-        message = f'{out / RUN} is not of dalenius reproduce: it has no "format": "{FORMAT}"; name another directory'
-        raise InputError(message)
+        refuse(f'{out / RUN} is not of dalenius reproduce: it has no "format": "{FORMAT}"; name another directory')
     differs = [name for name in run if there.get(name) != run[name]]
     if differs:
         old = ", ".join(f"{name} {_word(there.get(name))}" for name in differs)
         new = ", ".join(f"{name} {_word(run[name])}" for name in differs)
-        message = (
+        refuse(
             f"{out} holds results of {old}, and this run is of {new}; they are not mixed: name another directory, "
             "or delete this one"
         )
-        raise InputError(message)
 
 
 def _word(value: object) -> str:

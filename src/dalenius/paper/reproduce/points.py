@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.api import audit, design
+from dalenius.api.audits import audit
+from dalenius.api.designs import design
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.evidence import found_of
 from dalenius.certificates.verifying import verify
-from dalenius.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
+from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.problem import AuditProblem
 from dalenius.model.query import Query
 from dalenius.numerics.deferred import brentq
@@ -215,7 +216,7 @@ def _alternated(
     seed: int,
     *,
     primal: bool,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> tuple[list[Tradeoff], list[tuple[Audit, bool]]]:
     """Algorithm 6 or 9 from random starts, each mechanism audited."""
     method: Callable[..., Tradeoff] = leakage_distortion_tradeoff if primal else minimal_distortion

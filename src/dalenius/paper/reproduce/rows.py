@@ -47,8 +47,8 @@ def missed(row: Row) -> float:
 
     0 where nothing is missed, and where the leakage is too near to 0 for its bracket to tell.
     """
-    known = row["lower"] > 10 * (row["upper"] - row["lower"])
-    return max(0.0, 1 - float(row["paper_median"] / row["lower"])) if known else 0.0
+    distinct = row["lower"] > 10 * (row["upper"] - row["lower"])
+    return max(0.0, 1 - float(row["paper_median"] / row["lower"])) if distinct else 0.0
 
 
 def finest(rows: Iterable[Row]) -> list[Row]:

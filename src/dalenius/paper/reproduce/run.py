@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.paper.reproduce.folder import Folder
@@ -200,11 +200,10 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
         raise Interrupted(run.done, len(points))
     if failed:
         key, reason = next(iter(failed.items()))
-        message = (
+        refuse(
             f"{len(failed)} of {len(points)} points failed, the first of them {run.names[key]}: {reason}; what is "
             "finished is kept: the same command tries them again"
         )
-        raise InputError(message)
     return len(points)
 
 

@@ -13,11 +13,7 @@ from dalenius.paper.conditionals import (
     row_entropy_printed,
 )
 from dalenius.paper.descent import Penalty, Subproblem, step
-from dalenius.paper.gradients import (
-    information_by_channel,
-    information_by_conditional,
-    information_by_conditional_printed,
-)
+from dalenius.paper.gradients import information_by_conditional, information_by_conditional_printed
 from dalenius.paper.leakage import random_prior
 from dalenius.paper.marginal import modified_blahut_arimoto
 from dalenius.paper.primal import adaptive_smooth_penalty, random_channel
@@ -99,17 +95,12 @@ def armijo(seed: int, many: int) -> Row:
         rng = np.random.default_rng([seed, k])
         task = Subproblem(Universe(RECORDS), random_prior(rng, 8, 1.0), distance, 0.2)
         q, weight = rng.dirichlet(np.ones(2), size=8), float(10 ** rng.uniform(-2, 2))
-        record = int(np.argmax(task.leakages(q)))
-        excess = task.distortion(q) - task.budget
-        slope = information_by_channel(task.universe, q, task.prior, record) + weight * penalty.slope(excess) * distance
+        slope = task.gradient(q, weight, penalty)
         eta = float(10 ** rng.uniform(-6, 0))
-
-        def objective(q: Floats, task: Subproblem = task, weight: float = weight) -> float:
-            return task.leakage(q) + weight * penalty(task.distortion(q) - task.budget)
-
-        gain, asked = objective(q) - objective(step(q, slope, eta)), eta / 2 * float((slope**2).sum())
-        passed += gain >= asked
-        most = max(most, gain / asked)
+        before, after = (task.objective(channel, weight, penalty) for channel in (q, step(q, slope, eta)))
+        asked = eta / 2 * float((slope**2).sum())
+        passed += before - after >= asked
+        most = max(most, (before - after) / asked)
     return {"tried": many, "counted": passed, "most": most}
 
 

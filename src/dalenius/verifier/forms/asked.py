@@ -6,6 +6,7 @@ the channel. See kernel/cells.py.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from flint import arb
 
@@ -13,7 +14,7 @@ from dalenius.verifier.kernel import witness
 from dalenius.verifier.kernel.balls import ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
 from dalenius.verifier.kernel.limits import largest
-from dalenius.verifier.kernel.reading import refuse
+from dalenius.verifier.kernel.reading import refuse, show
 
 from .reference import UNIFORM, Reference
 from .secret import Secret, joint
@@ -54,6 +55,36 @@ class Asked:
     def prior(self, masses: object, where: str) -> list[Shares]:
         """Return masses over (secret value, class), divided by their exact sum."""
         return witness.masses(masses, self.channel.statistic.size, self.shares, where)
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """A question about a channel that is never written out, which the module of its form checks."""
+
+    form: Any
+    asked: Any
+    knowledge: Knowledge
+
+    def check_witness(self, witness: dict[str, Any], lower: float) -> None:
+        """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
+        self.form.check_witness(witness, self.asked, self.knowledge, lower)
+
+    def check_proof(self, proof: dict[str, Any], where: str) -> float:
+        """Return the bound that a proof claims, or refuse it, and steps that nothing would follow."""
+        if not getattr(self.form, "STEPS", ()):
+            no_steps(proof, where)
+        bound: float = self.form.check_proof(self.asked, self.knowledge, proof, where)
+        return bound
+
+    def most(self, upper: float) -> float:
+        """What proofs may claim: the upper bound itself."""
+        return upper
+
+
+def no_steps(proof: dict[str, Any], where: str) -> None:
+    """Refuse steps that nothing would follow; monotone rows on points read theirs."""
+    if "steps" in proof and proof.get("kind") != "monotone":
+        refuse(f"{where}: a proof by {show(proof.get('kind'))} of this form takes no steps")
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Sum:
         """Return log|X|, at the precision in force."""
         return arb(len(self.contributions)).log() * self.n
 
-    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+    def alphabet(self, record: int) -> int:
         return len(self.contributions)
 
     @cached_property
@@ -83,7 +83,9 @@ class Sum:
         if q > 0 and p > 0:
             if self.modulus is not None and many > largest().folded:
                 return dict(enumerate(_cyclic(many, self.modulus, q, p)))
-            plain = dict(enumerate(_binomial(many, q, p)))
+            if many > (most := largest().classes):
+                refuse(f"a sum of {many} records has too many values to recount; at most {most}")
+            plain = dict(enumerate(_near(many, q, p, range(many + 1)).masses))
         elif isinstance(reference, Uniform):
             plain = _power(many, self.contributions)
         else:
@@ -175,8 +177,8 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Histogram:
-    """T(x) = how many records equal each of 0..k-1; count vectors in lexicographic order."""
+class Records:
+    """n records of k values; datasets are not told apart by any class, so they make no pairs with secret values."""
 
     n: int
     k: int
@@ -187,8 +189,17 @@ class Histogram:
         """Return log|X|, at the precision in force."""
         return arb(self.k).log() * self.n
 
-    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
+    def alphabet(self, record: int) -> int:
         return self.k
+
+    @property
+    def size(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Histogram(Records):
+    """T(x) = how many records equal each of 0..k-1; count vectors in lexicographic order."""
 
     @cached_property
     def counts(self) -> list[tuple[int, ...]]:
@@ -359,25 +370,13 @@ def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[i
     return moved
 
 
-def _binomial(n: int, q: Ball, p: Ball) -> list[Ball]:
-    """C(n,j) q^(n-j) p^j for j = 0..n."""
-    if n > largest().classes:
-        refuse(f"a sum of {n} records has too many values to recount; at most {largest().classes}")
-    x, odds = q**n, p / q
-    law = [x]
-    for j in ticking(range(n)):
-        x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds
-        law.append(x)
-    return law
-
-
 def dense(law: dict[int, Ball]) -> bool:
     """Whether there is no gap between the values of a law."""
     return max(law) - min(law) + 1 == len(law)
 
 
 def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
-    """C(n,j) q^(n-j) p^j for some j, and what is left for all others.
+    """C(n,j) q^(n-j) p^j for some j, or for all from 0 to n, and what is left for all others.
 
     The ratio of neighbours, (n-j) p / ((j+1) q) from j to j + 1, falls with j. So beyond the last of them the law falls
     at least by its ratio r there a step, and all that is beyond is at most r / (1-r) times the last; before the first
@@ -385,7 +384,9 @@ def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
     """
     first, last = kept[0], kept[-1]
     ways = arb(n + 1).lgamma() - arb(first + 1).lgamma() - arb(n - first + 1).lgamma()
-    x, odds = (ways + first * p.log() + (n - first) * q.log()).exp(), p / q
+    # From 0 on nothing is rounded where the law is that of fair bits.
+    x = (ways + first * p.log() + (n - first) * q.log()).exp() if first else q**n
+    odds = p / q
     law = [x]
     for j in ticking(kept[:-1]):
         x = x * (n - j) / (j + 1) if odds == ONE else x * (n - j) / (j + 1) * odds

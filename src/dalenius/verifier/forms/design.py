@@ -1,44 +1,31 @@
 """Re-checking a design: what no mechanism can do better than, and what the one given does.
 
 The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
-maps of datasets that permute records and rename their values: count vectors, single datasets, or the two parities.
-The maps leave the adversary's reference prior rho alone: see counting.classes_are_orbits.
-The distortion d(c,y) and the data distribution P0 are given per class, P0 uniform inside. Let q(y|x) be any mechanism
-at all. Averaged over the group it has the same expected distortion; and L is convex in q and does not change when
-records change places or values their names, so it leaks no more. So q may be taken constant on classes, and for
-every prior pi(a,c) of the adversary about a record, rho(x|a,c) inside (a,c), and every r with
-sum_a p(a) exp r(a,y) <= 1 for all y, where p(a) = sum_c pi(a,c),
+maps of datasets that permute records and rename their values, and leave the adversary's reference alone: count vectors,
+single datasets, or the two parities (counting.classes_are_orbits). So any mechanism may be taken constant on classes.
+The distortion d(c,y) and the data distribution P0 are given per class. The lower bound is kernel/duality.py.
 
-    L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
-
-With weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_k(a,y), and since q(.|c) is a law,
-
-    least leakage at distortion D     >= sum_c min_y [ W + nu P0 d ] - nu D        (sum lam = 1, nu >= 0)
-    least distortion at leakage L     >= sum_c min_y [ W + P0 d ] - L sum lam.
-
-Symmetries. A map g of datasets that takes records to records, relabelling their values, and has rho(gx) = rho(x) leaves
-the adversary's priors alone, so (gq)(y|x) = q(gy|gx) leaks as much as q: all records are audited. With P0(gx) = P0(x)
-and d(gx,gy) = d(x,y) it has the same distortion, too. So q may be averaged over the group generated, and be taken as
-q(gy|gc) = q(y|c); then sum q W is unchanged when the bracket is averaged over the orbits of pairs (c,y).
+Symmetries. A map g of datasets that takes records to records, relabelling their values, and leaves rho, P0 and d alone
+leaves leakage and distortion alone: q may be taken as q(gy|gc) = q(y|c), and what it is paired with may be averaged
+over the orbits of pairs (c,y).
 
 Beside earlier releases. With "beside": M the audited channel is a joint release J(m,y|c) with M outputs m before, y
 fastest. Its first part q1(m|c) = sum_y J is taken for what was released before, its second part q(y|c) = sum_m J for
-the mechanism, whose distortion it is; J is q1 q up to SLACK.product. What J leaks is audited as it stands. For any
-mechanism q' run independently of q1, I(A;M,Y) >= sum pi(a,c) q1(m|c) q'(y|c) r(a,m,y) as above, with ratios that
-depend on m; q1 is constant on classes, so that averaging q' over the group raises no joint leakage. So the last bound
-holds with W(c,y) = sum_k lam_k sum_m q1(m|c) sum_a pi_k(a,c) r_k(a,m,y). No further symmetries are used.
+the mechanism, whose distortion it is; J is q1 q up to SLACK.product. What J leaks is audited as it stands. The last
+bound holds with W(c,y) = sum_m q1(m|c) W(c,m,y). No further symmetries are used.
+Proofs: docs/mathematics.md, 6.2 to 6.9.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, log_sum_exp, matrix, short
-from dalenius.verifier.kernel.cells import Shares
+from dalenius.verifier.kernel import duality
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, matrix, short
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import held
@@ -169,7 +156,7 @@ class Task:
         return result
 
     def _lower_bound(self, content: dict[str, Any]) -> Ball:
-        """Guarantee: result <= optimum (the two formulas above)."""
+        """Guarantee: result <= optimum (the two formulas of kernel/duality.py)."""
         symmetries = sequence(content.get("symmetries", ()), "symmetries")
         if self.beside > 1 and symmetries:
             refuse("a design after earlier releases has no symmetries")
@@ -184,9 +171,8 @@ class Task:
             gains, spent = gains * (1 / total), price * self.budget
         else:
             price, spent = ONE, total * self.budget
-        terms = _averaged([w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)], maps)
-        rows = (terms[start : start + self.width] for start in range(0, len(terms), self.width))
-        return sum((reduce(arb.min, row) for row in rows), ZERO) - spent
+        terms = [w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)]
+        return duality.least(terms, self.width, maps) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
@@ -201,9 +187,8 @@ class Task:
             weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
             about = asked(of_record(item, channel.statistic, where))
             prior = held(about.prior(field(item, "masses", where), where), about.shares, knowledge, where)
-            ratios = _legal(field(item, "ratios", where), prior, channel.outputs, where)
-            masses = matrix([[weight * law.get(c, ZERO) for c in range(channel.statistic.size)] for law in prior])
-            gains += self._before(masses.transpose() * ratios)
+            shape = channel.statistic.size, channel.outputs
+            gains += weight * self._before(duality.gains(prior, field(item, "ratios", where), shape, where))
             total += weight
         return total, gains
 
@@ -318,7 +303,7 @@ def _distances(
 
 def _query(
     problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
-) -> tuple[list[Any] | None, list[Any], str]:
+) -> tuple[Sequence[Any] | None, list[Any], str]:
     """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
     if "query" not in problem:
         if "outputs" in problem:
@@ -330,11 +315,11 @@ def _query(
     k = asked.statistic.alphabet(0)
     if asked.vector and audited.channel.statistic.size * width * k > largest().design_differences:
         refuse(f"{asked.text} with {width} outputs has too many distances to recompute")
-    answers = asked.answers_on(audited.channel.statistic)
+    answers = asked.in_units(asked.answers_on(audited.channel.statistic))
     if "outputs" not in problem:
         if asked.width != width:
             refuse(f"the mechanism has {width} outputs where {asked.text} has {asked.width}")
-        return answers, asked.outputs, ""
+        return answers, list(asked.in_units(asked.outputs)), ""
     if "mechanism" in described:
         refuse("a named mechanism has its own outputs")
     listed = sequence(problem["outputs"], "outputs of the problem", width)
@@ -357,22 +342,6 @@ def _limit(listed: Sequence[Any], each: int) -> None:
 def _values(statistic: Statistic) -> int:
     """The most values that a record has."""
     return max(statistic.records) if isinstance(statistic, Table) else statistic.alphabet(0)
-
-
-def _legal(value: object, prior: list[Shares], width: int, where: str) -> Matrix:
-    """Return log ratios less log sum_a p(a) exp r(a,y); those of values without mass do not matter.
-
-    Guarantee: sum_a p(a) exp result(a,y) = 1 for every y.
-    """
-    listed = sequence(value, f"ratios of {where}", len(prior))
-    given = [numbers(row, width, f"ratios of {where}, value {a}") for a, row in enumerate(listed)]
-    log_p = [sum(law.values(), ZERO).log() if law else None for law in prior]
-    excess = [
-        log_sum_exp(p + row[y] for p, row in zip(log_p, given, strict=True) if p is not None) for y in range(width)
-    ]
-    none = [ZERO] * width
-    rows = zip(log_p, given, strict=True)
-    return matrix([none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows])
 
 
 def _permutation(value: object, size: int, where: str) -> list[int]:
@@ -413,27 +382,3 @@ def _same_laws(reference: Reference, records: Sequence[int], values: Sequence[Se
         law, image = reference.given(i), reference.given(target)
         if any(law[v] != image[w] for v, w in enumerate(new)):
             refuse(f"{where} takes a value of record {i} to one of another probability in the reference")
-
-
-def _averaged(terms: Pairs, maps: list[list[int]]) -> Pairs:
-    """Return the terms, each replaced by the mean over its orbit under the maps."""
-    result = list(terms)
-    seen = bytearray(len(terms))
-    for start in ticking(range(len(terms))) if maps else ():
-        if not seen[start]:
-            orbit = _orbit(start, maps, seen)
-            mean = sum((terms[j] for j in orbit), ZERO) / len(orbit)
-            for j in orbit:
-                result[j] = mean
-    return result
-
-
-def _orbit(start: int, maps: list[list[int]], seen: bytearray) -> list[int]:
-    orbit = [start]
-    seen[start] = True
-    for j in orbit:  # which grows
-        for image in maps:
-            if not seen[image[j]]:
-                seen[image[j]] = True
-                orbit.append(image[j])
-    return orbit

@@ -19,33 +19,24 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
-from dalenius.verifier.kernel.proofs import compare
+from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
 from dalenius.verifier.special import moved, own_count, tied
 
 from . import named, sums
-from .counting import Histogram, Sum
+from .counting import Histogram, Records, Sum
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Attributes, Group, Secret
+from .secret import Attributes, Group, Secret, by_label
 
 # Share of a sum that its last terms may have together.
 HIDDEN = arb(2) ** -100
 
 
 @dataclass(frozen=True)
-class Counted(Histogram):
-    """A histogram that is checked one count at a time: its count vectors make no pairs with secret values."""
-
-    @property
-    def size(self) -> int:
-        return 1
-
-
-@dataclass(frozen=True)
 class Noisy:
     """The channel of a histogram with noise on every count; and what is asked about it."""
 
-    statistic: Counted
+    statistic: Records  # one count at a time
     noise: named.Added
     text: str
     records: tuple[int, ...] = (0,)
@@ -56,19 +47,9 @@ class Noisy:
     def count(self, value: int) -> sums.Large:
         """The channel of one noisy count."""
         n, k = self.statistic.n, self.statistic.k
-        contributions = tuple(int(v == value) for v in range(k))
-        answers = range(n + 1)
-        return sums.Large(
-            Sum(n, contributions),
-            answers,
-            0,
-            n + 1,
-            self.noise,
-            self.text,
-            self.records,
-            self.reference,
-            labels=self.labels,
-        )
+        one = Sum(n, tuple(int(v == value) for v in range(k)))
+        query = named.Query("count", one, n + 1, 1)
+        return sums.Large(one, query, self.noise, self.text, self.records, self.reference, self.labels)
 
     @property
     def masses(self) -> list[float]:
@@ -103,7 +84,7 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
     if statistic.k * (statistic.n + 1) > (most := largest().histogram_pairs):
         refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.k} values"
-    return Noisy(Counted(statistic.n, statistic.k), noise, f"{people}; {asked.text}; {noise.text}")
+    return Noisy(Records(statistic.n, statistic.k), noise, f"{people}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
@@ -137,23 +118,7 @@ def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], whe
     Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. Of a
     function of the record every bound on the record holds too: it tells no more.
     """
-    upper = number(field(proof, "upper", where), f"'upper' of {where}")
-    kind = field(proof, "kind", where)
-    if kind == "trivial":
-        bound = arb(len(_alike(channel))).log()
-    elif kind == "blend":
-        bound = _blend(channel, knowledge.most, proof, where)
-    elif kind == "centre":
-        bound = _centre(channel, knowledge.most, proof, where)
-    elif kind == "own-count":
-        bound = own_count.bound(channel, knowledge.most, proof, where)
-    elif kind == "moved":
-        bound = moved.bound(channel, knowledge.most, proof, where)
-    else:
-        kinds = "trivial, blend, centre, own-count, moved"
-        refuse(f"{where}: its kind is none of {kinds}, which need no list of count vectors")
-    compare(bound, upper, where)
-    return upper
+    return claimed(KINDS, channel, knowledge.most, proof, where)
 
 
 def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
@@ -184,12 +149,9 @@ def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -
 
 def _alike(channel: Noisy) -> list[list[int]]:
     """The values of the record with mass, by the value of the secret that they have."""
-    labels = channel.labels or range(channel.statistic.k)
-    found: dict[int, list[int]] = {}
-    for v, (label, mass) in enumerate(zip(labels, channel.masses, strict=True)):
-        if mass > 0:
-            found.setdefault(label, []).append(v)
-    return list(found.values())
+    listed = by_label(channel.labels or range(channel.statistic.k))
+    held = ([v for v in values if channel.masses[v] > 0] for values in listed)
+    return [values for values in held if values]
 
 
 def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
@@ -260,3 +222,12 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
         terms = (x * (channel.noise.divergence(abs(t - centre)) * k / s).exp() for t, x in masses_of)
         logs[centre, mass] = sum(terms, ZERO).log()
     return close([s * sum((logs[pair] for pair in pairs), ZERO) / k], s, knowledge)
+
+
+KINDS = {
+    "trivial": lambda channel, *_: arb(len(_alike(channel))).log(),
+    "blend": _blend,
+    "centre": _centre,
+    "own-count": own_count.bound,
+    "moved": moved.bound,
+}

@@ -1,56 +1,29 @@
 """Audits against an adversary under whose prior the records are independent.
 
-The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x').
-
-Statement. Under every prior with independent records, and for every choice of a law r_x' for each x',
+The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x'). Under
+every prior with independent records, and for every choice of a law r_x' for each x',
 
     I(X_i;Y) <= max_{x'} max_a D( q(.|a,x') || r_x' ),
 
 and a prior that knows x' attains max_{x'} of the capacity of q(.|.,x'). If the others follow a law rho exactly, the
 same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= max_a D( Q(.|a) || r ).
 
-Proof. Records are independent, so that the channel from X_i to Y is the mean of the channels q(.|.,x') over the law of
-x', whatever X_i is. I(X_i;Y) is convex in the channel for a fixed law p of X_i, so it is at most the largest
-I of p through one q(.|.,x'), and that is sum_a p_a D( q(.|a,x') || p q ) <= sum_a p_a D( q(.|a,x') || r ) <= max_a,
-since D( pq || r ) >= 0. QED
-
-"lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order.
-"shift": Y is a function of s + c_a + N with N integer noise, c_a what the value a adds and s the others' sum. A
-function of c_a + N and s tells no more of a than c_a + N does, for which one r serves, whatever s and n are. Outputs
-beyond `reach` of the c_a are put together, which loses at most 2 P(N >= reach) log k, and nothing where they are
-proportional: see named.widened.
-"indicators": geometric noise on every count of a histogram, alpha = exp(-rate). Given the others' counts t', all that
-Y_v tells of a is whether it is above t'_v: beyond that outputs are proportional. Clamping to 0..n keeps it, since
-0 <= t'_v < n. So a is seen through k bits, bit v being 1 with chance 1/(1+alpha) if a = v and alpha/(1+alpha) if not,
-whatever n and t' are. The bits may be renamed with the values, so that the capacity is at the uniform law, and r its
-output law: with B ones among the bits,
-
-    C = log k - 2 rate alpha/(1+alpha) - E log( B + (k-B) alpha^2 ),
-
-B one bit that is 1 with chance 1/(1+alpha) and k - 1 bits with chance alpha/(1+alpha), added up.
-"counts": any noise on every count. Given t' the release tells no more of a than e_a + N does, N a vector of independent
-noise; with r a product over counts of (1-w) N + w (1+N), for any w,
-
-    D( e_a + N || r ) = D( 1 + N || r_1 ) + (k-1) D( N || r_1 ),
-
-whatever a is. A prior that knows t' and is uniform sees at least the bits of "indicators", with f = P(N >= 1) in the
-place of alpha/(1+alpha). Outputs beyond `reach` are put together: some count has one with chance 2 k P(N >= reach) at
-most, and then tells at most log k more.
-"own": every record goes through its own channel W, others' outputs are independent of it: I <= max_a D( W_a || r ).
+"lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order. Noise on a sum
+tells no more of a than c_a + N does, whatever x' is: one line, outputs beyond `reach` of the c_a put together, which
+loses at most 2 P(N >= reach) log k, and nothing where they are proportional (named.widened). Where every record goes
+through its own channel W, its rows are the one line.
 "averaged": one r for the channel Q, with the reference as the law of the others.
+"indicators": geometric noise on every count is seen through k bits, whatever the others are.
+"counts": any noise on every count tells no more of a than e_a + N does; r is a product over counts.
 
 With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
 all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1, that costs n - 1
-times its divergence.
-
-Zeros of rho. D(prior || rho) is finite only where the prior has no mass outside the support of rho, and with rho and
-the prior both products that is D = sum_i D(p_i || rho_i): no p_i has mass where rho_i has none. So with knowledge,
-however large, neither the record nor any other record of a witness has a value without mass under rho, whether that is
-in a law or in what the witness knows of the others. By the same token "lines", "shift" and "own" need hold of the
-values a with mass only, and "lines" of the x' with mass (histograms: of all x'). Without knowledge the others follow
-rho, and the law p is free.
+times its divergence. With knowledge, however large, no record of a witness has a value without mass under rho, and
+"lines" need hold of the values a with mass only, and of the x' with mass (histograms: of all x').
+Proofs: docs/mathematics.md, 10.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,41 +34,62 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ZERO, Ball, short
+from dalenius.verifier.kernel.balls import ZERO, Ball, short, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import compare
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import attains
+from dalenius.verifier.kernel.witness import attains, mutual
+from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.proofs import check
 
-from .asked import Asked
+from . import histograms, per_record, sums
+from .asked import Asked, Unwritten, no_steps
 from .counting import Histogram, Statistic, Sum, Table
-from .one_record import Counts, Own, Shifted, divergences, information, law_of
+from .histograms import Noisy
+from .per_record import Local
 from .reference import UNIFORM, Product, Uniform
-from .secret import Group
+from .secret import Group, Secret
+from .sums import Large
 from .written import Channel
 
-Unwritten = Shifted | Counts | Own
 Rows = list[list[Ball]]
-KINDS = ("lines", "shift", "averaged", "indicators", "counts", "own")
+KINDS = ("lines", "averaged", "indicators", "counts")
+FORMS: dict[type, Any] = {Large: sums, Noisy: histograms, Local: per_record}
 
 
 @dataclass(frozen=True)
 class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
-    channel: Channel | Unwritten
+    channel: Channel | Large | Noisy | Local
     reference: Uniform | Product
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
+    about: Secret
+
+    def __post_init__(self) -> None:
+        """Refuse the one answer that is not the sum itself."""
+        if isinstance(self.channel, Large) and self.channel.query.name == "pairs":
+            refuse(f"independent records are for noise on sums of records, not for {self.channel.query.text}")
 
     @property
-    def statistic(self) -> Statistic:
+    def statistic(self) -> Any:
         return self.channel.statistic
 
-    def check_witness(self, witness: dict[str, Any], record: int, lower: float) -> None:
+    @property
+    def record(self) -> int:
+        """The record that is the secret."""
+        assert isinstance(self.about, Group)  # noqa: S101 - for the type checker
+        return self.about.records[0]
+
+    def most(self, upper: float) -> float:
+        """What proofs may claim: the upper bound itself."""
+        return upper
+
+    def check_witness(self, witness: dict[str, Any], lower: float) -> None:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
+        record = self.record
         given = field(witness, "law", "the witness")
         law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
         if not self.follows:
@@ -103,24 +97,24 @@ class Independent:
         if witness["kind"] == "known":
             if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
-            if isinstance(self.channel, Own):
+            if isinstance(self.channel, Local):
                 refuse("the witness knows the other records, which tell nothing of a record with its own channel")
-            if isinstance(self.channel, Counts):
+            if isinstance(self.channel, Noisy):
                 if len(set(given)) > 1:
                     refuse("a witness of noisy counts has the same chance for every value of its record")
                 self._counted(witness, record)
-                attains(self.channel.seen(), lower)
+                attains(_seen(self.channel), lower)
                 return
             rows = self._known(witness, record)
-        elif isinstance(self.channel, Own):
+        elif isinstance(self.channel, Local):
             # What the others are is the same to it.
-            rows = self.channel.averaged(record, self.reference, witness)
+            rows = self.channel.rows
             self._held(given, law, record)
         else:
             if not (self.follows or self.knowledge is not None):
                 refuse("the witness does not state what the other records are")
             rows = self._beside(witness, record, law)
-        attains(information(rows, law), lower)
+        attains(mutual([[p * q for q in row] for p, row in zip(law, rows, strict=True)], law), lower)
 
     def _beside(self, witness: dict[str, Any], record: int, law: list[Ball]) -> Rows:
         """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
@@ -180,8 +174,8 @@ class Independent:
         if isinstance(statistic, (Sum, Histogram)):
             counts = self._counted(witness, record)
             moved = [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(k)]
-            if isinstance(self.channel, Shifted):
-                return self._window(witness, moved)
+            if isinstance(self.channel, Large):
+                return self._window(self.channel, witness, moved)
             if isinstance(statistic, Sum):
                 place = {value: t for t, value in enumerate(statistic.values)}
                 classes = [place[statistic.total(c)] for c in moved]
@@ -221,16 +215,14 @@ class Independent:
                 refuse(f"the witness knows value {v} of record {i}, to which the reference gives no mass")
         return x
 
-    def _window(self, witness: dict[str, Any], moved: list[tuple[int, ...]]) -> Rows:
+    def _window(self, channel: Large, witness: dict[str, Any], moved: list[tuple[int, ...]]) -> Rows:
         """Outputs beyond `reach` of the answers put together, which tells no more."""
-        channel = self.channel
-        assert isinstance(channel, Shifted)  # noqa: S101 - for the type checker
         reach = whole(field(witness, "reach", "the witness"), "the reach of the witness", 0, largest().reach)
         centres = [channel.statistic.total(c) for c in moved]
-        low, high = max(channel.low, min(centres) - reach), min(channel.high, max(centres) + reach)
+        low, high = max(channel.low, min(centres) - reach), min(channel.low + channel.width - 1, max(centres) + reach)
         if high - low > 2 * largest().reach:
             refuse("the values of a record are too far apart to check")
-        return channel.rows(centres, low, high)
+        return channel.noise.rows(centres, low, high)
 
     def _rows(self, classes: Sequence[int]) -> Rows:
         assert isinstance(self.channel, Channel)  # noqa: S101 - for the type checker
@@ -240,8 +232,13 @@ class Independent:
         self, record: int, law: Sequence[Ball], reference: Uniform | Product, witness: dict[str, Any] | None = None
     ) -> Rows:
         """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
-        if not isinstance(self.channel, Channel):
-            return self.channel.averaged(record, reference, witness or {})
+        if isinstance(self.channel, Large):
+            return sums.rows(sums.ask(self.channel, Group((record,)), reference))
+        if isinstance(self.channel, Noisy):  # one of its counts, which tells no more than all
+            where, k = "the witness", self.channel.statistic.k
+            cell = whole(field(witness or {}, "cell", where), "the cell of the witness", 0, k - 1)
+            return sums.rows(histograms.ask(self.channel, Group((record,)), reference).count(cell))
+        assert isinstance(self.channel, Channel)  # noqa: S101 - for the type checker
         nothing = Knowledge(ZERO, none=True, free=False)
         asked = Asked(self.channel, Group((record,)), nothing, self._free_at(record, reference))
         shares, result = self.channel.cells(asked.shares), []
@@ -268,7 +265,7 @@ class Independent:
         laws[record] = (1.0,) * statistic.alphabet(record)
         return Product(tuple(laws))
 
-    def check_proof(self, proof: dict[str, Any], record: int, where: str) -> float:
+    def check_proof(self, proof: dict[str, Any], where: str) -> float:
         """Return the bound that a proof claims, or refuse it.
 
         Guarantee: I(X_record;Y) <= result for every prior with independent records that the adversary may hold.
@@ -277,42 +274,111 @@ class Independent:
         if kind not in KINDS:
             if self.knowledge is None:
                 refuse(f"{where}: its kind is none of {', '.join(KINDS)}")
-            if not isinstance(self.channel, Channel):
-                return self.channel.check((record, self.reference), self.knowledge, proof, where)
-            asked = Asked(self.channel, Group((record,)), self.knowledge, self.reference)
-            return check(asked, proof, where)
+            if isinstance(self.channel, Channel):
+                return check(Asked(self.channel, self.about, self.knowledge, self.reference), proof, where)
+            form = FORMS[type(self.channel)]
+            asked = form.ask(self.channel, self.about, self.reference)
+            return Unwritten(form, asked, self.knowledge).check_proof(proof, where)
+        no_steps(proof, where)
         upper = number(field(proof, "upper", where), f"'upper' of {where}")
-        for bound in self._bounds(kind, proof, record, where):
+        for bound in self._bounds(kind, proof, self.record, where):
             compare(bound, upper, where)
         return upper
 
     def _bounds(self, kind: str, proof: dict[str, Any], record: int, where: str) -> Iterator[Ball]:
-        k = self.statistic.alphabet(record)
-        values = range(k) if self.follows else self._values(record)
-        if not isinstance(self.channel, Channel) and not (kind == "averaged" and isinstance(self.channel, Shifted)):
-            yield from self.channel.bounds(kind, proof, values, where)
+        if isinstance(self.channel, Noisy) != (kind in ("indicators", "counts")):
+            refuse(f"{where}: proofs by indicators or counts are for noise on every count, which has no others")
+        if isinstance(self.channel, Noisy):
+            yield _seen_exactly(self.channel, where) if kind == "indicators" else _moved(self.channel, proof, where)
             return
-        if kind not in ("lines", "averaged"):
-            refuse(f"{where}: it is not for a channel whose rows are written out")
-        part = self.channel.lost(record, self.reference) if isinstance(self.channel, Shifted) else self.channel.lost
-        lost = part * arb(k).log()
-        given = sequence(field(proof, "weights", where), f"weights of {where}")
+        k = self.statistic.alphabet(record)
         if kind == "averaged":
-            if not self.follows:
-                refuse(f"{where}: the others do not follow the reference")
-            law = law_of(given, k, f"weights of {where}")
+            if not self.follows or isinstance(self.channel, Local):
+                refuse(f"{where}: the others do not follow the reference, or tell nothing of a record")
+            law = law_of(field(proof, "weights", where), k, f"weights of {where}")
+            lost = self.channel.lost * arb(k).log()
             yield from (d + lost for d in divergences(self._averaged(record, law, self.reference), law))
             return
-        many = 0
-        for line in lines(self.statistic, record, UNIFORM if self.follows else self.reference):
+        values = range(k) if self.follows else self._values(record)
+        given, many = sequence(field(proof, "weights", where), f"weights of {where}"), 0
+        for rows, lost in self._lines(record, proof, where):
             if many >= len(given):
                 refuse(f"{where}: it has {len(given)} laws, fewer than what the others may be")
-            law = law_of(given[many], k, f"weights {many} of {where}")
+            found = divergences(rows, law_of(given[many], k, f"weights {many} of {where}"))
             many += 1
-            found = divergences(self._rows(line), law)
             yield from (found[a] + lost for a in values)
         if many != len(given):
             refuse(f"{where}: it has {len(given)} laws for {many} that the others may be")
+
+    def _lines(self, record: int, proof: dict[str, Any], where: str) -> Iterator[tuple[Rows, Ball]]:
+        """The rows of the record's values for everything that the others may be, and what is lost by them."""
+        channel = self.channel
+        if isinstance(channel, Local):
+            yield channel.rows, ZERO
+        elif isinstance(channel, Large):
+            reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
+            added = channel.statistic.contributions
+            if max(added) - min(added) > largest().reach:
+                refuse(f"{where}: the values of a record are too far apart to check")
+            rows = channel.noise.rows(added, min(added) - reach, max(added) + reach)
+            yield rows, channel.noise.beyond(reach) * arb(len(added)).log()
+        else:
+            assert isinstance(channel, Channel)  # noqa: S101 - for the type checker
+            lost = channel.lost * arb(self.statistic.alphabet(record)).log()
+            for line in lines(self.statistic, record, UNIFORM if self.follows else self.reference):
+                yield self._rows(line), lost
+
+
+def _seen(channel: Noisy) -> Ball:
+    """What k bits tell of a record that is uniform: whether each noisy count is above that of the others.
+
+    log k - 2 log(1/alpha) f - E log( B + (k-B) alpha^2 ), alpha = f/(1-f) with f = P(N >= 1), B ones among the bits.
+    """
+    k, flipped = channel.statistic.k, channel.noise.tail(1)
+    kept = 1 - flipped
+    alpha = flipped / kept
+    # chance[j]: of j ones among the bits of the other values.
+    chance = [arb(math.comb(k - 1, j)) * flipped**j * kept ** (k - 1 - j) for j in range(k)]
+    mean = ZERO
+    for ones in range(k + 1):
+        tick()
+        both = (chance[ones - 1] * kept if ones else ZERO) + (chance[ones] * flipped if ones < k else ZERO)
+        mean += both * (ones + (k - ones) * alpha**2).log()
+    return arb(k).log() + 2 * alpha.log() * flipped - mean
+
+
+def _seen_exactly(channel: Noisy, where: str) -> Ball:
+    """The capacity of these bits, where they are all that the release tells."""
+    if channel.noise.family != "geometric":
+        refuse(f"{where}: a proof by indicators is for geometric noise, not for {channel.noise.text}")
+    return _seen(channel)
+
+
+def _moved(channel: Noisy, proof: dict[str, Any], where: str) -> Ball:
+    """D( 1 + N || r ) + (k-1) D( N || r ), r = (1-w) N + w (1+N), with outputs beyond `reach` put together."""
+    noise, k = channel.noise, channel.statistic.k
+    share = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
+    reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
+    if not 0 < share < 1:
+        refuse(f"{where}: its share must be above 0 and below 1")
+    still, moved = divergences(noise.rows([0, 1], -reach, 1 + reach), [1 - share, share])
+    return (moved + (k - 1) * still + k * noise.beyond(reach) * arb(k).log()).min(arb(k).log())
+
+
+def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:
+    """Guarantee: result >= D( rows[a] || r ) for every a, r = sum_b law_b rows[b]; exact but for rounding.
+
+    Where balls do not show that r is above 0, q log(q/r) <= q log(1/law_a), since r >= law_a q.
+    """
+    tick()
+    total = [ZERO for _ in rows]
+    for column in zip(*rows, strict=True):
+        r = sum((p * q for p, q in zip(law, column, strict=True)), ZERO)
+        log = r.log() if r > 0 else None
+        for a, q in enumerate(column):
+            if not q.is_zero():
+                total[a] += q * -law[a].log() if log is None else xlogx(q) - q * log
+    return total
 
 
 def _apart(law: Sequence[Ball], rho: Sequence[Ball]) -> Ball:

@@ -1,25 +1,12 @@
 """Several releases about the same people, bounded by what each tells about one of them.
 
 n people have a record each, with columns. Release j looks at some columns of all records; outputs are independent given
-the data. X is the record of one person, X' are the others', c_j(X) the columns that release j looks at, and C_j
-bounds what it leaks of c_j(X) under every prior with independent records.
-
-Statement. Under every prior with independent records I(X;Y_1..Y_m) <= sum_j C_j. Under every prior p with
-D(p || rho) <= K, for any rho under which records are independent, it is at most K + sum_j C_j. And it is never more
-than the logarithm of how many values a record has.
-
-Proof. I(X;Y) <= I(X;Y,X') = I(X;X') + I(X;Y|X'). Given X' = x' the outputs are independent given X, so that
-
-    I(X;Y|X'=x') = H(Y|x') - sum_j H(Y_j|X,x') <= sum_j I(X;Y_j|X'=x') = sum_j I(c_j(X);Y_j|X'=x') <= sum_j C_j,
-
-the last because a law of c_j(X) with x' known is one with independent records. I(X;X') is 0 where records are
-independent, and D(p||rho) = I(X;X') + D(p_X||rho_X) + D(p_X'||rho_X') otherwise. QED
-
-From below, with independent records: no release tells less than it does alone; and those that look at different
-columns, with witnesses about the same person, tell the sum of what they tell, under the prior that draws the columns
-independently, and knows of the others in each what the witness of its release knows.
-
-Each release comes with its audit, which is checked as any other; of one person alone, n = 1, against any prior.
+the data. C_j bounds what release j leaks of its columns of a record X under every prior with independent records. Under
+every prior with independent records I(X;Y_1..Y_m) <= sum_j C_j. Under every prior p with D(p || rho) <= K, for any rho
+under which records are independent, it is at most K + sum_j C_j. And it is never more than the logarithm of how many
+values a record has. From below, with independent records: no release tells less than it does alone; and those that look
+at different columns, with witnesses about the same person, tell the sum of what they tell. Proof: docs/mathematics.md,
+10.1. Each release comes with its audit, which is checked as any other; of one person alone, n = 1, against any prior.
 """
 
 from collections.abc import Callable
@@ -56,8 +43,11 @@ class Release:
     @property
     def text(self) -> str:
         """Words for the channel and the columns, once for every run."""
-        calls = [str(self.channel[key]) for key in ("mechanism", "query") if key in self.channel]
-        name = " of ".join(calls) if "rows" not in self.channel else "a channel by its rows"
+        name = "a channel by its rows"
+        if "rows" not in self.channel:
+            known = {"mechanism": named.MECHANISMS, "query": named.QUERIES}
+            calls = (named.call(self.channel[key], known[key], f"the {key}") for key in known if key in self.channel)
+            name = " of ".join(named.spelled(*call) for call in calls)
         return f"{name}, of {' and of '.join(', '.join(map(show, run)) for run in self.runs)}"
 
 

@@ -74,7 +74,7 @@ def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[st
     return node.func.id, arguments
 
 
-def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a text or a list
+def _literal(node: ast.expr, where: str) -> Any:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
@@ -90,7 +90,8 @@ def _literal(node: ast.expr, where: str) -> Any:  # noqa: ANN401 - a number, a t
 class Query:
     """f(x) as one answer per class; the range is low..low+width-1, or the count vectors themselves.
 
-    Of a mean the answers are whole numbers of steps, each of `unit`; the noise is in the same steps.
+    Of a mean the answers are whole numbers of steps, each of `unit`, counted from `start`; the noise is in the same
+    steps. `in_units` turns steps into what is released.
     """
 
     name: str
@@ -100,22 +101,24 @@ class Query:
     low: int = 0
     text: str = ""
     unit: Fraction = Fraction(1)
+    start: int = 0
     given: tuple[int, ...] = ()  # the answers, where the classes are listed
+    cut: int = 0  # noise that is not clamped is put together from so far beyond the answers on, which loses something
 
     @property
     def vector(self) -> bool:
         return isinstance(self.statistic, Histogram)
 
     @property
-    def answers(self) -> list[Any]:
+    def answers(self) -> Sequence[Any]:
         if isinstance(self.statistic, Histogram):
             return self.statistic.counts
         if isinstance(self.statistic, Table):
-            return list(self.given)
+            return self.given
         values = self.statistic.values
-        return [self._answer(t) for t in values] if self.name == "pairs" else list(values)
+        return [self._answer(t) for t in values] if self.name == "pairs" else values
 
-    def answers_on(self, domain: Statistic) -> list[Any]:
+    def answers_on(self, domain: Statistic) -> Sequence[Any]:
         """f(x), which is constant on every class of its own statistic and of the count vectors."""
         if domain == self.statistic:
             return self.answers
@@ -125,6 +128,10 @@ class Query:
 
     def _answer(self, t: int) -> int:
         return t * (t - 1) // 2 if self.name == "pairs" else t
+
+    def in_units(self, steps: Sequence[Any]) -> Sequence[Any]:
+        """Return answers or outputs as numbers that are released."""
+        return [self.start + self.unit * t for t in steps] if self.name == "mean" else steps
 
     @property
     def outputs(self) -> list[Any]:
@@ -200,7 +207,7 @@ def _mean(n: int, given: dict[str, Any]) -> Query:
     if low >= high or (high - low) % step or (high - low) // step >= largest().identity_values:
         refuse("the mean of the query needs low < high, a step that divides the range, and not too many values")
     k = (high - low) // step + 1
-    return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n))
+    return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n), start=low)
 
 
 def _weighted_sum(given: dict[str, Any]) -> Query:
@@ -277,7 +284,8 @@ def widened(name: str, given: dict[str, Any], asked: Query) -> Query:
         m = 1
     elif name == "discrete_gaussian":
         m = discrete.margin(_exact_sigma(given, asked))
-    return replace(asked, low=asked.low - m, width=asked.width + 2 * m)
+    cut = m if name == "discrete_gaussian" else 0
+    return replace(asked, low=asked.low - m, width=asked.width + 2 * m, cut=cut)
 
 
 def wide(text: object, asked: Query) -> Query:
@@ -286,17 +294,15 @@ def wide(text: object, asked: Query) -> Query:
 
 
 def lost(problem: dict[str, Any], asked: Query) -> Ball:
-    """Return the chance at least that an output of a named mechanism is among those that were put together.
+    """Return no less than the chance that an output of a named mechanism is among those that were put together.
 
     With Y' for Y after outputs beyond both ends were put together, I(A;Y) - I(A;Y') = I(A;Y|Y'), which is P(Y' is an
     end) I(A; Y | Y' is an end) at most: the chance times log|A|. An answer f is at least m away from either end, so
     that the chance is at most 2 P(noise >= m). Proportional columns tell nothing beside their sum: nothing is lost.
     """
     name, given = call(problem["mechanism"], MECHANISMS, "the mechanism")
-    if name != "discrete_gaussian" or clamped(given):
-        return ZERO
-    sigma = _exact_sigma(given, asked)
-    return 2 * discrete.tails(_ball(sigma), sigma)(discrete.margin(sigma))
+    cut = widened(name, given, asked).cut if name in ADDITIVE else 0
+    return 2 * _added(name, given, asked).tail(cut) if cut else ZERO
 
 
 def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
@@ -354,9 +360,9 @@ def _fits(asked: Query, columns: int, most: int) -> None:
         refuse(f"the rows of {asked.name} with {columns} outputs are too many to rebuild; at most {most} entries")
 
 
-def distance(f: Any, y: Any) -> Any:  # noqa: ANN401 - numbers or vectors of them
+def distance(f: Any, y: Any) -> Any:
     """Return |y - f|, summed over the entries of vectors."""
-    return abs(f - y) if isinstance(f, int) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
+    return abs(f - y) if isinstance(f, (int, Fraction)) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
 
 
 def _symmetric(asked: Query, flip: float) -> Rows:
@@ -444,25 +450,20 @@ class Added:
             found.append([beyond[at], *both[width - at : 2 * width - 2 - at], beyond[width - 1 - at]])
         return found
 
+    def beyond(self, reach: int) -> Ball:
+        """The chance of outputs that are put together this far beyond the answers; 0 where they are proportional."""
+        return ZERO if self.family in ("geometric", "laplace") else 2 * self.tail(reach)
+
     def contraction(self, spread: int, counts: int) -> Ball:
         """Return eta of a release of this number of counts with this noise; spread is n d^2.
 
         d is the most by which one of n records moves a count; of several counts it moves two, by 1.
         Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
 
-        Gaussian noise is the sum of n independent parts of variance sigma^2/n, so that the release is made of records
-        with noise of their own, then of adding up, rounding and clamping, none of which adds to a divergence. A channel
-        that treats records one by one contracts divergence from a product rho at most as its worst record does: with
-        outputs Z of the first record X and Z' of the others X'
-            D(p_ZZ' || rho) = D(p_Z || rho) + E D(p_Z'|Z || rho) <= eta D(p_X || rho) + eta E D(p_X'|Z || rho),
-        and the last mean is at most E D(p_X'|X || rho), D being convex. One record contracts by
-            1 - min_lam sum PQ / (lam P + (1-lam) Q) <= 1 - ( sum sqrt(PQ) )^2
-        for the worst two of its rows P, Q (4.3; then Cauchy and Schwarz), and for Gaussians that are d apart, d^2 added
-        up over the counts that move, that is 1 - exp( -n d^2 / (4 sigma^2) ).
-        Laplace noise of rate r is Gaussian of variance 2 E / r^2 with E exponential; who also knows E knows more, and
-        the mean of exp(-c/E), c = n d^2 r^2 / 8, is z K_1(z) with z = 2 sqrt(c). Of k counts with an E each, the two
-        that move have at least the least, an exponential of mean 1/k.
-        Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
+        Gaussian noise: 1 - exp( -n d^2 / (4 sigma^2) ), d^2 added up over the counts that move. Laplace noise of rate
+        r: 1 - z K_1(z), z = 2 sqrt(n d^2 r^2 / 8); of k counts the two that move have at least the least of k
+        exponentials. Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
+        Proof: docs/mathematics.md, 4.8, "Noise that contracts".
         """
         # Discrete Gaussian noise is not a sum of independent parts of one kind.
         if self.parameter is None or self.family == "discrete_gaussian":
@@ -511,10 +512,11 @@ def exact_noise(text: object, asked: Query) -> Exact:
 
     Guarantee: where two of them are equal, so are the laws of the noise.
     """
-    return _exact(*call(text, MECHANISMS, "the mechanism"), asked)
+    return exact_parameter(*call(text, MECHANISMS, "the mechanism"), asked)
 
 
-def _exact(name: str, given: dict[str, Any], asked: Query) -> Exact:
+def exact_parameter(name: str, given: dict[str, Any], asked: Query) -> Exact:
+    """Return the same of a call that was read."""
     if name in ("gaussian", "discrete_gaussian"):
         return name, _exact_sigma(given, asked)
     return name, exact_rate(given, asked)
@@ -526,7 +528,7 @@ def same_answers(one: Query, other: Query) -> bool:
     if mine.n != theirs.n or mine.alphabet(0) != theirs.alphabet(0):
         return False
     if mine == theirs:
-        return one.answers == other.answers
+        return bool(one.answers == other.answers)
     if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().compared_datasets):
         return False
     f, g = one.answers, other.answers
@@ -547,7 +549,7 @@ def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
     Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2). Geometric with alpha = exp(-r):
     D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
     """
-    words, exact = spelled(name, given), _exact(name, given, asked)
+    words, exact = spelled(name, given), exact_parameter(name, given, asked)
     if name == "discrete_gaussian":
         sigma = _exact_sigma(given, asked)
         ball = _ball(sigma)

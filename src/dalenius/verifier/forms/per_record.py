@@ -10,6 +10,14 @@ is as the reference, and so are all further records: D(pi || rho) is that of the
 nothing. Where others are counted, their outputs matter only through how often each came, and given (a,t) that has the
 generating function  U_a^t V_a^(M-t),  U_a = sum_y W(y|a) x_y,  V_a the same of W under the law of a record that is not
 a. Proofs are in special/product.py.
+
+One record of any number of values, through a channel that keeps its value with chance c and replaces it by each of the
+others with chance d, c + (k-1) d = 1, needs no rows. For every prior
+
+    I(X;Y) <= log k + c log c + (k-1) d log d,          the proof "symmetric",
+
+with equality at the uniform prior, the witness "uniform", which every adversary may hold where the reference is uniform
+(docs/mathematics.md, 4.12, "One record").
 """
 
 import math
@@ -25,35 +33,21 @@ from flint import arb, arb_poly
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.proofs import compare
-from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.proofs import claimed
+from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import attains, held, masses
+from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.special import product as local
 from dalenius.verifier.special.bellman import bellman
 
 from . import named
+from .counting import Records
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Attributes, Group, Secret
+from .secret import Attributes, Group, Secret, by_label
 
 Rows = list[list[Ball]]
-
-
-@dataclass(frozen=True)
-class Records:
-    """n records of k values; datasets are not told apart by any statistic, so they make no pairs with secret values."""
-
-    n: int
-    k: int
-
-    interchangeable = True
-    size = 1
-
-    def log_universe(self) -> Ball:
-        """Return log|X|, at the precision in force."""
-        return arb(self.k).log() * self.n
-
-    def alphabet(self, record: int) -> int:  # noqa: ARG002 - all alike
-        return self.k
+# Channels of one record, and the name of their one parameter.
+PARAMETERS = {"randomized_response": "epsilon", "unary_encoding": "epsilon", "symmetric": "flip"}
 
 
 @dataclass(frozen=True)
@@ -61,14 +55,29 @@ class Local:
     """The channel W of every record; and what is asked about the release."""
 
     statistic: Records
-    rows: Rows
-    response: bool  # whether W = c I + (1-c) U
-    exact: tuple[str, Fraction]
+    exact: tuple[str, Fraction]  # the name of the channel, and its one parameter
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
+
+    @property
+    def response(self) -> bool:
+        """Whether W = c I + (1-c) U."""
+        return self.exact[0] != "unary_encoding"
+
+    @cached_property
+    def rows(self) -> Rows:
+        """W, one row for each value of a record."""
+        return local_rows(*self.exact, self.statistic.k)
+
+    def symmetric(self, where: str) -> Ball:
+        """What one record tells at most, and at the uniform prior exactly: log k + c log c + (k-1) d log d."""
+        one = self.statistic.n == 1 and self.response and not self.labels
+        if not one or not isinstance(self.reference, Uniform):
+            refuse(f"{where} is for one record through a symmetric channel, and for the uniform prior as the reference")
+        return capacity(self.statistic.k, *response(*self.exact, self.statistic.k))
 
     def law(self, record: int) -> list[Ball]:
         """The law of a record."""
@@ -81,6 +90,8 @@ class Local:
     @cached_property
     def secret(self) -> tuple[list[Ball], Rows]:
         """rho(a) and W_0(.|a) of every value a of the secret."""
+        if self.statistic.k ** len(self.records) > (most := largest().local_values):
+            refuse(f"a witness on some records is for records of at most {most} values together")
         rho, rows = [ONE], [[ONE]]
         for i in self.records:
             rho = [p * q for p in rho for q in self.law(i)]
@@ -105,32 +116,54 @@ def rebuild(problem: dict[str, Any]) -> Local:
     """Return the channel of a description by names."""
     if set(problem) != {"query", "mechanism"}:
         refuse("a witness on some records is for a mechanism given by its name")
-    asked = named.query(problem["query"], listed=False)
     name, given = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
-    n, k = asked.statistic.n, asked.statistic.alphabet(0)
-    rows = local_rows(name, given, k)
-    exact = (name, Fraction(number(given["epsilon"], "epsilon")))
-    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {named.spelled(name, given)}"
-    return Local(Records(n, k), rows, name == "randomized_response", exact, text)
+    n, k, words = _people(problem["query"])
+    parameter = PARAMETERS.get(name)
+    # On the answer to another query `symmetric` does not treat records by themselves.
+    if parameter is None or (name == "symmetric" and (k == 1 or not words.startswith("identity"))):
+        refuse(f"a witness on some records is for mechanisms that treat each by itself, not for {name} of {words}")
+    exact = Fraction(number(given[parameter], parameter, 0.0, 1.0 if name == "symmetric" else math.inf))
+    if name != "symmetric" and exact <= 0:
+        refuse(f"epsilon is {given['epsilon']}; it must be above 0")
+    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {words}; {named.spelled(name, given)}"
+    return Local(Records(n, k), (name, exact), text)
 
 
-def local_rows(name: str, given: dict[str, Any], k: int) -> Rows:
+def _people(query: object) -> tuple[int, int, str]:
+    """How many records a query is about, of how many values, and words for it; an identity may have very many."""
+    name, given = named.call(query, named.QUERIES, "the query")
+    if name == "identity":
+        k = whole(given["k"], "k of the query", 1, largest().symmetric_values)
+        return 1, k, named.spelled(name, given)
+    asked = named.query(query, listed=False)
+    return asked.statistic.n, asked.statistic.alphabet(0), asked.text
+
+
+def response(name: str, parameter: Fraction, k: int) -> tuple[Ball, Ball]:
+    """The chances that a value is kept, and that it becomes any other of the k there are."""
+    if name == "symmetric":
+        flip = arb(parameter.numerator) / parameter.denominator
+        return 1 - flip, flip / (k - 1)
+    ratio = (-arb(parameter.numerator) / parameter.denominator).exp()
+    kept = 1 / (1 + (k - 1) * ratio)
+    return kept, ratio * kept
+
+
+def capacity(k: int, kept: Ball, other: Ball) -> Ball:
+    """log k + c log c + (k-1) d log d."""
+    return arb(k).log() + xlogx(kept) + (k - 1) * xlogx(other)
+
+
+def local_rows(name: str, parameter: Fraction, k: int) -> Rows:
     """W of a local randomiser, one row for each of k values."""
-    if name not in ("randomized_response", "unary_encoding"):
-        refuse(f"a witness on some records is for mechanisms that treat each by itself, not for {name}")
-    epsilon = number(given["epsilon"], "epsilon")
-    if epsilon <= 0:
-        refuse(f"epsilon is {epsilon}; it must be above 0")
-    outputs = k if name == "randomized_response" else 2**k if k < largest().local_entries else largest().local_entries
+    outputs = k if name != "unary_encoding" else 2**k if k < largest().local_entries else largest().local_entries
     if k * outputs > (most := largest().local_entries):
         refuse(f"the channel of one record has {k} rows of {outputs} outputs, too many to rebuild; at most {most}")
-    if name == "randomized_response":
-        kept = 1 / (1 + (k - 1) * (-arb(epsilon)).exp())
-        other = (-arb(epsilon)).exp() * kept
+    if name != "unary_encoding":
+        kept, other = response(name, parameter, k)
         return [[kept if y == a else other for y in range(k)] for a in range(k)]
-    kept = 1 / (1 + (-arb(epsilon) / 2).exp())
-    other = (-arb(epsilon) / 2).exp() * kept
     # Bit v is kept where it says whether the record is v.
+    kept, other = response("randomized_response", parameter / 2, 2)
     powers = [kept ** (k - d) * other**d for d in range(k + 1)]
     bits = list(product((0, 1), repeat=k))
     return [[powers[sum(bit != (v == a) for v, bit in enumerate(y))] for y in bits] for a in range(k)]
@@ -139,8 +172,8 @@ def local_rows(name: str, given: dict[str, Any], k: int) -> Rows:
 def ask(channel: Local, secret: Secret, reference: Reference) -> Local:
     """Return the channel with the question about it."""
     group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
-    if not isinstance(group, Group) or channel.statistic.k ** len(group.records) > largest().local_values:
-        refuse(f"a witness on some records is for records of at most {largest().local_values} values together")
+    if not isinstance(group, Group):
+        refuse("a local randomiser is asked about records, or a function of some")
     if isinstance(reference, Weights):
         refuse("a witness on some records is for independent records, not for weights of datasets")
     return replace(channel, records=group.records, reference=reference, labels=labels)
@@ -152,6 +185,9 @@ def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: fl
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
+    if witness["kind"] == "uniform":
+        attains(channel.symmetric("a uniform witness"), lower)
+        return
     about = mapping(field(witness, "part", "the witness"), "the part of the witness")
     left = channel.statistic.n - len(channel.records)
     others = whole(field(about, "others", "the part of the witness"), "others of the witness", 0, left)
@@ -244,16 +280,14 @@ def _form(row: Sequence[Ball], others: int) -> Ball:
 
 def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> Ball:
     """I(A;Y) where P(a, y_0, y') = W_0(y_0|a) told(a, y'); of their labels where values have some."""
-    alike: dict[int, list[int]] = {}
-    for a, label in enumerate(channel.labels or range(len(masses))):
-        alike.setdefault(label, []).append(a)
-    total = -sum((xlogx(sum((masses[a] for a in values), ZERO)) for values in alike.values()), ZERO)
+    alike = by_label(channel.labels or range(len(masses)))
+    total = -sum((xlogx(sum((masses[a] for a in values), ZERO)) for values in alike), ZERO)
     for y in range(len(channel.secret[1][0])):
         tick()
         own = [row[y] for row in channel.secret[1]]
         for column in ticking(zip(*told, strict=True)):
             each = [p * q for p, q in zip(own, column, strict=True)]
-            joint = [sum((each[a] for a in values), ZERO) for values in alike.values()]
+            joint = [sum((each[a] for a in values), ZERO) for values in alike]
             total += sum(map(xlogx, joint), ZERO) - xlogx(sum(joint, ZERO))
     return total
 
@@ -263,53 +297,52 @@ def check_proof(channel: Local, knowledge: Knowledge, proof: dict[str, Any], whe
 
     Guarantee: I(A;Y) <= result for every prior the adversary may hold.
     """
-    upper = number(field(proof, "upper", where), f"'upper' of {where}")
-    kind = field(proof, "kind", where)
-    rho, rows = channel.secret
-    if kind == "trivial":
-        labels = channel.labels or range(len(rho))
-        bound = arb(len({a for a, p in zip(labels, rho, strict=True) if not p.is_zero()})).log()
-    elif kind == "reference":
-        if not knowledge.none:
-            refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
-        bound = _information(channel, rho, [[p] for p in rho])
-    elif kind == "product":
-        bound = _product(channel, knowledge.most, proof, where)
-    elif kind == "looks":
-        if len(channel.records) > 1 or not channel.response or len(rows) != 2:  # noqa: PLR2004 - bits
-            refuse(f"{where}: the capacity of looks is for one record, a bit through a symmetric channel")
-        if channel.statistic.n > (most := largest().looks):
-            refuse(f"{where}: {channel.statistic.n} looks are too many to add up; at most {most}")
-        bound = local.looks(channel.statistic.n, rows[0][1])
-    elif kind == "bellman":
-        bound = _bellman(channel, knowledge.most, proof, where)
-    else:
-        refuse(f"{where}: its kind is none of trivial, reference, product, looks, bellman, which need no rows")
-    compare(bound, upper, where)
-    return upper
+    return claimed(KINDS, channel, knowledge, proof, where)
 
 
-def _bellman(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+def _trivial(channel: Local, *_: object) -> Ball:
+    """log|A|; of values that are all equally likely nothing is listed, as there may be very many."""
+    if isinstance(channel.reference, Uniform) and not channel.labels:
+        return arb(channel.statistic.k).log() * len(channel.records)
+    rho, _rows = channel.secret
+    labels = channel.labels or range(len(rho))
+    return arb(len({a for a, p in zip(labels, rho, strict=True) if not p.is_zero()})).log()
+
+
+def _at_reference(channel: Local, knowledge: Knowledge, _: dict[str, Any], where: str) -> Ball:
+    if not knowledge.none:
+        refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
+    rho = channel.secret[0]
+    return _information(channel, rho, [[p] for p in rho])
+
+
+def _looks(channel: Local, _: Knowledge, _proof: dict[str, Any], where: str) -> Ball:
+    rows = channel.secret[1]
+    if len(channel.records) > 1 or not channel.response or len(rows) != 2:  # noqa: PLR2004 - bits
+        refuse(f"{where}: the capacity of looks is for one record, a bit through a symmetric channel")
+    if channel.statistic.n > (most := largest().looks):
+        refuse(f"{where}: {channel.statistic.n} looks are too many to add up; at most {most}")
+    return local.looks(channel.statistic.n, rows[0][1])
+
+
+def _bellman(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where: str) -> Ball:
     """The bound of special/bellman.py, of one bit among others."""
     rho, rows = channel.secret
     if len(channel.records) > 1 or len(rows) != 2 or len(rows[0]) != 2:  # noqa: PLR2004 - bits
         refuse(f"{where}: it is for one record, a bit, among bits with two outputs each")
     stages = sequence(field(proof, "lines", where), f"the lines of {where}", channel.statistic.n)
     others = [i for i in range(len(stages)) if i not in channel.records]
-    return bellman(rows, rho, [channel.law(i) for i in others], knowledge, proof, where)
+    return bellman(rows, rho, [channel.law(i) for i in others], knowledge.most, proof, where)
 
 
-def _product(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+def _product(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where: str) -> Ball:
     """The bound of special/product.py, once its coefficients are shown to hold."""
     rho, rows = channel.secret
     eta = arb(number(field(proof, "eta", where), f"eta of {where}", 0.0))
     sigma = arb(number(field(proof, "sigma", where), f"sigma of {where}", 0.0, 1.0))
     lam = arb(number(field(proof, "lambda", where), f"lambda of {where}", 0.0))
-    given = numbers(field(proof, "law", where), len(rho), f"the law of {where}", low=0.0)
-    if not all(x > 0 for x in given):
-        refuse(f"{where}: every entry of its law must be above 0")
-    total = sum(map(arb, given), ZERO)
-    law = [arb(x) / total for x in given]
+    given = field(proof, "law", where)
+    law = law_of(given, len(rho), f"the law of {where}", positive=True)
     for i in channel.different:
         if not local.contracts(channel.rows, channel.law(i), eta, even=channel.even(i), response=channel.response):
             refuse(f"{where}: the channel of record {i} is not shown to contract divergence by eta = {float(eta)!r}")
@@ -322,4 +355,14 @@ def _product(channel: Local, knowledge: Ball, proof: dict[str, Any], where: str)
     lam = lam.max((1 - sigma) * (eta if channel.different else ZERO))
     if not sigma + lam > 0:
         refuse(f"{where}: sigma + lambda must be above 0")
-    return local.product_bound(rows, rho, law, knowledge=knowledge, sigma=sigma, lam=lam)
+    return local.product_bound(rows, rho, law, knowledge=knowledge.most, sigma=sigma, lam=lam)
+
+
+KINDS = {
+    "trivial": _trivial,
+    "reference": _at_reference,
+    "product": _product,
+    "looks": _looks,
+    "bellman": _bellman,
+    "symmetric": lambda channel, _, __, where: channel.symmetric(f"{where}: it"),
+}

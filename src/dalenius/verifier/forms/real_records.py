@@ -12,16 +12,20 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.limits import largest, tick
-from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, whole
 
-from . import named
+from . import named, secret
+from .counting import Sum
+from .reference import digest
 
 QUERIES: dict[str, dict[str, Any]] = {
     "real_sum": {"n": ..., "low": ..., "high": ...},
     "real_mean": {"n": ..., "low": ..., "high": ...},
 }
-FAMILIES = ("laplace", "gaussian", "geometric")
-MECHANISMS = {**named.MECHANISMS, "geometric": {**named.MECHANISMS["geometric"], "step": None}}
+MECHANISMS = {
+    **{family: {**named.MECHANISMS[family], "output": "real"} for family in ("laplace", "gaussian")},
+    "geometric": {**named.MECHANISMS["geometric"], "step": None},
+}
 # Steps of geometric noise from low to high where no step is given.
 STEPS = 100
 
@@ -109,26 +113,20 @@ def rebuild(problem: dict[str, Any]) -> Problem:
     if low >= high:
         refuse("low of the query must be below its high")
     family, noise = named.call(problem["mechanism"], MECHANISMS, "the mechanism")
-    if family not in FAMILIES:
-        refuse(f"real-valued records have noise of {' or '.join(FAMILIES)}, not {family}")
+    if noise.pop("output", "real") != "real":
+        refuse("the noisy sum of real-valued records is released as it is: its output is 'real'")
+    if noise.get("clamp", True) is not True:
+        refuse(f"clamp of {family} noise on real-valued records must be True or left out")
+    # The most that a record adds to the answer is the unit of the noise.
     spread = (high - low) / (n if name == "real_mean" else 1)
-    if family == "gaussian":
-        size = positive(noise["sigma"], "sigma") / spread
-    elif noise["scale"] is not None:
-        if noise["epsilon"] is not None or noise["sensitivity"] is not None:
-            refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
-        size = spread / positive(noise["scale"], "scale")
-    else:
-        sensitive = spread if noise["sensitivity"] is None else positive(noise["sensitivity"], "sensitivity")
-        size = positive(noise["epsilon"], "epsilon") / sensitive * spread
+    _, size = named.exact_parameter(family, noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
+    assert size is not None  # noqa: S101 - for the type checker: records have more than one value
     text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
     return Problem(n, low, high, family, size, text, _steps(noise, high - low) if family == "geometric" else None)
 
 
 def _steps(noise: dict[str, Any], wide: Fraction) -> int:
     """Return how many steps there are from low to high."""
-    if noise["clamp"] is not True:
-        refuse("geometric noise on real-valued records is clamped")
     if noise["step"] is None:
         return STEPS
     step = decimal(noise["step"], "the step")
@@ -136,14 +134,6 @@ def _steps(noise: dict[str, Any], wide: Fraction) -> int:
     if many.denominator != 1 or not 1 <= many <= largest().real_cells:
         refuse("the step must divide the range from low to high")
     return int(many)
-
-
-def positive(value: object, where: str) -> Fraction:
-    """Return a number above 0, exactly."""
-    found = Fraction(number(value, where))
-    if found <= 0:
-        refuse(f"{where} is {show(value)}; it must be above 0")
-    return found
 
 
 def density(described: object, problem: Problem) -> Density:
@@ -198,31 +188,41 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     if alone and adversary["independent"] is not True:
         refuse("'independent' of the adversary must be true")
     words = "an adversary under whose prior the records are independent" if alone else "an adversary"
-    counted = ", counted from the density given" if "reference" in adversary else ""
+    shown = f"the density given (sha256 {digest(adversary.get('reference'))})"
+    counted = f", counted from {shown}" if "reference" in adversary else ""
     if "knowledge" in adversary:
         k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
-        words = f"{words} that knows at most {k!r} nats{counted}" if not alone else f"{words}, and knows {k!r} nats"
+        words = (
+            f"{words} that knows at most {k!r} nats{counted}"
+            if not alone
+            else f"{words}, and knows {k!r} nats{counted}"
+        )
         return Believed(alone, arb(k), rho, problem.n, exactly=False), words
     if not alone:
         refuse("the adversary needs 'knowledge'")
     if "reference" in adversary:
-        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as the density given"
+        return Believed(alone, None, rho, problem.n, exactly=True), f"{words}, the others as {shown}"
     return Believed(alone, None, rho, 1, exactly=False), words
 
 
-def with_bins(asked: Believed, secret: object, problem: Problem) -> Believed:
-    """Return what is asked with the bins of the secret, if it is one."""
-    if not isinstance(secret, dict) or "edges" not in secret:
-        return asked
+def about(asked: Believed, value: object, problem: Problem) -> tuple[Believed, int | None]:
+    """Return what is asked with the bins of the secret, if it is one, and its record; None for all records."""
+    if value is None:
+        return asked, None
+    given = secret.stated(value, "records", "bin")
+    if given["kind"] == "records":
+        (only,) = sequence(given["records"], "records of the secret", 1)
+        return asked, whole(only, "the record of the secret", 0, problem.n - 1)
+    record = whole(given["record"], "the record of the secret", 0, problem.n - 1)
     if asked.independent:
         refuse("independent records are audited one by one; the secret must be a record")
-    listed = sequence(secret["edges"], "edges of the secret")
+    listed = sequence(given["edges"], "edges of the secret")
     edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
     if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # noqa: PLR2004 - two bins
         refuse("edges of the secret must go from low to high, with one more or more between")
     if any(low >= high for low, high in pairwise(edges)):
         refuse("edges of the secret must ascend")
-    return replace(asked, bins=edges)
+    return replace(asked, bins=edges), record
 
 
 def labels(asked: Believed, m: int, *, half: bool = False) -> list[int] | None:

@@ -46,15 +46,15 @@ class Uniform:
     common = True
     zeros = False
 
-    def law(self, record: int, k: int) -> list[Ball]:  # noqa: ARG002 - all alike
+    def law(self, record: int, k: int) -> list[Ball]:
         """The law of a record of k values."""
         return [ONE / k] * k
 
-    def values(self, record: int, k: int) -> range:  # noqa: ARG002 - all alike
+    def values(self, record: int, k: int) -> range:
         """The values of a record of k values that have mass."""
         return range(k)
 
-    def alike(self, record: int) -> object:  # noqa: ARG002 - all alike
+    def alike(self, record: int) -> object:
         """What records that may change places without a change of rho have in common."""
         return None
 
@@ -103,10 +103,10 @@ class Product:
         left_out = set(without)
         return Counter(law for i, law in enumerate(self.laws) if i not in left_out)
 
-    def law(self, record: int, k: int) -> list[Ball]:  # noqa: ARG002 - the law says it
+    def law(self, record: int, k: int) -> list[Ball]:
         return normalised(self.given(record))
 
-    def values(self, record: int, k: int) -> list[int]:  # noqa: ARG002 - the law says it
+    def values(self, record: int, k: int) -> list[int]:
         return [v for v, p in enumerate(self.given(record)) if p > 0]
 
     def alike(self, record: int) -> object:
@@ -143,10 +143,10 @@ class Weights:
         """Nothing is known of other records."""
         return record
 
-    def farthest(self, data: Data) -> Ball:  # noqa: ARG002 - the weights say it
+    def farthest(self, data: Data) -> Ball:
         return -least(self.weights).log()
 
-    def probabilities(self, data: Data) -> Iterator[Ball]:  # noqa: ARG002 - the weights say it
+    def probabilities(self, data: Data) -> Iterator[Ball]:
         total = sum(map(arb, self.weights), ZERO)
         return (arb(w) / total if w else ZERO for w in self.weights)
 
@@ -208,7 +208,7 @@ def digest(value: object) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _law(value: Any, size: int, where: str) -> Law:  # noqa: ANN401 - JSON
+def _law(value: Any, size: int, where: str) -> Law:
     law = tuple(numbers(value, size, where, low=0.0))
     total = sum(map(arb, law), ZERO)
     if not abs(total - 1) <= SLACK.law_sum:

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.cells import Shares
@@ -52,10 +52,10 @@ class Function:
     def text(self) -> str:
         return f"a function of the dataset with {self.many} values (sha256 {digest(array('q', self.values))})"
 
-    def size(self, statistic: Statistic) -> int:  # noqa: ARG002 - the values say it
+    def size(self, statistic: Statistic) -> int:
         return self.many
 
-    def numbers(self, statistic: Statistic) -> Sequence[int]:  # noqa: ARG002 - the values say it
+    def numbers(self, statistic: Statistic) -> Sequence[int]:
         return self.values
 
 
@@ -73,20 +73,24 @@ class Attributes:
 
 
 Secret: TypeAlias = Group | Function | Attributes
+# Kinds of secrets, with the fields that each has; a bin is of a real-valued record.
+FIELDS = {
+    "records": ("records",),
+    "function": ("values",),
+    "attributes": ("records", "values"),
+    "bin": ("record", "edges"),
+}
 
 
 def read(value: object, statistic: Statistic) -> Secret:
     """Return the secret of a certificate; refused before rho(a,t) would grow too large."""
-    given = mapping(value, "the secret")
-    if set(given) == {"values"}:
-        secret: Secret = _function(given["values"], universe(statistic))
-    elif set(given) == {"records", "values"}:
-        secret = _attributes(given, statistic)
-    elif set(given) == {"records"}:
-        secret = _group(given["records"], statistic)
+    given = stated(value, "records", "function", "attributes")
+    if given["kind"] == "function":
+        secret: Secret = Function(*_labelled(given["values"], universe(statistic)))
     else:
-        fields = show(", ".join(sorted(map(str, given))))
-        refuse(f"the secret has the fields {fields}; it needs 'records', 'values' or both")
+        group = _group(given["records"], statistic)
+        whole = given["kind"] == "records"
+        secret = group if whole else Attributes(group, *_labelled(given["values"], group.size(statistic)))
     whole_group = secret.group if isinstance(secret, Attributes) else secret
     pairs = whole_group.size(statistic) * statistic.size
     if pairs > largest().secret_pairs:
@@ -100,17 +104,15 @@ def of_record(value: dict[str, object], statistic: Statistic, where: str) -> Gro
     return Group((whole(field(value, "record", where), f"the record of {where}", 0, statistic.n - 1),))
 
 
-def alone(value: object, n: int) -> int | None:
-    """Return the one record of a secret, of n that have no statistic; None where the certificate is about all."""
-    if value is None:
-        return None
+def stated(value: object, *kinds: str) -> dict[str, Any]:
+    """Return a secret as a certificate states it, of one of these kinds, with the fields that the kind has."""
     given = mapping(value, "the secret")
-    if set(given) == {"record", "edges"}:
-        return whole(given["record"], "the record of the secret", 0, n - 1)
-    if set(given) != {"records"}:
-        refuse("the secret of real-valued records must be a record, or its bin")
-    (record,) = sequence(given["records"], "records of the secret", 1)
-    return whole(record, "the record of the secret", 0, n - 1)
+    kind = field(given, "kind", "the secret")
+    if kind not in kinds:
+        refuse(f"the secret is of the kind {show(kind)}, which is none of {', '.join(kinds)}")
+    if set(given) != {"kind", *FIELDS[kind]}:
+        refuse(f"the secret has the fields {show(', '.join(sorted(map(str, given))))}, not those of the kind {kind}")
+    return given
 
 
 def _group(value: object, statistic: Statistic) -> Group:
@@ -126,15 +128,6 @@ def _group(value: object, statistic: Statistic) -> Group:
     return Group(records)
 
 
-def _attributes(given: dict[str, object], statistic: Statistic) -> Attributes:
-    group = _group(given["records"], statistic)
-    return Attributes(group, *_labelled(given["values"], group.size(statistic)))
-
-
-def _function(value: object, datasets: int) -> Function:
-    return Function(*_labelled(value, datasets))
-
-
 def _labelled(value: object, datasets: int) -> tuple[tuple[int, ...], int]:
     """Values from 0 on, none left out, and how many there are."""
     listed = sequence(value, "values of the secret", datasets)
@@ -146,6 +139,14 @@ def _labelled(value: object, datasets: int) -> tuple[tuple[int, ...], int]:
     return values, many
 
 
+def by_label(labels: Sequence[int]) -> list[list[int]]:
+    """The places of every label, by the label's first place."""
+    found: dict[int, list[int]] = {}
+    for a, label in enumerate(labels):
+        found.setdefault(label, []).append(a)
+    return list(found.values())
+
+
 def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Shares]:
     """rho(a,t) for every secret value a; classes without mass left out.
 
@@ -153,7 +154,7 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     added up dataset by dataset. A function of a group has the sum of the masses of the group's values that it is.
     """
     if isinstance(secret, Attributes):
-        return _merged(joint(statistic, secret.group, reference), secret)
+        return merged(joint(statistic, secret.group, reference), secret.labels)
     if isinstance(secret, Group) and not isinstance(reference, Weights):
         if isinstance(statistic, Sum) or (isinstance(statistic, Histogram) and reference.common):
             return statistic.shares(*secret.records, reference=reference)
@@ -174,10 +175,12 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     return result
 
 
-def _merged(shares: list[Shares], secret: Attributes) -> list[Shares]:
-    """Add up the masses of the values that a function takes for one."""
-    result: list[Shares] = [{} for _ in range(secret.many)]
-    for a, share in ticking(zip(secret.labels, shares, strict=True)):
+def merged(shares: list[Shares], labels: Sequence[int]) -> list[Shares]:
+    """Add up the masses of the values that a function takes for one; as they are where there are no labels."""
+    if not labels:
+        return shares
+    result: list[Shares] = [{} for _ in range(max(labels) + 1)]
+    for a, share in ticking(zip(labels, shares, strict=True)):
         for t, p in share.items():
             known = result[a].get(t)
             result[a][t] = p if known is None else known + p

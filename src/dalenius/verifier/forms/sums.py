@@ -19,11 +19,10 @@ serve in place of classes (`running_sums.py`). Only where that does not suffice 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from dataclasses import field as default
 from functools import cached_property
 from itertools import accumulate, pairwise, repeat
 from operator import add, mul
-from typing import Any
+from typing import Any, TypeVar
 
 from flint import arb, arb_poly
 
@@ -32,9 +31,10 @@ from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.proofs import KINDS, compare, twice
+from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
+from dalenius.verifier.kernel.proofs import claimed, compare, twice
 from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import attains, held, masses
+from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 
@@ -42,10 +42,14 @@ from . import named
 from .counting import Near, Sum, dense
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .running_sums import Runs, window_sums
-from .secret import Group, Secret
+from .secret import Group, Secret, by_label, merged
 
+Proof = dict[str, Any]
+T = TypeVar("T")
 # Tails of the noise and of the prior that are enclosed.
 HIDDEN = arb(2) ** -64
+# Steps that a proof may take: one of them.
+STEPS = ("window", "points")
 # Proofs that can do with classes near the mean.
 QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
@@ -57,19 +61,34 @@ class Large:
     """The channel of a noisy sum, one answer per class, in the range low..low+width-1; and what is asked about it."""
 
     statistic: Sum
-    answers: Sequence[int]
-    low: int
-    width: int
+    query: named.Query  # with the range of the outputs
     noise: named.Added
     text: str
     records: tuple[int, ...] = (0,)
     reference: Uniform | Product = UNIFORM
-    lost: Ball = default(default_factory=lambda: ZERO)
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
     # The law of the sum of the others near its mean, where no more of it is looked at; whether running sums will do.
     near: Near | None = None
     running: bool = False
+
+    @cached_property
+    def answers(self) -> Sequence[int]:
+        """One for each class."""
+        return self.query.answers
+
+    @property
+    def low(self) -> int:
+        return self.query.low
+
+    @property
+    def width(self) -> int:
+        return self.query.width
+
+    @property
+    def lost(self) -> Ball:
+        """The chance at most of outputs that were put together: see named.lost."""
+        return 2 * self.noise.tail(self.query.cut) if self.query.cut else ZERO
 
     @cached_property
     def values(self) -> list[tuple[int, Ball]]:
@@ -137,10 +156,8 @@ class Large:
 
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
-        same = self.statistic == other.statistic and (self.low, self.width) == (other.low, other.width)
-        same = same and self.lost.is_zero() == other.lost.is_zero()
-        same = same and list(self.answers) == list(other.answers) and self.noise.exact == other.noise.exact
-        return None if same else f"it is {other.text}"
+        same = (self.low, self.width, self.noise.exact) == (other.low, other.width, other.noise.exact)
+        return None if same and named.same_answers(self.query, other.query) else f"it is {other.text}"
 
     @property
     def steady(self) -> bool:
@@ -166,24 +183,23 @@ class Large:
 def rebuild(problem: dict[str, Any]) -> Large:
     """Return the channel of a description by names."""
     if set(problem) != {"query", "mechanism"}:
-        refuse("a witness on blocks of classes is for a mechanism given by its name")
-    asked = named.query(problem["query"])
-    noise = named.added(problem["mechanism"], asked)
+        refuse("a sum that is not written out is for a mechanism given by its name")
+    asked = named.query(problem["query"], listed=False)
     statistic = asked.statistic
-    if not isinstance(statistic, Sum) or statistic.modulus is not None or statistic.n > largest().classes:
-        refuse(f"a witness on blocks of classes is for sums of at most {largest().classes} records, not {asked.text}")
-    if statistic.alphabet(0) > (most := largest().sum_values):
-        refuse(f"a witness on blocks of classes is for records of at most {most} values, not {asked.text}")
+    if not isinstance(statistic, Sum) or statistic.modulus is not None:
+        refuse(f"the form 'sum' is for noise on sums of records, not for {asked.text}")
+    noise, wide = named.added(problem["mechanism"], asked), named.wide(problem["mechanism"], asked)
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    wide = named.wide(problem["mechanism"], asked)
-    text, lost = f"{people}; {asked.text}; {noise.text}", named.lost(problem, asked)
-    return Large(statistic, asked.answers, wide.low, wide.width, noise, text, lost=lost)
+    return Large(statistic, wide, noise, f"{people}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
     """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
-    if not isinstance(secret, Group) or secret.size(channel.statistic) > largest().sum_values:
-        refuse(f"a witness on blocks of classes is for records of at most {largest().sum_values} values together")
+    statistic, most = channel.statistic, largest()
+    if statistic.n > most.classes:
+        refuse(f"a witness on blocks of classes is for sums of at most {most.classes} records, not {channel.text}")
+    if not isinstance(secret, Group) or secret.size(statistic) > most.sum_values:
+        refuse(f"a witness on blocks of classes is for records of at most {most.sum_values} values together")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
     return replace(channel, records=secret.records, reference=reference)
@@ -226,7 +242,7 @@ def _density(channel: Large, given: object, knowledge: Knowledge, starts: list[i
     return [density[a] for a in channel.labels] or density
 
 
-def _quick_first(channel: Large, check: Callable[[Large], None]) -> None:
+def _quick_first(channel: Large, check: Callable[[Large], T]) -> T:
     """Take the quick way, and where that shows nothing look at all classes.
 
     Balls hold the true numbers in either case, so that either will do.
@@ -264,67 +280,45 @@ def rows(channel: Large) -> list[list[Ball]]:
     return found
 
 
-def check_proof(channel: Large, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
+def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> float:
     """Return the bound that a proof claims, or refuse it.
 
-    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. What outputs
+    that were put together may tell beside their sum is added: see named.lost.
     """
-    upper = number(field(proof, "upper", where), f"'upper' of {where}")
-    compared = _compare_in_window if "steps" in proof and proof.get("kind") != "monotone" else _compare
+    lost = channel.lost * arb(len(channel.values)).log()
+    kinds = {kind: lambda *given, found=found: found(*given) + lost for kind, found in KINDS.items()}
 
-    def check(channel: Large) -> None:
-        if field(proof, "kind", where) != "power":
+    def check(channel: Large) -> float:
+        if proof.get("kind") != "power":
             _ = channel.values, channel.others  # with all bits
-        twice(lambda: compared(channel, knowledge, proof, upper, where))
+        if windowed:
+            return twice(lambda: _claimed_in_window(channel, knowledge, proof, where))
+        return twice(lambda: claimed(kinds, channel, knowledge, proof, where))
 
-    if proof.get("kind") in QUICK or "steps" in proof:
-        _quick_first(channel, check)
-    else:
-        check(channel)
-    return upper
-
-
-def _compare(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
-    """Refuse a claim that its proof does not show."""
-    kind = field(proof, "kind", where)
-    if kind == "trivial":
-        possible = sum(not p.is_zero() for _, p in channel.values)
-        bound = arb(min(possible, channel.width, len(channel.answers))).log()
-    elif kind == "maximal":
-        total = sum((largest_of(x for _, x in given) for given in _given(channel)), ZERO)
-        bound = close([total.log()], ONE, knowledge.most, eta=ONE)
-    elif kind == "sibson":
-        bound = _sibson(channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0))
-    elif kind == "blend":
-        bound = _blend(channel, knowledge.most, proof, where)
-    elif kind == "centre":
-        bound = _centre(channel, knowledge.most, proof, where)
-    elif kind == "law":
-        bound = _output_law(channel, knowledge.most, proof, where)
-    elif kind == "reference":
-        bound = _at_reference(channel, knowledge, where)
-    elif kind == "monotone":
-        bound = points.bound(_noisy(channel, knowledge, where), knowledge.most, proof, where)
-    elif kind == "power":
-        bound = _power(channel, knowledge.most, proof, where)
-    else:
-        known = "trivial, reference, maximal, sibson, blend, centre, law, monotone, power"
-        refuse(f"{where}: its kind is none of {known}, which need no rows")
-    # What outputs that were put together may tell beside their sum: see named.lost.
-    compare(bound + channel.lost * arb(len(channel.values)).log(), upper, where)
+    windowed = "steps" in proof and proof.get("kind") != "monotone"
+    return _quick_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
 
 
-def _compare_in_window(channel: Large, knowledge: Knowledge, proof: dict[str, Any], upper: float, where: str) -> None:
+def _trivial(channel: Large, *_: object) -> Ball:
+    """log|A|, log|Y|, and the log of the number of classes."""
+    possible = sum(not p.is_zero() for _, p in channel.values)
+    return arb(min(possible, channel.width, len(channel.answers))).log()
+
+
+def _claimed_in_window(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> float:
     """The same of a proof about rows and outputs that matter, by a kind that needs nothing but cells."""
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
     stated = mapping(sequence(proof["steps"], f"the steps of {where}", 1)[0], f"the step of {where}")
-    kind = proof["kind"]
-    if stated.get("step") != "window" or not isinstance(kind, str) or kind not in KINDS:
-        known = ", ".join(KINDS)
+    kind = field(proof, "kind", where)
+    if stated.get("step") != "window" or not isinstance(kind, str) or kind not in IN_CELLS:
+        known = ", ".join(IN_CELLS)
         refuse(f"{where}: a sum takes the step 'window' before one of {known}, or points before monotone rows")
     question = in_window(channel, knowledge, stated)
     lost = channel.lost * arb(len(channel.values)).log()
-    for place, bound in KINDS[kind](question, proof, where):
+    for place, bound in IN_CELLS[kind](question, proof, where):
         compare(bound + lost, upper, place)
+    return upper
 
 
 def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Question:
@@ -364,7 +358,13 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
     return Question(Channel(rows=kept), cells, knowledge, raised=not channel.left.is_zero())
 
 
-def _at_reference(channel: Large, knowledge: Knowledge, where: str) -> Ball:
+def _maximal(channel: Large, knowledge: Knowledge, *_: object) -> Ball:
+    """K + log sum_t max_a rho(t|a): the limit of "sibson" for great orders."""
+    total = sum((largest_of(x for _, x in given) for given in _given(channel)), ZERO)
+    return close([total.log()], ONE, knowledge.most, eta=ONE)
+
+
+def _at_reference(channel: Large, knowledge: Knowledge, _: Proof, where: str) -> Ball:
     """I(A;Y) of the reference, the only prior of an adversary without knowledge."""
     if not knowledge.none:
         refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
@@ -382,7 +382,7 @@ def _reference(channel: Large, starts: list[int]) -> list[Shares]:
     """rho(a, block), a being a label where there are labels; blocks that are not known to have mass left out."""
     rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in _inside(channel, starts)]
     sums = {c: list(map(add, _block_masses(channel, c, starts), rest)) for c in {c for c, _ in channel.values}}
-    shares = _labelled(channel, [{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values])
+    shares = merged([{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values], channel.labels)
     return [{b: x for b, x in share.items() if x > 0} for share in shares]
 
 
@@ -396,17 +396,6 @@ def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
 def _borders(channel: Large, starts: list[int]) -> list[int]:
     """The answers with which blocks begin, where answers are sums, and the one after the last."""
     return [channel.answers[0] + i for i in (*starts, len(channel.answers))]
-
-
-def _labelled(channel: Large, shares: list[Shares]) -> list[Shares]:
-    """Add up what values of the records have, for each label of theirs; as it is where there are none."""
-    if not channel.labels:
-        return shares
-    result: list[Shares] = [{} for _ in range(max(channel.labels) + 1)]
-    for a, share in zip(channel.labels, shares, strict=True):
-        for b, x in share.items():
-            result[a][b] = result[a].get(b, ZERO) + x
-    return result
 
 
 def _law(channel: Large, c: int) -> list[Ball]:
@@ -479,19 +468,13 @@ def _powered(channel: Large, powers: dict[int, Ball], values: list[tuple[int, Ba
         yield sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
 
 
-def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+def _blend(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
-    I(A;Y) <= theta I(A;Y) + (1-theta) H(A) for a share theta, with p_a = pi(a) and w_a = pi(.|a), and w_a q for its
-    outputs,
-        I(A;Y) <= sum_a p_a D(w_a q || rho q),    D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a).
-    For an order nu > 1 and any law u of outputs (Gibbs)
-        D(u || rho q) - nu D(u || rho_a q) <= (nu-1) log sum_y (rho_a q)(y) ( (rho_a q)(y) / (rho q)(y) )^(1/(nu-1)),
-    a divergence of Renyi [erven14], which is no larger than that of the classes,
-        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)).
-    Given a the other records are independent under rho, so D(w_a q || rho_a q) <= eta D(w_a || rho_a) with the
-    contraction eta of the noise; 1 will always do. So kernel/closing.py closes with theta' = 1 - theta, h = theta G_a,
-    and s = eta' = theta nu eta.
+    For a share theta, an order nu > 1 and the contraction eta of the noise, 1 always being one,
+        G_a = (nu-1) log sum_t rho(t|a) ( rho(t|a) / rho(t) )^(1/(nu-1)),
+    and kernel/closing.py closes with theta' = 1 - theta, h = theta G_a and s = eta' = theta nu eta
+    (docs/mathematics.md, 4.8, "Blends").
     """
     nu, theta = order_and_share(proof, where)
     power = 1 / (nu - 1)
@@ -502,7 +485,7 @@ def _blend(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
         for a, x in listed:
             sums[a] = sums.get(a, ZERO) + x * ((x / rho).log() * power).exp()
     told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
-    return blended(told, knowledge, nu, theta, channel.contraction())
+    return blended(told, knowledge.most, nu, theta, channel.contraction())
 
 
 def order_and_share(proof: dict[str, Any], where: str) -> tuple[Ball, Ball]:
@@ -527,7 +510,7 @@ def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta:
     return narrow.min(wide) if narrow.is_finite() else wide
 
 
-def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+def _centre(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
     For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
@@ -538,7 +521,7 @@ def _centre(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) 
     s = arb(number(field(proof, "s", where), f"s of {where}"))
     if not s > 0:
         refuse(f"{where}: s must be above 0")
-    return _closed(channel, (channel.noise.divergence(abs(f - centre)) for f in channel.answers), s, knowledge)
+    return _closed(channel, (channel.noise.divergence(abs(f - centre)) for f in channel.answers), s, knowledge.most)
 
 
 def _closed(channel: Large, divergences: Iterable[Ball], s: Ball, knowledge: Ball) -> Ball:
@@ -549,7 +532,7 @@ def _closed(channel: Large, divergences: Iterable[Ball], s: Ball, knowledge: Bal
     return close([s * total.log()], s, knowledge)
 
 
-def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
     For any law r of outputs I(A;Y) <= sum pi D_t, D_t = D(q_t || r), which kernel/closing.py closes with any s >= 0.
@@ -566,7 +549,8 @@ def _output_law(channel: Large, knowledge: Ball, proof: dict[str, Any], where: s
     sizes = [high - low for low, high in pairwise([channel.low, *cuts, last + 1])]
     density = [x - total - arb(size).log() for x, size in zip(given, sizes, strict=True)]
     divergences = [own - mean for own, mean in zip(_own(channel), _mean(channel, cuts, density), strict=True)]
-    return close(divergences, s, knowledge) if s.is_zero() else _closed(channel, divergences, s, knowledge)
+    most = knowledge.most
+    return close(divergences, s, most) if s.is_zero() else _closed(channel, divergences, s, most)
 
 
 def _noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
@@ -595,7 +579,7 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
     )
 
 
-def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+def _power(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """The bound of special/power.py, for Gaussian or discrete Gaussian noise on a count of bits."""
     statistic, sigma = channel.statistic, channel.noise.parameter
     family = channel.noise.family
@@ -609,9 +593,26 @@ def _power(channel: Large, knowledge: Ball, proof: dict[str, Any], where: str) -
     law = channel.reference.law(0, 2)
     given = power.Given(s1, centre, (low, high))
     if family == "discrete_gaussian":
-        return power.discrete(statistic.n, (law[0], law[1]), sigma, knowledge, given, where)
+        return power.discrete(statistic.n, (law[0], law[1]), sigma, knowledge.most, given, where)
     # The parameter of Gaussian noise is sigma sqrt(2).
-    return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge, given, where)
+    return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge.most, given, where)
+
+
+KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
+    "trivial": _trivial,
+    "reference": _at_reference,
+    "maximal": _maximal,
+    "sibson": lambda channel, knowledge, proof, where: _sibson(
+        channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0)
+    ),
+    "blend": _blend,
+    "centre": _centre,
+    "law": _output_law,
+    "monotone": lambda channel, knowledge, proof, where: points.bound(
+        _noisy(channel, knowledge, where), knowledge.most, proof, where
+    ),
+    "power": _power,
+}
 
 
 def _own(channel: Large) -> Iterator[Ball]:
@@ -666,13 +667,10 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below])])
         secret.append(below[-1])
     if channel.labels:
-        alike: list[list[int]] = [[] for _ in range(max(channel.labels) + 1)]
-        for a, label in enumerate(channel.labels):
-            alike[label].append(a)
+        alike = by_label(channel.labels)
         joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
         secret = [sum((secret[a] for a in values), ZERO) for values in alike]
-    told = sum((xlogx(z) for row in joint for z in row), ZERO) - sum(map(xlogx, secret), ZERO)
-    return told - sum((xlogx(sum(column, ZERO)) for column in zip(*joint, strict=True)), ZERO)
+    return mutual(joint, secret)
 
 
 def _passed(channel: Large, starts: list[int], cuts: list[int]) -> Callable[[int, list[Ball]], list[Ball]]:

@@ -12,10 +12,11 @@ from flint import arb
 
 from .balls import ZERO, Ball, Rows, log_sum_exp
 from .cells import Question
-from .closing import close, largest
+from .closing import close
+from .closing import largest as largest_of
+from .limits import largest, tick
+from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
 from .reading import field as entry
-from .reading import number, numbers, sequence, whole
-from .tree import leaves
 
 Choice = list[list[int]]  # per secret value, the positions of the cells still open
 
@@ -38,7 +39,7 @@ class Choices:
         self.size = sum(map(len, self.rows))
         self._matrices = [Rows(rows) for rows in self.rows]
 
-    def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:  # noqa: ANN401 - JSON
+    def split(self, state: Choice, cut: Any) -> tuple[Choice, Choice]:
         """Return the choices with q(y) <= c and those with q(y) >= c for one value; what is undecided goes to both."""
         a, y, c = sequence(cut, "a split", 3)
         whole(a, "the secret value of a split", 0, len(self.rows) - 1)
@@ -53,7 +54,7 @@ class Choices:
         if not all(state):
             return None
         rho = [arb(r) for r in numbers(entry(leaf, "rho", "it"), self.outputs, "rho")]
-        gains = (largest(self._divergences(a, open_cells, rho)) for a, open_cells in enumerate(state))
+        gains = (largest_of(self._divergences(a, open_cells, rho)) for a, open_cells in enumerate(state))
         return log_sum_exp(rho) + close(gains, ZERO, ZERO)
 
     def _divergences(self, a: int, cells: list[int], rho: list[Ball]) -> Iterator[Ball]:
@@ -62,3 +63,39 @@ class Choices:
             means = self._matrices[a].times(rho)
             return (self.phi[a][t] - means[t] for t in cells)
         return (self.phi[a][t] - sum((q * r for q, r in zip(self.rows[a][t], rho, strict=True)), ZERO) for t in cells)
+
+
+def leaves(proof: dict[str, Any], tree: Any, where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield place and bound of every leaf of a tree written in preorder; the leaves cover the root.
+
+    A tree has `root`, everything; `size`, how many numbers a node holds; `split`, which returns two nodes that together
+    cover one; and `bound`, which is at least what the tree is about on a node, and None where that is empty. A leaf is
+    an object with its parameters: any parameters give a bound.
+    """
+    pending: list[Any] = [tree.root]
+    deepest = min(largest().waiting, largest().waiting_numbers // tree.size)
+    leaf = 0
+    for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
+        if not pending:
+            refuse("the tree goes on after its last leaf")
+        tick()
+        state = pending.pop()
+        place = f"{where}, leaf {leaf}"
+        if isinstance(item, (list, tuple)):
+            try:
+                left, right = tree.split(state, item)
+            except Refused as reason:
+                refuse(f"{where}, node {node} of the tree: {reason}")
+            pending += [right, left]
+            if len(pending) > deepest:
+                refuse("the tree is too deep")
+            continue
+        try:
+            value = tree.bound(state, mapping(item, "it"))
+        except Refused as reason:
+            refuse(f"{place}: {reason}")
+        if value is not None:
+            yield place, value
+        leaf += 1
+    if pending:
+        refuse("the tree ends before its leaves cover everything")

@@ -36,7 +36,7 @@ from .reading import refuse
 def close(exponents: Iterable[Ball], s: Ball, knowledge: Ball, theta: Ball = ZERO, eta: Ball = ZERO) -> Ball:
     """Return (C), from the exponents s log rho(a) + G_a, or more, of all values a with mass.
 
-    eta: the largest eta_a, where `gain` has not seen it, and s is not above it by its formula.
+    eta: the largest eta_a, to be given where s >= eta does not follow from how s was formed.
     """
     if not (theta >= 0 and eta >= 0 and s >= eta):
         refuse("theta and eta must not be below 0, nor s below eta")

@@ -170,7 +170,7 @@ class Level(NamedTuple):
 class Together:
     """Levels as arrays."""
 
-    def __init__(self, frame: Frame, np: Any) -> None:  # noqa: ANN401 - the module NumPy, where there is one
+    def __init__(self, frame: Frame, np: Any) -> None:
         """Take what all boxes share."""
         self.frame, self.np = frame, np
         shape = (1, frame.boxed, frame.groups)
@@ -200,7 +200,7 @@ class Together:
             empty[part] = self._cut(low[part], high[part], named[at].astype(np.int64))
         return Level(low.reshape(-1, *shape[2:]), high.reshape(-1, *shape[2:]), empty.ravel())
 
-    def _cut(self, low: Any, high: Any, boxes: Any) -> Any:  # noqa: ANN401 - arrays
+    def _cut(self, low: Any, high: Any, boxes: Any) -> Any:
         """Put both halves, left before right, in the place of two copies of a box; return which are empty."""
         np = self.np
         n, (a, g) = np.arange(len(boxes)), np.divmod(boxes, self.frame.groups)
@@ -215,7 +215,7 @@ class Together:
         low[n, 1, a] = np.maximum(low[n, 1, a], carried_down(c[:, None], down, np))
         return self._whole(low, high, (slice(None),) * 4).any(axis=-1)
 
-    def _whole(self, low: Any, high: Any, changed: Any) -> Any:  # noqa: ANN401 - arrays
+    def _whole(self, low: Any, high: Any, changed: Any) -> Any:
         """Tighten the groups that have new ends; return where that leaves nothing."""
         np, values = self.np, range(self.frame.boxed)
         lows, highs = low[changed], high[changed]

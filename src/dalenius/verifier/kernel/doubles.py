@@ -58,7 +58,7 @@ def ordinary() -> bool:
 class Doubles:
     """The cells of a problem in doubles, and the bounds of leaves."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the whole problem
+    def __init__(  # noqa: PLR0917 - the whole problem
         self,
         np: Module,
         rows: Sequence[Sequence[Sequence[Ball]]],

@@ -110,7 +110,10 @@ def products(channel: Channel, rows: Collection[int]) -> Products:
 
 
 def in_order(channel: Channel) -> None:
-    """Refuse a channel whose rows are not known to be in the order in which they stand, all entries above 0."""
+    """Refuse a channel whose rows are not known to be in the order in which they stand, all entries above 0.
+
+    After the name of the noise, or a repaired order, the first and the last row speak for the rows between them.
+    """
     if channel.falling is None:
         refuse("the name of this channel implies no order of its rows; a proof by monotone rows needs the step 'order'")
     for t in (0, len(channel.rows) - 1):

@@ -129,7 +129,7 @@ class Posteriors:
             exponents = [x + g * inverse for x, g in zip(exponents, constant, strict=True)]
         return log_sum_exp(exponents)
 
-    def in_doubles(self, np: Any) -> doubles.Doubles:  # noqa: ANN401 - NumPy
+    def in_doubles(self, np: Any) -> doubles.Doubles:
         """The same problem in doubles."""
         coarse, rho = [row.coarse for row in self.rows], [row.rho for row in self.rows]
         return doubles.Doubles(np, coarse, rho, self.eta, self.knowledge, self.tangents, across=self.frame.paired)
@@ -250,7 +250,7 @@ class Tree:
                 yield f"{self.where}, leaf {i}", self.problem.bound(box, self._point(i))
             first += len(boxes)
 
-    def _walk(self, boxes: Any) -> Iterator[Any]:  # noqa: ANN401 - OneByOne or Together
+    def _walk(self, boxes: Any) -> Iterator[Any]:
         """Yield the boxes of the leaves of every level; together with those found empty they cover everything."""
         level = boxes.root
         for depth, codes in enumerate(self.levels):
@@ -268,7 +268,7 @@ class Tree:
         m = [unit * k for k in self.read.m[i * boxes : (i + 1) * boxes]]
         return Point(sigma, m, 0 if self.read.tangent is None else self.read.tangent[i])
 
-    def _together(self, np: Any, arithmetic: doubles.Doubles, claimed: float) -> Iterator[tuple[str, Ball]]:  # noqa: ANN401
+    def _together(self, np: Any, arithmetic: doubles.Doubles, claimed: float) -> Iterator[tuple[str, Ball]]:
         """Yield the largest bound of some leaves at a time, and every bound that had to be found in balls."""
         read, first = self.read, 0
         shape = (-1, *self.problem.shape)

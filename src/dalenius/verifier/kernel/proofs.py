@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from . import chains, choices, closed_forms, convex, posteriors, rows, simplices
 from .balls import FEW_BITS, Ball, precision, short
 from .cells import Question
-from .reading import Refused, refuse
+from .reading import Refused, field, number, refuse
 
 T = TypeVar("T")
 Bounds = Iterator[tuple[str, Ball]]
@@ -41,6 +41,19 @@ def twice(check: Callable[[], T]) -> T:
             return check()
     except Refused:
         return check()
+
+
+def claimed(kinds: dict[str, Any], channel: Any, knowledge: Any, proof: dict[str, Any], where: str) -> float:
+    """Return the bound that a proof about a channel that is never written out claims, or refuse it.
+
+    kinds: by name, what computes the bound, of the channel, the knowledge, the proof and words for its place.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
+    if not isinstance(kind, str) or kind not in kinds:
+        refuse(f"{where}: its kind is none of {', '.join(kinds)}, which need no rows")
+    compare(kinds[kind](channel, knowledge, proof, where), upper, where)
+    return upper
 
 
 def compare(bound: Ball, upper: float, where: str) -> None:

@@ -22,7 +22,7 @@ def refuse(reason: str) -> NoReturn:
     raise Refused(reason)
 
 
-def read(file: IO[bytes], memory: int = MEMORY) -> Any:  # noqa: ANN401 - JSON is anything
+def read(file: IO[bytes], memory: int = MEMORY) -> Any:
     """Parse JSON. OSError when it cannot be read, Refused when it is malformed, NotChecked beyond memory (MiB)."""
     most = memory // 2  # pieces and the whole are held together
     # In pieces: one read of the limit would set that much memory aside.
@@ -81,7 +81,7 @@ def show(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - a line
 
 
-def field(content: dict[str, Any], key: str, where: str) -> Any:  # noqa: ANN401 - JSON is anything
+def field(content: dict[str, Any], key: str, where: str) -> Any:
     """Return a field that must be there."""
     if key not in content:
         refuse(f"{where} lacks {key!r}")

@@ -28,10 +28,10 @@ from flint import arb
 
 from .balls import ONE, ZERO, Ball, Matrix, column, log_sum_exp, matrix, xlogx
 from .cells import Channel, Question
+from .choices import leaves
 from .contraction import contracts
 from .reading import field as entry
 from .reading import number, numbers, refuse, sequence, whole
-from .tree import leaves
 
 
 class Vertex(NamedTuple):
@@ -72,7 +72,7 @@ class Simplices:
         ]
         self.size = sum(len(cell) * (len(cell) + self.outputs) for cell in cells)
 
-    def split(self, node: Node, cut: Any) -> tuple[Node, Node]:  # noqa: ANN401 - JSON
+    def split(self, node: Node, cut: Any) -> tuple[Node, Node]:
         """Return the two parts of a node at [secret value, vertex, vertex, share]; together they cover it."""
         a, i, j, share = sequence(cut, "a split", 4)
         whole(a, "the secret value of a split", 0, len(node) - 1)

@@ -33,6 +33,17 @@ def masses(value: object, size: int, reference: Sequence[Shares], where: str) ->
     return [{t: m / total for t, m in law.items()} for law in prior]
 
 
+def law(value: object, size: int, where: str, *, positive: bool = False) -> list[Ball]:
+    """Return a law, divided by its exact sum; positive: refused where an entry is 0."""
+    listed = numbers(value, size, where, low=0.0)
+    if positive and not all(x > 0 for x in listed):
+        refuse(f"every entry of {where} must be above 0")
+    total = sum(map(arb, listed), ZERO)
+    if not total > 0:
+        refuse(f"{where} has no mass")
+    return [arb(x) / total for x in listed]
+
+
 def held(prior: list[Shares], reference: list[Shares], knowledge: Knowledge, where: str) -> list[Shares]:
     """Return a prior that the adversary may hold: the one given, or the reference if it is that up to rounding.
 
@@ -68,8 +79,12 @@ def information(channel: Channel, prior: list[Shares]) -> Ball:
     """Return I(A;Y) of a prior over (secret value, row) that sums to one."""
     none = [ZERO] * channel.outputs
     joint = [products(channel, law).combined(list(law.values())) if law else none for law in prior]
-    total = sum((xlogx(x) for z in joint for x in z), ZERO)
-    total -= sum((xlogx(sum(law.values(), ZERO)) for law in prior), ZERO)
+    return mutual(joint, [sum(law.values(), ZERO) for law in prior])
+
+
+def mutual(joint: Sequence[Sequence[Ball]], secret: Sequence[Ball]) -> Ball:
+    """Return I(A;Y) of masses z(a,y), from which the law of Y is added up, and the law of A."""
+    total = sum((xlogx(x) for z in joint for x in z), ZERO) - sum(map(xlogx, secret), ZERO)
     return total - sum((xlogx(sum(z, ZERO)) for z in zip(*joint, strict=True)), ZERO)
 
 

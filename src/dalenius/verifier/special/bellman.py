@@ -1,26 +1,18 @@
 """Local randomisers on bits, by dynamic programming: "bellman".
 
-Records are independent under the reference, with laws rho_i, and record i goes through the channel W to its own output.
-The secret A is record 0, a bit of law p under the prior, and there are two outputs; the other records, in order, are
-1, .., n-1. For s > 0 and the chance v of A = 1 let B_0(v) = -H(A|Y_0), and
+Records are independent under the reference, with laws rho_i, each through the same channel W to an output of its own.
+The secret A is record 0, a bit of law p, and there are two outputs. For s > 0 and the chance v of A = 1 let
+B_0(v) = -H(A|Y_0), and, with v_y the chance of A = 1 given the output y of record j, of law w_a given a,
 
-    B_j(v) = sup_{w_0, w_1} sum_y P(y) B_(j-1)(v_y) - s sum_a v_a D(w_a || rho_j),
+    B_j(v) = sup_{w_0, w_1} sum_y P(y) B_(j-1)(v_y) - s sum_a v_a D(w_a || rho_j).
 
-X_j being of law w_a given a, y its output through W, P(y) the chance of y and v_y that of A = 1 given y. Then every
-prior pi with D(pi || rho) <= K has  I(A;Y) <= s K + max_p { H(p) + B_(n-1)(p) - s D(p || rho_0) }.
-Proof. D(pi || rho) = D(p || rho_0) + sum_j E D( P(X_j|a,X_<j) || rho_j ), and the mean of a divergence over X_<j given
-the outputs Y_<j is at least the divergence of the mean, P(X_j|a,Y_<j), since Y_<j is made of X_<j. Given y_<j these
-laws move the posterior of A by Bayes' rule with the output of X_j, as W treats X_j by itself; Y_0 is looked at last,
-and is W of A whatever came before. So H(p) + E[-H(A|Y)] - s sum_j E D(..) is at most what an adversary gets who chooses
-every law after seeing the outputs so far: H(p) + B_(n-1)(p), by induction. Add s (K - D(pi || rho)) >= 0. QED
-
-Lines. A line is l(v) = (1-v) c_0 + v c_1. The certificate names lines of every stage, and B_j is below the largest:
+Then I(A;Y) <= s K + max_p { H(p) + B_(n-1)(p) - s D(p || rho_0) }. The certificate names lines (1-v) c_0 + v c_1 of
+every stage, and B_j is shown to be below the largest of those of stage j:
 1. B_0 is convex, so below a line on [v_i, v_(i+1)] if it is at both nodes.
-2. If B_(j-1) <= max_k l_k, then P(y) B_(j-1)(v_y) <= max_k sum_a m_ay c_ak, m_ay = v_a sum_x w_a(x) W(y|x). For every
-   choice k(y) the rest is linear in w_a less s D, so by Gibbs' inequality at most sum_a v_a g_a,
-       g_a = s log sum_x rho_j(x) exp( sum_y W(y|x) c_a,k(y) / s ) ,
-   a line again. It is below the largest of the lines of stage j if it is below a mean of two of them at v = 0 and 1.
+2. For every pair of lines of stage j - 1, one for each output, the line g_a = s log sum_x rho_j(x) exp( sum_y W(y|x)
+   c_a,k(y) / s ) must be below a mean of two lines of stage j at v = 0 and 1.
 3. max_p { H(p) + l(p) - s D(p || rho_0) } is that of kernel/closing.py with theta = 1 and G_a = c_a.
+Proof: docs/mathematics.md, 4.12, "Step by step".
 """
 
 import math
@@ -41,7 +33,7 @@ Row = Sequence[Ball]
 Line = tuple[Ball, Ball]
 
 
-def bellman(  # noqa: PLR0913, PLR0917 - the letters of the formula
+def bellman(  # noqa: PLR0917 - the letters of the formula
     rows: Sequence[Row], rho: Row, others: Sequence[Row], knowledge: Ball, proof: dict[str, Any], where: str
 ) -> Ball:
     """The bound, once every stage is shown to lie below its lines; others: the laws of the other records, in order."""
@@ -90,7 +82,7 @@ def _begins(rows: Sequence[Row], nodes: list[Ball], lines: list[Line], where: st
                 refuse(f"{where}: line {i} of stage 0 is below -H(A|Y) at node {k}")
 
 
-def _follows(  # noqa: PLR0913, PLR0917 - the letters of the formula
+def _follows(  # noqa: PLR0917 - the letters of the formula
     rows: Sequence[Row], law: Row, s: Ball, before: list[Line], lines: list[Line], where: str
 ) -> None:
     """Refuse unless the lines g of all pairs of lines before are below the largest of these."""

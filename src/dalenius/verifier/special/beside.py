@@ -1,10 +1,10 @@
 r"""A release of a sum beside local randomisers ("beside"): one bit among bits that each go through a channel W as well.
 
 Under the reference the n records are independent bits of one law rho; A is one of them, S the sum of the other m = n-1,
-Y_0 the output of A's own W, Y' those of the others, C the release, whose row depends on A + S; Z = (C, Y_0). Let eta be
-at least D(wW || rho W) / D(w || rho) for all laws w of a bit, u a positive law, sigma at most D(vW || uW) / D(v || u)
-for all laws v, 0 < mu <= 1 - sigma, sigma < 1, and D_a = D(W(.|a) || uW). For the number j of ones in Y' let rho_j be
-the law of S given it under the reference, P(j) its chance, and r_j0, r_j1 any positive laws of C. With
+C the release, whose row depends on A + S. Let eta be at least D(wW || rho W) / D(w || rho) for all laws w of a bit, u a
+positive law, sigma at most D(vW || uW) / D(v || u) for all laws v, 0 < mu <= 1 - sigma, sigma < 1, and
+D_a = D(W(.|a) || uW). For the number j of ones among the others' outputs let rho_j be the law of S given it under the
+reference, P(j) its chance, and r_j0, r_j1 any positive laws of C. With
 
     g_aj = D_a + max_w { sum_y W(y|a) D(w C_a || r_jy) - mu D(w || rho_j) },       lam = mu + eta (1 - sigma - mu),
 
@@ -13,25 +13,10 @@ any numbers h_a, G_j = max_a (g_aj - h_a) and tau = sigma + lam, every prior pi 
     I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho(a)^(lam/tau) e^(h_a/tau)
               + (1-sigma) log sum_j P(j) e^(G_j/(1-sigma)) .
 
-Proof. Let p be the law of A, v that of A given Y', J = I(A;Y'), P' the law of Y', and w_ay that of X' given a and y'.
-(1) I(A;Y) = J + I(A;Z|Y'). With r(c,y) = (uW)(y) r_jy(c), whose second part has the law uW,
-    I(A;Z|y') = sum_a v_a D(law of Z given a, y' || r) - D(law of Z given y' || r), the last of which is at least
-    D(vW || uW) >= sigma D(v || u), by data processing, since Y_0 has the law W(.|a) whatever else is known. E D(v || u)
-    is J + D(p || u). Given a and y' the outputs C and Y_0 are independent, and C comes from S, whose divergence from
-    rho_j is at most that of X' from its law given y'. So with k = E D(w_AY' || law of X' given Y' under rho)
-        I(A;Y) <= (1-sigma) J - sigma D(p || u) + E g_Aj + mu k .
-(2) Write M = D(P' || rho'W'). By the chain rule on (X', Y') both ways T = sum_a p_a D(w_a || rho') = J + M + k, which
-    is at most K - D(p || rho); and J + M = sum_a p_a D(w_a W' || rho'W') <= eta T, for a channel that treats records
-    one by one contracts divergence from a product as its worst record does (product.py). As mu <= 1 - sigma,
-        (1-sigma) J + mu k = (1-sigma-mu) (J + M) + mu T - (1-sigma) M <= lam T - (1-sigma) M .
-(3) E g_Aj <= sum_a p_a h_a + E G_j. Gibbs' inequality gives E G_j - (1-sigma) M <= the last term, and
-    sum_a p_a h_a - lam D(p || rho) - sigma D(p || u) <= the one before. QED
-
-The maximum over w is that of chains.py, since the rows of C are in the order of the sum: with log r replaced by
-sum_y W(y|a) log r_jy, which need not be the logarithm of a law.
-
-A table of floats is not such a product. With W and C as the proof states them, C repaired to be exactly monotone, q' is
-their product, and q = (1 - lost) q' + lost q'' for some channel q'': I(q) <= I(q') + lost log 2, as in chains.py.
+Proof: docs/mathematics.md, 4.12, "Beside a release", (1) to (3). The maximum over w is that of chains.py, since the
+rows of C are in the order of the sum: with log r replaced by sum_y W(y|a) log r_jy, which need not be the logarithm of
+a law. A table of floats is not such a product. With W and C as the proof states them, C repaired to be exactly
+monotone, q' is their product, and q = (1 - lost) q' + lost q'': I(q) <= I(q') + lost log 2 (Lemma R).
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,6 +36,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.order import never_falling
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import law as law_of
 
 from .product import contracts, expands
 
@@ -78,7 +64,7 @@ def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[st
     sigma = arb(number(field(proof, "sigma", where), "sigma", 0.0))
     eta = arb(number(field(proof, "eta", where), "eta", 0.0))
     mu = arb(number(field(proof, "mu", where), "mu"))
-    u = _normalised(field(proof, "law", where), BITS, "'law'")
+    u = law_of(field(proof, "law", where), BITS, "'law'", positive=True)
     if not (sigma < 1 and mu > 0 and mu <= 1 - sigma):
         refuse("sigma must be below 1, and mu above 0 and at most 1 - sigma")
     if not contracts(local, law, eta, even=False, response=False):
@@ -101,7 +87,7 @@ def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[st
     yield where, upper + parts.lost * arb(2).log()
 
 
-def _gain(  # noqa: PLR0913, PLR0917 - what a row problem consists of
+def _gain(  # noqa: PLR0917 - what a row problem consists of
     parts: Parts, a: int, rho: Law, logs: list[list[Ball]], mu: Ball, rounds: int
 ) -> Ball:
     """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""
@@ -129,12 +115,12 @@ def _stated(asked: Asked, local: object, release: object, first: object) -> Part
     n = asked.channel.statistic.n
     if type(first) is not bool:
         refuse("'first' must be true or false")
-    each = [_normalised(row, BITS, "a row of 'local'") for row in sequence(local, "'local'", BITS)]
+    each = [law_of(row, BITS, "a row of 'local'", positive=True) for row in sequence(local, "'local'", BITS)]
     rows = sequence(release, "'release'", n + 1)
     width = len(sequence(rows[0], "a row of 'release'"))
     if BITS**n * width != asked.channel.outputs:
         refuse("'local' and 'release' do not make the outputs of the channel")
-    laws = [_normalised(row, width, "a row of 'release'") for row in rows]
+    laws = [law_of(row, width, "a row of 'release'", positive=True) for row in rows]
     ordered = never_falling(laws, range(n + 1), "'release'")
     return Parts(each, ordered, _lost(asked, each, ordered, first=first))
 
@@ -153,15 +139,6 @@ def _law(asked: Asked) -> list[Ball]:
     if not all(p > 0 for p in law):
         refuse("every value of a record must have a probability above 0")
     return law
-
-
-def _normalised(value: object, size: int, what: str) -> list[Ball]:
-    """Positive numbers, divided by their sum."""
-    given = list(map(arb, numbers(value, size, what)))
-    if not all(x > 0 for x in given):
-        refuse(f"every entry of {what} must be above 0")
-    total = sum(given, ZERO)
-    return [x / total for x in given]
 
 
 def _logs(value: object, size: int) -> list[Ball]:

@@ -1,33 +1,20 @@
 """A bound on what a noisy histogram tells: counts moved by a few people, through the noise, "moved".
 
-All k values of a record are alike. Write t for count vectors of n people, rho_a for their law given that the record is
-a, so that rho_a(t) = c t_a prod_b m(t_b) with m(t) = mu^t e^-mu / t!, mu = n/k, and p for the law of the noise, which
-has mass everywhere. Outputs are not clamped here: clamping them tells no more. For a finite tilt g of the counts 0..n
-put Omega(t) = exp(g(t)) m(t) there and 0 elsewhere. With weights o_0, v_0 > 0 and o_j, v_i >= 0
+All k values of a record are alike. With m(t) = mu^t e^-mu / t!, mu = n/k, rho_a(t) = c t_a prod_b m(t_b) is the law of
+count vectors given that the record is a; p is the law of the noise, g a tilt of the counts 0..n, Omega(t) = exp(g(t))
+m(t) there and 0 elsewhere, and o_0, v_0 > 0, o_j, v_i >= 0 are weights. With
 
-    J_a(t,y) = A(t_a, y_a) prod_{b != a} B(t_b, y_b) / N,
     A(t,y) = sum_j o_j Omega(t-j) p(y-t+j),        B(t,y) = sum_i v_i Omega(t+i) p(y-t-i),
+    N = [x^n] o(x) v(1/x)^(k-1) P(x)^k,            P(x) = sum_t Omega(t) x^t,
+    alpha(t) = sum_d p(d) log( A(t,t+d) / (m(t) p(d)) ),     beta(t) the same of B,
+    Q(x) = sum_t m(t) exp( -beta(t) / (s-1) ) x^t,
 
-on count vectors t. With P_y(x) = sum_t Omega(t) p(y-t) x^t no coefficient of sum_t A(t,y) x^t is above that of
-o(x) P_y(x), nor one of sum_t B(t,y) x^t above that of v(1/x) P_y(x), which also has powers below 0. So
+a dominated joint law (eta = 1) closes (kernel/closing.py) with s > 1 as
 
-    sum_t J_a(t,y)  <=  r(y) = [x^n] o(x) v(1/x)^(k-1) prod_b P_{y_b}(x) / N,
-
-the same for every a, and r is a law for N = [x^n] o(x) v(1/x)^(k-1) P(x)^k, P(x) = sum_t Omega(t) x^t. Hence for any
-prior, with w_a its law of t given a, and by the log-sum inequality from (t,y) to y
-
-    I(A;Y) <= sum_a p_a D(w_a q || r) <= sum_a p_a ( D(w_a || rho_a) + sum_t w_a(t) Psi_a(t) ),
-    Psi_a(t) = sum_y q(y|t) log( rho_a(t) q(y|t) / J_a(t,y) )
-             = log(c N) + log t_a - alpha(t_a) - sum_{b != a} beta(t_b),
-    alpha(t) = sum_d p(d) log( A(t,t+d) / (m(t) p(d)) ),     beta(t) = sum_d p(d) log( B(t,t+d) / (m(t) p(d)) ) .
-
-This is a majorant with eta = 1 (kernel/closing.py), and closes with s > 1, all values being alike, as
-
-    I(A;Y) <= s K + log(c N) + (s-1) log sum_t c t m(t) exp( (log t - alpha(t)) / (s-1) ) [x^(n-t)] Q(x)^(k-1),
-    Q(x) = sum_t m(t) exp( -beta(t) / (s-1) ) x^t .
+    I(A;Y) <= s K + log(c N) + (s-1) log sum_t c t m(t) exp( (log t - alpha(t)) / (s-1) ) [x^(n-t)] Q(x)^(k-1) .
 
 Lower bounds of alpha and beta serve: the terms with j = 0 and i = 0 alone are one, log o_0 + g(t) and log v_0 + g(t).
-They stand for counts whose tilt is not listed, and for noise beyond `reach`.
+They stand for counts whose tilt is not listed, and for noise beyond `reach`. Proof: docs/proofs/histograms.md, 5 to 7.
 """
 
 from typing import Any
@@ -40,7 +27,7 @@ from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
 
 
-def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     if len(set(channel.masses)) != 1:
         refuse(f"{where}: it is for a record whose values are all equally likely")
@@ -78,7 +65,7 @@ def _weights(proof: dict[str, Any], key: str, where: str) -> list[Ball]:
 class _Sums:
     """Sums over count vectors, as coefficients of powers."""
 
-    def __init__(self, n: int, k: int, g: list[Ball], window: range, noise: Any, reach: int) -> None:  # noqa: ANN401, PLR0913, PLR0917
+    def __init__(self, n: int, k: int, g: list[Ball], window: range, noise: Any, reach: int) -> None:  # noqa: PLR0917
         self.n, self.k, self.g, self.window, self.noise, self.reach = n, k, g, window, noise, reach
         self.mean = arb(n) / k
         log = self.mean.log()
@@ -137,7 +124,7 @@ def _dot(weights: list[Ball], ratios: list[Ball]) -> Ball:
     return sum((w * x for w, x in zip(weights, ratios, strict=False)), ZERO)
 
 
-def _power(poly: Any, power: int, size: int) -> Any:  # noqa: ANN401 - of flint
+def _power(poly: Any, power: int, size: int) -> Any:
     """The first coefficients of a power."""
     result = None
     square = arb_poly(poly.coeffs()[:size])

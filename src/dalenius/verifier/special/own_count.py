@@ -1,35 +1,19 @@
 """A bound on what a noisy histogram of few people tells: the reference tilted along the own count, "own-count".
 
-All k values of a record are alike. Write t for count vectors, rho_a for their law given that the record is a, so that
-rho_a(t) / rho(t) = k t_a / n, and let counts be at most `top`, outputs at most top + 1 or n. With tilts h and g
+All k values of a record are alike. With rho_a the law of count vectors t given that the record is a, and tilts h and g,
 
     w0_a(t) = rho_a(t) exp( h(t_a) + sum_{b != a} g(t_b) ) / Z  on count vectors within `top`,   U_a = w0_a q,
-    r0 = sum_b U_b / k,         J_a(t,y) = (1-e) r0(y) w0_a(t) q(y|t) / U_a(y)  +  e rho(t) q(y|t) .
+    r0 = sum_b U_b / k,         J_a(t,y) = (1-e) r0(y) w0_a(t) q(y|t) / U_a(y)  +  e rho(t) q(y|t)
 
-J_a is a law of (t,y) whose outputs have the law r = (1-e) r0 + e rho q, the same for every a. So for any prior, with
-w_a its law of t given a, and data processing from (t,y) to y,
-
-    I(A;Y) <= sum_a p_a D(w_a q || r) <= sum_a p_a ( D(w_a || rho_a) + sum_t w_a(t) Psi_a(t) ),
-    Psi_a(t) = sum_y q(y|t) log( rho_a(t) q(y|t) / J_a(t,y) ) .
-
-This is a majorant with eta = 1 (kernel/closing.py), and closes with s > 1, all values being alike, as
+is a joint law with the same outputs for every a (eta = 1), and closes (kernel/closing.py) with s > 1 as
 
     I(A;Y) <= s K + (s-1) log sum_t rho_a(t) exp( Psi_a(t) / (s-1) ) .
 
-Where e = 0 and top < n, count vectors beyond `top` are revealed instead: who sees Y and, of those, t itself, knows no
-less. w0_a has all count vectors then, h(t) = log k and g(t) = g(top) for t > top; r0 = sum_b U_b / k of those within
-`top`, and r(t) = sum_b w0_b(t) / k beyond it. Within it nothing changes but Z; beyond it, with F(t) = t exp(h - g)(t),
-
-    Psi_a(t) = log( w0_a(t) / r(t) ) - h(t_a) - sum g(t_b) + log Z,       w0_a(t) / r(t) = k F(t_a) / sum_b F(t_b) .
-
-Within `top` the first part of J_a gives Psi_a(t) <= sum_y q(y|t) log( U_a(y) / r0(y) ) - h(t_a) - sum g(t_b) + log Z
-- log(1-e); beyond it the second gives Psi_a(t) <= log( k t_a / (n e) ), and some count is above `top`: the own one, or
-one of the k-1 others, when t_a <= n - top - 1.
-
-Outputs from top + 1 on are put together where the noise is geometric or Laplace, rounded: P(Y = y | t) is then
-exp(-rate (y - t)) times a factor that does not depend on t <= top, so that the first part of J_a, given their sum, may
-be divided among them in that proportion, and nothing above changes. Where outputs end at n they are the clamped ones.
-All sums run over t_a, or y_a, and the others up to order.
+Within `top` Psi_a(t) <= sum_y q(y|t) log( U_a(y) / r0(y) ) - h(t_a) - sum g(t_b) + log Z - log(1-e). Beyond it, where
+e > 0, Psi_a(t) <= log( k t_a / (n e) ); where e = 0 these count vectors are revealed, with h(t) = log k, g(t) = g(top)
+for t > top and F(t) = t exp(h - g)(t), and Psi_a(t) = log( k F(t_a) / sum_b F(t_b) ) - h(t_a) - sum g(t_b) + log Z.
+Outputs from top + 1 on are put together where the noise is geometric or Laplace. All sums run over t_a, or y_a, and the
+others up to order. Proof: docs/proofs/histograms.md, 1 to 4.
 """
 
 from collections.abc import Iterator
@@ -47,7 +31,7 @@ from dalenius.verifier.kernel.reading import field, number, numbers, refuse, seq
 Counts = tuple[int, ...]
 
 
-def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: ANN401 - of a histogram
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     if len(set(channel.masses)) != 1:
         refuse(f"{where}: it is for a record whose values are all equally likely")
@@ -212,7 +196,7 @@ class _Table:
             told[j] = [value.log() - logs[place] for place, value in zip(places, told[j], strict=True)]
         return told
 
-    def _contracted(self, others: Counts, own: int, values: list[Ball]) -> Any:  # noqa: ANN401 - an iterator
+    def _contracted(self, others: Counts, own: int, values: list[Ball]) -> Any:
         """The sum over the others' outputs, for all their counts in rising order: one output after the other."""
         size, left = self.k - 1 - len(others), self.n - own - sum(others)
         if size == 0:

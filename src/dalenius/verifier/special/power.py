@@ -1,31 +1,16 @@
 """Entropy power: "power", for Gaussian and discrete Gaussian noise on a count of bits, rounded and clamped or not.
 
-Y = T + N(0, sigma^2), T the number of ones among n bits, one of which is the secret A; rounding and clamping only lower
-I(A;Y). Given A = a the others are j = T - a, binomial on N = n - 1 bits. For any c let
-    h(j) = -log rho(j) - beta (j-c)^2,   beta = log(1 + 2/N),   alpha = min_j h(j).
-The second differences of -log rho are log( (j+1)(N-j+1) / (j(N-j)) ) >= 2 beta, as j(N-j) <= N^2/4: h is convex, and
-its minimum lies where its differences change their sign. With 0 < s1 <= sigma^2, S the sum over integers k of the
-density of N(0,s1) at k, and E(m) = exp( 2(alpha + beta m - K) ) / (2 pi e), every prior pi with D(pi || rho) <= K has
+Y = T + N(0, sigma^2), T the number of ones among n bits, one of which is the secret A; given A = a the others are
+j = T - a, binomial on N = n - 1 bits. For any c let h(j) = -log rho(j) - beta (j-c)^2, beta = log(1 + 2/N), which is
+convex, and alpha = min_j h(j). With 0 < s1 <= sigma^2, S the sum over integers k of the density of N(0,s1) at k, and
+E(m) = exp( 2(alpha + beta m - K) ) / (2 pi e), every prior pi with D(pi || rho) <= K has
+
     I(A;Y) <= max_m (1/2) log[ ( m + sqrt(m + 1/12 - E(m)) + 1/4 + sigma^2 ) / ( E(m)/S^2 + sigma^2 - s1 ) ]
-over the m with E(m) <= m + 1/12.
-Proof. Let m = E(T - c_A)^2, c_a = c + a. K >= sum_a p_a D(w_a || rho_a) >= alpha + beta m - H(T|A), so H(T|A) is at
-least alpha + beta m - K. The density of T + N(0,s1) given a is at x the sum S(x) <= S of the kernel times an average of
-the w_a(t), and u log u is convex: h(T + N(0,s1) | a) >= H(T|a) - log S. By the entropy power inequality, and since
-log(e^(2x) + const) is convex, exp( 2 h(Y|A) ) / (2 pi e) >= E(m)/S^2 + sigma^2 - s1. Above, h(Y) is at most that of a
-Gaussian of variance Var T + sigma^2, and Var T <= m + 2 Cov(T - c_A, c_A) + 1/4, where the covariance is at most
-sqrt(B)/2, B = Var E(T - c_A | A) <= m - E Var(T|A); an integer of variance v has entropy at most
-(1/2) log( 2 pi e (v + 1/12) ), so E Var(T|A) >= E(m) - 1/12, and B <= m + 1/12 - E(m), which is not below 0. QED
 
-In m the bound is concave: the root is that of a concave function, E is the exponential of a linear one, and
-log(e^x + const) is convex. So with a slope >= 0 at m- and <= 0 at m+ its maximum is between them, and it is at most the
-tangent at m- there.
-
-Discrete Gaussian noise, P(d) = exp(-d^2/(2 sigma^2)) / Z with 3 sigma^2 > 1. Let v be the larger root of
-1/v - 1/(12 v^2) = 1/sigma^2. Normal noise of variance v, rounded, has at d the chance phi_v(d) times the integral of
-exp(-d e/v - e^2/(2v)) over |e| <= 1/2, at most phi_v(d) sinh(x)/x, x = d/(2v), and sinh(x)/x <= exp(x^2/6): that is at
-most exp(-d^2/(2 sigma^2)) / sqrt(2 pi v). As Z is sqrt(2 pi) sigma times the sum of the density of N(0, sigma^2) over
-the integers, at most S, a share kept = sqrt(v) / (sigma S) of the noise is rounded normal noise, by a coin that does
-not depend on the data. Who sees it knows no less: I <= kept times the bound at variance v + (1 - kept) log 2.
+over the m with E(m) <= m + 1/12. It is concave in m: with a slope >= 0 at m- and <= 0 at m+ its maximum is between
+them, and at most the tangent at m- there. For discrete Gaussian noise with 3 sigma^2 > 1 and v the larger root of
+1/v - 1/(12 v^2) = 1/sigma^2, I <= kept times the bound at variance v + (1 - kept) log 2, kept = sqrt(v) / (sigma S), S
+that of N(0, sigma^2). Proof: docs/mathematics.md, 4.13.
 """
 
 from flint import arb
@@ -40,7 +25,7 @@ BESIDE = 4
 TERMS = 40
 
 
-def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0913, PLR0917 - the letters of the formula
+def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the letters of the formula
     """The bound for a count of n bits that are 0 and 1 with this law."""
     others, s1 = n - 1, given.s1
     if others < 1 or not (s1 > 0 and sigma**2 >= s1 and law[0] > 0 and law[1] > 0):
@@ -65,7 +50,7 @@ def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "
     return value + slope * (high - low)
 
 
-def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0913, PLR0917 - the same
+def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the same
     """The bound for discrete Gaussian noise."""
     if not 3 * sigma**2 > 1:
         refuse(f"{where}: it needs sigma^2 above 1/3")

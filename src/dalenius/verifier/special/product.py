@@ -1,27 +1,15 @@
 """Local randomisers: "product" and "looks". Every record goes through its own channel, and all outputs are released.
 
 Records are independent under the reference, with laws rho_i, and record i has the channel W_i to its own output Y_i.
-The secret A is one record or a group; W_0 is its channel, rho_0 its law, Y' the outputs of the others X'.
+The secret A is one record or a group; W_0 is its channel, rho_0 its law.
 
 "product". Let eta be at least D(w W_i || rho_i W_i) / D(w || rho_i) for all laws w and all other records i, let u be a
 law with u_a > 0 for all a, sigma at most D(v W_0 || u W_0) / D(v || u) for all laws v, and D_a = D(W_0(.|a) || u W_0).
 For lam >= (1-sigma) eta and tau = sigma + lam > 0 every prior pi with D(pi || rho) <= K has
-    I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau).
-Proof. Let p be the law of A, w_a that of X' given a, J = I(A;Y'). First J <= sum_a p_a D(w_a W' || rho' W'), since
-another law than that of Y' only adds a divergence, and that is at most eta sum_a p_a D(w_a || rho'), for a channel that
-treats records one by one contracts divergence from a product as its worst record does (`Added.contraction` has the
-proof); so J <= eta (K - D(p || rho_0)). Secondly, with v the law of A given Y',
-    I(A;Y_0 | Y') = E[ sum_a v_a D_a - D(v W_0 || u W_0) ] <= sum_a p_a D_a - sigma E D(v || u)
-                  = sum_a p_a D_a - sigma (J + D(p || u)),
-as E D(v || u) = J + D(p || u). Adding both, (1-sigma) J <= (1-sigma) eta (K - D(p || rho_0)), and that is at most
-lam (K - D(p || rho_0)), the bracket being >= 0. What is left is lam K plus
-    sum_a p_a D_a - sigma D(p || u) - lam D(p || rho_0) <= tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau)
-(Gibbs; this is kernel/closing.py with theta = sigma and s = lam). QED
-
+    I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau),
+which is kernel/closing.py with theta = sigma and s = lam.
 "looks". For a symmetric channel on bits and one record as the secret, no prior leaks more than the capacity of n looks
-at one bit. Proof. For fixed p, I(A;Y) is convex in the laws of X' given A = 0 and A = 1, so it is largest where both
-are points x, x'. A record in which these agree tells nothing about A; one in which they differ is a look at A, its
-output renamed where need be. So I is at most that of n looks, and by symmetry and concavity p = 1/2 is best. QED
+at one bit. Proofs: docs/mathematics.md, 4.12.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,9 +28,7 @@ DEEPEST = 60
 MOST_INTERVALS = 20_000
 
 
-def product_bound(  # noqa: PLR0913 - the letters of the formula
-    rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, sigma: Ball, lam: Ball
-) -> Ball:
+def product_bound(rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, sigma: Ball, lam: Ball) -> Ball:
     """lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau), tau = sigma + lam above 0."""
     out = [sum((u * row[y] for u, row in zip(law, rows, strict=True)), ZERO) for y in range(len(rows[0]))]
     exponents = []

@@ -1,30 +1,19 @@
 """A witness of a noisy histogram that ties every value of the record to its own count.
 
 The prior gives every value a of the k the probability 1/k, and given a its count t_a the law w, the same for every a;
-all else is as the reference, which is uniform. So D(pi || rho) = D(w || rho(t_a | a)), t_a - 1 being Binomial(n-1, 1/k)
-under rho. For every guess v(a|y) with sum_a v(a|y) = 1
+all else is as the reference, which is uniform, or with a `tilt` the counts of other values, inside a window, are the
+multinomial ones times prod_b exp(tilt(t_b)). For every guess v(a|y) = E(y_a) / S, S = sum_b E(y_b), E >= 1 whole and
+constant between cuts, nodes u_j > 0, a step c > 0 and C = max over the whole x that S can be of
+log x + c sum_j exp(-u_j x),
 
-    I(A;Y) >= log k + E log v(A|Y),          v(a|y) = E(y_a) / S,   S = sum_b E(y_b),
+    I(A;Y) >= log k + E log E(Y_a) - C + c sum_j E exp(-u_j S),
 
-E >= 1 whole and constant between the cuts. E log E(Y_a) is a sum over t_a. For nodes u_j > 0, a step c > 0 and
+and given t_a, N = n - t_a, with phi_j(t) = E exp(-u_j E(t + noise)) and weights m^t / t!, times exp(tilt(t)) if any,
 
-    C = max over the whole x that S can be of  log x + c sum_j exp(-u_j x)
+    E( exp(-u_j S) | t_a ) = phi_j(t_a) [x^N] ( sum_t phi_j(t) weight(t) x^t )^(k-1) / z,
 
-log S <= C - c sum_j exp(-u_j S), and given t_a the other counts are multinomial with n - t_a records: with
-phi_j(t) = E exp(-u_j E(t + noise)) and any scale m > 0
-
-    E( exp(-u_j S) | t_a ) = phi_j(t_a) N! / ((k-1) m)^N [x^N] ( sum_t phi_j(t) m^t x^t / t! )^(k-1),   N = n - t_a .
-
-No term is below 0, so those with counts outside of the window may be left out: the bound then only falls.
-
-With a `tilt` the counts of other values are not as the reference. Given t_a they are inside the window, and their law
-is the multinomial one times prod_b exp(tilt(t_b)), normalised. So with W(x) = sum_t exp(tilt(t)) m^t x^t / t! over the
-window the weights m^t / t! above have a factor exp(tilt(t)), [x^N] W(x)^(k-1) stands for ((k-1) m)^N / N!, and
-D(pi || rho) is
-
-    D(w || rho(t_a | a)) + sum_{t_a} w(t_a) ( (k-1) [x^N] V(x) W(x)^(k-2) / [x^N] W(x)^(k-1) - log z(t_a) ),
-
-V(x) = sum_t tilt(t) exp(tilt(t)) m^t x^t / t! and z(t_a) = N! / ((k-1) m)^N [x^N] W(x)^(k-1).
+with z = [x^N] ( sum_t weight(t) x^t )^(k-1), which is ((k-1) m)^N / N! without a tilt.
+Proof, and D(pi || rho): docs/proofs/histograms.md, 8 to 10.
 """
 
 from itertools import pairwise
@@ -40,7 +29,7 @@ from dalenius.verifier.kernel.reading import field, number, numbers, refuse, seq
 from dalenius.verifier.kernel.witness import attains, held
 
 
-def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:  # noqa: ANN401
+def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     n, k = channel.statistic.n, channel.statistic.k
     if len(set(channel.masses)) != 1:
@@ -74,7 +63,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     attains(leaked, lower)
 
 
-def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:  # noqa: ANN401
+def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:
     """The law of the own count, one that the adversary may hold."""
     n = channel.statistic.n
     first = whole(field(witness, "first", "the witness"), "the first count of the witness", 1, n)
@@ -117,7 +106,7 @@ def _chances(noise: Added, counts: list[int], cuts: list[int]) -> dict[int, list
     return result
 
 
-def _met(chances: list[Ball], weights: list[int]) -> Any:  # noqa: ANN401 - pairs
+def _met(chances: list[Ball], weights: list[int]) -> Any:
     return zip(chances, weights, strict=True)
 
 
@@ -166,7 +155,7 @@ class _Others:
         rest = self.n - own
         return (rest * self.mean.log() - self.mean - arb(rest + 1).lgamma()).exp()
 
-    def _totals(self, owns: Any) -> dict[int, Ball]:  # noqa: ANN401 - an iterable of counts
+    def _totals(self, owns: Any) -> dict[int, Ball]:
         """What the law of the others is divided by, for own counts that leave them a sum that they can have."""
         reached = [t for t in owns if 0 <= self._place(t) <= (self.k - 1) * (len(self.counts) - 1)]
         if self.tilt is None:

@@ -1,23 +1,12 @@
 r"""Proofs about grid rows ("grid"): very many rows become few.
 
-A secret is fixed. Grid rows V_j are the laws over the outputs whose entries are multiples of 1/k. Let every row be a
-mixture, q_t = sum_j alpha_tj V_j with laws alpha_t, and rho'(a,j) = sum_t rho(a,t) alpha_tj. Then no prior pi with
-D(pi || rho) <= K leaks more than some prior pi' over grid rows with D(pi' || rho') <= K: take
-pi'(a,j) = sum_t pi(a,t) alpha_tj.
+Grid rows V_j are the laws over the outputs whose entries are multiples of 1/k. Every row is a mixture of them,
+q_t = sum_j alpha_tj V_j with laws alpha_t; with rho'(a,j) = sum_t rho(a,t) alpha_tj no prior pi with D(pi || rho) <= K
+leaks more than some prior pi' over grid rows with D(pi' || rho') <= K (docs/mathematics.md, 2.3, and Lemma R, 1.2).
 
-1. z(a,y) = sum_t pi(a,t) q_t(y) = sum_j pi'(a,j) V_j(y): the same joint law of secret and output.
-2. D(pi' || rho') <= D(pi || rho): pi' and rho' come from pi and rho by the same kernel (a,t) -> (a,j).
-
-So a bound on I for the grid rows with masses rho' bounds I here. The kinds that may be inside use no more of rho' than
-sum pi' log( pi'/rho' ) <= K, which stays true when masses are raised: rounding goes up.
-
-The mixtures: S_y = k ( q_y + ... + q_last ) for y = 1, 2, ..., and S_0 = k. With whole parts w_y and fractions f_y, the
-corner j raises the w_y of the j largest fractions by one; its weight is the j-th largest fraction less the next, where
-the fraction before the first is 1 and the one after the last is 0. So the weights are a law, and the mixture of the
-corners is S. A corner of positive weight is a law: S falls in y, hence so does w, and where w_y = w_{y+1} no f_y is
-below f_{y+1}, so that y is not raised later than y+1 but where they are equal, and then corners between have no weight;
-S_1 <= k, and where w_1 = k its fraction is 0 and it is raised with weight 0 only. All of this is worked out in whole
-numbers, from the rows as they were given.
+The kinds that may be inside use no more of rho' than sum pi' log( pi'/rho' ) <= K, which stays true when masses are
+raised: rounding goes up. The mixtures are those of 2.3, in whole numbers, from the rows as they were given: S_y =
+k ( q_y + ... + q_last ), and the corner j raises the whole parts of the j largest fractions by one.
 """
 
 import math

@@ -1,26 +1,12 @@
 """The sum of the other records of a real-valued one, rounded to the grid by one coin instead of one for each.
 
-Lengths are in steps of a grid; no edge of the density cuts a cell. Then a record is C + U, C its cell and U uniform in
-[0,1], independent. Let N others have the sum S, and S' be one of the two integers next to S by a coin whose mean is S;
-let T' be the sum of the others when each goes to a neighbour by a coin of its own. A coin moves with integers, so that
+Let N others have the sum S, S' one of the two integers next to S by a coin whose mean is S, and T' the sum of the
+others when each goes to a neighbour by a coin of its own. No edge of the density cuts a cell; with p the generating
+function of a cell the laws of S' and T' are the coefficients of
 
-    S' = sum C_j + E,    T' = sum C_j + B,
+    p(z)^N E(z)   and   p(z)^N ((1+z)/2)^N,      E(z) with coefficients A(N+1, k) / (N+1)!, A Eulerian numbers,
 
-E a sum of N uniform numbers rounded by a coin, B binomial with N fair bits: a record's coin is fair given its cell.
-P(E = k) = int f_N(x) (1 - |x-k|)_+ dx = f_{N+2}(k+1), f_j the density of a sum of j uniform numbers, since the hat is
-f_2 moved by one: A(N+1, k) / (N+1)! with Eulerian numbers A, A(j+1,k) = (k+1) A(j,k) + (j+1-k) A(j,k-1).
-With p the generating function of a cell, the laws of S' and T' are the coefficients of p^N E(z) and p^N ((1+z)/2)^N,
-and 1 + eta is the largest ratio of the two.
-
-**From above with two coins.** rounding.py's inequality for one coin holds for the record and for S, one after the
-other: two factors H'/sinh H' (Laplace), or two steps of the variance (Gaussian), whatever the number of records. What
-is left is I(X_i; X'_i + S' + G). Given X_i = a let S' have the law w_a. D(w_a || law of T') <= D(w_a || law of S') +
-log(1 + eta), and the others' divergence is at least that of S', so that a bound on whole numbers at K + log(1 + eta)
-will do, T' being what their sum follows.
-*No knowledge*, or others that follow the density: the law of T' is a mixture in which that of S' has the share 1 - beta
-= 1/(1 + eta). With E the coin of it, independent of the record, I_T' >= I(A;Y|E) - H(E) >= (1 - beta) I_S' - H(E): so
-I_S' <= (1 + eta) (I_T' + H(E)).
-Independent records within some knowledge are not of this form: S' is no sum of independent points.
+and 1 + eta is the largest ratio of the two. Proof and use: docs/proofs/real-records.md, step 5.
 """
 
 import math

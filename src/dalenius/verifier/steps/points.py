@@ -1,31 +1,13 @@
 """A "monotone" proof on points: the row bound for geometric or Laplace noise on a sum, written out or not.
 
-Y = f(t) + noise of rate c, rounded and clamped. Rounded Laplace noise is a function of real Laplace noise, so take
-that; let points be x_j = first + j step, j = 0..m.
+Points are x_j = first + j step, j = 0..m; the noise has the rate c. With b at least 1 - A - B for all answers f between
+points x and x', A = sinh(c (x'-f)) / sinh(c step), B = sinh(c (f-x)) / sinh(c step), L <= (1 - b) L' + b S, where S
+bounds what the answer itself tells, and with N answers, or secret values, told beyond the points and a share kappa,
 
-1. Answers between points. For x = x_j <= f <= x_(j+1) = x' put A = sinh(c (x' - f)) / sinh(c step) and
-   B = sinh(c (f - x)) / sinh(c step). Outside of (x, x') an output y has the chance const exp(-c |y - f|) under f, in
-   f a mixture of exp(c f) and exp(-c f) that A, B interpolate exactly: q_f(y) = A q_x(y) + B q_x'(y). Inside, the
-   difference of the two sides vanishes at f = x and x', is above 0 at f = y, and is a multiple of sinh on either side
-   of y: it is not negative. So q_f is A q_x + B q_x' and 1 - A - B times some law, and
-   A + B = cosh(c (f - (x+x')/2)) / cosh(c step / 2). With b at least 1 - A - B for all f,
-   q_f = (1 - b) (A q_x + B q_x') / (A + B) + b times a law. Who also sees which of the two was used, by a coin that has
-   nothing to do with the data, knows no less: L <= (1 - b) L' + b S. L' is of the first; the second is about the
-   answer f, which tells no more than the class t does: S is log|A|, or, where the proof has an order, what Sibson's
-   information of that order bounds I(A;T) by, and that alone: it also holds where A has more values than rows.
-2. Outputs between points. Rows are now those of points, and as functions of the output y in [x, x'] all of them are
-   mixtures, with the same weights, of what they are at x and at x'. So the output is a random function of one on the
-   points, where row i has W_j exp(-c |x_i - x_j|) at x_j; as rows sum to 1, this is geometric noise with the factor
-   exp(-c step), clamped to the points: L' is at most its leakage, with the reference mass rho(a, x_j) that answers give
-   to points by A / (A + B) and B / (A + B).
-3. Answers beyond. Who is told every answer below x_0 or above x_m, N of them, knows no less; nor does who is told the
-   secret itself there, one of |A| values: N is that number where the proof says so ("told"). With the output law
-   (1 - kappa) r on points and kappa / N on each of these, and m the chance of an answer beyond given a,
-       D <= (1-m) ( D(w q || r) - log(1-kappa) ) + m log(N/kappa),
-   and -s D(. || rho_a) is (1-m) and m times those inside, less s times the divergence of (1-m, m) from the
-   reference's. So
-       L' <= s log( sum_a rho(a, points) e^(g_a/s) (1-kappa)^(-1/s) + rho(beyond) (N/kappa)^(1/s) ) + s K,
-   g_a = max_w { D(wq || r) - s D(w || rho_a) } on points, bounded by the chains of kernel/chains.py.
+    L' <= s log( sum_a rho(a, points) e^(g_a/s) (1-kappa)^(-1/s) + rho(beyond) (N/kappa)^(1/s) ) + s K,
+
+g_a = max_w { D(wq || r) - s D(w || rho_a) } for geometric noise with the factor exp(-c step) on the points, bounded by
+the chains of kernel/chains.py. Proof: docs/proofs/points.md, steps 1 to 3.
 """
 
 from bisect import bisect_left, bisect_right
@@ -248,7 +230,7 @@ def _twins(asked: Asked, answers: list[int], names: list[int]) -> tuple[dict[int
         return {}, None
     added = [c for c, _ in statistic.group(secret.records, asked.reference)]
     turned = mirror(statistic, answers, asked.reference)
-    if turned is None or len(added) != len(names):
+    if turned is None or len(added) != len(names) or answers != list(statistic.values):
         return {}, None
     of_sum = dict(zip(reversed(added), reversed(names), strict=True))
     ends = min(added) + max(added)

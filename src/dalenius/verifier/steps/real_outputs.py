@@ -9,38 +9,19 @@ and the witness and the proofs of the certificate are about it. For every secret
 
     (I(A;J) - rest log K)/c - error  <=  I(A;Y)  <=  I(A;J)/c + error + skipped log K.
 
-Proof. I(A;Y) is the integral of F = sum_a z_a log( z_a / (p_a z) ), z_a = sum_t pi(a,t) p_t, and I(A;J) is c times
-the rule's sum of F plus the term of the rest. Such a term, of outputs with mass at most m for every answer, lies
-between 0 and m log K: it is P(J = j) D(posterior || prior) of the secret, at most that of the answer, which is at
-most sum_t P(t,j) log 1/P(t). What is left is the error of the rule, by contours in the complex plane. Moving y to y +
-i v multiplies all densities by one common factor and by phases within 2 beta < pi of each other, so that |z_a| and
-|z| are at least cos(beta) times, and at most, factor x their values at y, whence
-
-    |F(y + i v)| <= factor x sum_a z_a(y) ( |log( z_a / (p_a z) )(y)| + log sec beta + 2 beta ),
-
-and as u log 1/u <= 1/e, the sum is at most C x the largest density, and at most C when integrated over y, where C =
-log K + 2/e + log sec beta + 2 beta.
-
-Laplace of rate r, on a piece of half-width w without answers inside: densities are multiples of exp(-r y) or exp(r
-y), so beta = r v, factor 1. In the ellipse around the piece with half-axes w a, w b (b = beta/(r w), a = sqrt(1+b^2),
-rho = a+b) they are at most Z = r/2 exp( r w (a-1) ). The m-point rule of Gauss and Legendre is exact up to degree
-2m-1 and for odd functions, and errs on the Chebyshev polynomial T_k by at most 2 + 2/(k^2-1) <= 32/15 (even k >= 4);
-the coefficients of F are at most 2 Z C rho^-k. So error <= w (64/15) Z C rho^(-2m) / (1 - rho^-2) for m >= 2. Left
-and right of all answers the densities are proportional, so that each side is one output, without error; nothing is
-skipped.
-
-Gaussian of deviation sigma, answers spanning M: beta = M v / (2 sigma^2), factor exp( v^2 / 2 sigma^2 ), and the
-trapezoidal rule of step h on the whole line errs by at most 2 C factor / ( exp(2 pi v / h) - 1 ) ([trefethen14],
-theorem 5.1). It stops at a first point below and a last point above all answers; what is skipped is at
-most the integral of the falling density beyond them.
+The error, with C = log K + 2/e + log sec beta + 2 beta for an angle beta, is for Laplace noise of rate r the sum over
+pieces of w (64/15) Z C rho^(-2m) / (1 - rho^-2), and for Gaussian noise 2 C factor / ( exp(2 pi v / h) - 1 )
+([trefethen14], theorem 5.1). Proof, and these letters: docs/mathematics.md, 2.2.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from flint import arb
 
+from dalenius.verifier import proofs
 from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import Histogram
 from dalenius.verifier.forms.written import Channel
@@ -77,7 +58,50 @@ class _Rule:
     skipped: Ball
 
 
-def rebuild(problem: dict[str, Any]) -> tuple[Channel, Margins]:
+@dataclass(frozen=True, kw_only=True)
+class Real(Channel):
+    """The finite channel of a description, and the margins between it and the real one."""
+
+    margins: Margins
+    problem: dict[str, Any]
+
+    def difference(self, other: Any) -> str | None:
+        """Return what tells the mechanism of a description from this one; None when they are the same channel.
+
+        Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate
+        have no part in it.
+        """
+        if set(other) != {"query", "mechanism"} or named.output(other["mechanism"]) != "real":
+            return "its outputs are not real numbers"
+        mine, theirs = named.query(self.problem["query"]), named.query(other["query"])
+        if not named.same_answers(mine, theirs):
+            return f"its query is {theirs.text}"
+        noise = named.exact_noise(other["mechanism"], theirs)
+        if noise != named.exact_noise(self.problem["mechanism"], mine):
+            return f"its noise is that of {named.real_noise(other['mechanism'], theirs)[2]}"
+        return None
+
+
+class Written(proofs.Written):
+    """A question about the real channel, whose witness and proofs are about the finite one."""
+
+    channel: Real
+
+    def check_witness(self, witness: dict[str, Any], lower: float) -> None:
+        """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret; points of its own."""
+        if "quadrature" in witness:
+            finer = replace(self, channel=rebuild({**self.channel.problem, "quadrature": witness["quadrature"]}))
+            return finer.check_witness({key: x for key, x in witness.items() if key != "quadrature"}, lower)
+        return super().check_witness(witness, self.channel.margins.least(lower))
+
+    def most(self, upper: float) -> float:
+        """What proofs about the finite channel may claim; anything, where a secret, or an answer, holds no more."""
+        values = len(self.shares)  # those without mass counted: as many for every record
+        trivial = arb(min(values, len(self.channel.rows))).log()
+        return math.inf if trivial <= upper else self.channel.margins.most(upper)
+
+
+def rebuild(problem: dict[str, Any]) -> Real:
     """Return the finite channel of a description, and the margins between it and the real one."""
     if set(problem) != {"query", "mechanism", "quadrature"}:
         refuse("real outputs are described by 'query', 'mechanism' and 'quadrature'")
@@ -104,26 +128,9 @@ def rebuild(problem: dict[str, Any]) -> tuple[Channel, Margins]:
     n, k = asked.statistic.n, asked.statistic.alphabet(0)
     text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {words}"
     row_of = [of[f] for f in asked.answers]
-    channel = Channel(statistic=asked.statistic, rows=rows, row_of=row_of, text=text)
     hidden = arb(len(answers)).log()
-    return channel, Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
-
-
-def difference(description: dict[str, Any], expected: dict[str, Any]) -> str | None:
-    """Return what tells a mechanism's description from that of a certificate; None when they are the same channel.
-
-    Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate have
-    no part in it.
-    """
-    if set(expected) != {"query", "mechanism"} or named.output(expected["mechanism"]) != "real":
-        return "its outputs are not real numbers"
-    mine, theirs = named.query(description["query"]), named.query(expected["query"])
-    if not named.same_answers(mine, theirs):
-        return f"its query is {theirs.text}"
-    noise = named.exact_noise(expected["mechanism"], theirs)
-    if noise != named.exact_noise(description["mechanism"], mine):
-        return f"its noise is that of {named.real_noise(expected['mechanism'], theirs)[2]}"
-    return None
+    margins = Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
+    return Real(statistic=asked.statistic, rows=rows, row_of=row_of, text=text, margins=margins, problem=problem)
 
 
 def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> _Rule:

@@ -1,100 +1,12 @@
 """Records that are real numbers: sums and means with Laplace, Gaussian or geometric noise, through records on a grid.
 
-Lengths are in steps of a grid of m cells, so that records are in [0, m] and F is their sum, of n records; Y = F + N
-is the release, N of density g: Laplace noise of rate H, or Gaussian noise of deviation s. Knowledge counts from a
-density that is constant between edges, the same for every record, records independent. A certificate holds two
-certificates about whole numbers, one for each bound: a witness about cells, and a proof about grid points.
+A certificate holds two certificates about whole numbers: a witness about cells of a grid, and a proof about its points.
+Noise q of the release and noise q' on the grid have q >= (1 - b) q', so that for every prior and every secret
 
-**Lemma.** Let q and q' be channels from the same data to the same outputs, q_x >= (1 - b) q'_x for every dataset x
-with 0 < b < 1, and M the integral of sup_x q_x. Then for every prior and every secret A
+    I(A;Y)  <=  (1 - b) I(A;Y') + b log( M / b ),          M the integral of sup_x q_x,
 
-    I(A;Y)  <=  (1 - b) I(A;Y') + b log( M / b ).
-
-Proof. q_x = (1-b) q'_x + b t_x with laws t_x. Toss a coin E with P(E = 1) = b for them, whatever the data: I(A;Y) <=
-I(A;Y,E) = I(A;Y|E) = (1-b) I(A;Y') + b I(A;Z), Z of law t_x. t_x <= q_x/b <= (M/b) r with the law r = sup_x q_x / M,
-so that I(A;Z) <= sup_x D(t_x||r) <= log(M/b). QED. Of noise around answers in an interval of length l, M = 1 + H l/2
-(Laplace), 1 + l/(s sqrt(2 pi)) (Gaussian).
-
-**From above** ("rounded"). Each record goes to one of the two grid points next to it, by a coin of its own whose mean
-is the record. Let X' be these points, and Y' = sum X' + N', N' noise as below. Then q >= (1-b) q':
-Laplace, N' of rate H' >= H: with x in [0,1] the function g'(y-x) - A g'(y) - B g'(y-1), A = sinh(H'(1-x))/sinh H', B
-= sinh(H' x)/sinh H', is 0 outside (0,1) and the solution of u'' = H'^2 u - H'^2 delta_x with u = 0 at both ends
-inside, so >= 0; and sinh(H' x) >= H' x. So (1-x) g'(y) + x g'(y-1) <= (sinh H'/H') g'(y-x), once for every record,
-and g' <= (H'/H) g: 1 - b = (H/H') (H'/sinh H')^n.
-Gaussian, N' of variance v: an error e of mean 0 in an interval of length 1 has E exp(te) <= exp(t^2/8), so that E
-phi_v(y-e) <= sqrt(v'/v) phi_v'(y), 1/v' = 1/v - 1/(4 v^2). After n records v_n <= s^2 (checked), phi_{v_n} <= (s/sqrt
-v_n) phi_{s^2}: 1 - b = sqrt(v)/s.
-Y' is then put on the grid. Laplace: N' = G + J with G geometric of ratio exp(-H'), J of density (H'/2)
-sinh(H'(1-|u|)) / (tanh(H'/2) sinh H'), |u| < 1: both sides are the same multiples of exp(+-H' y) between integers,
-and agree at them. So Y' is made from sum X' + G. Gaussian: let G be discrete Gaussian of parameter tau, W of variance
-w^2, v = tau^2 + w^2. The density of G + W is phi_v(y) sum_j phi_c(j - y tau^2/v) / sum_j phi_tau(j), c = tau w/sqrt
-v, at most (1 + d) phi_v(y) with 1 + d = sum_k exp(-2 pi^2 c^2 k^2) (Poisson); 1 - b has the factor 1/(1 + d) more.
-So I(A;Y) <= (1-b) I(A; sum X' + G) + b log(M/b), for A = X_i too. What is left is a bound on I(X_i; sum X' + G).
-The law of X' is at most 1 + eta times the stated one in every record (checked in rationals: hat-shaped averages of
-the density), so that D(X' || stated) <= K + n log(1 + eta), where K is the knowledge.
-*One record, or independent records.* X_i acts through X'_i alone: I(X_i;.) <= I(X'_i;.), and any proof will do.
-*Otherwise* a proof must bound max_w { D(wq||r) - s D(w||rho) } =: g_k for every value k of the record with one law r
-and one s for all: then for X_i = a, given which the others' points have the law w_a,
-    I(X_i;.) <= E[ sum_k P(k|a) D(w_a q_k||r) ],   K - D(p_i||rho_i) - E D(w_a||rho') >= 0,
-and by Gibbs and Jensen I <= s K + s log int rho_i(da) exp( sum_k P(k|a) g_k/s ) <= s K + s log sum_k rho'(k)
-e^(g_k/s).
-Bounds by log|A|, and trees whose leaves have their own r and s, are about grid points only, and are refused: digits of
-X_i may be tied to the others, and tell more than log(m+1). So are monotone rows that use log|A| for a share of the
-release: those of tables, which are repaired, those on points without an order, unless every answer is a point, and
-those on points that tell the secret beyond them.
-Where outputs of discrete Gaussian noise were put together, they tell at most what the sum of n records does, log(nm+1).
-*The others together*: others.py rounds their sum by one coin, and b does not grow with n.
-
-**From below** (the witness). Let C_i be the cell of record i, and inside its cells the prior be as the density.
-I(X_i;Y) >= I(C_i;Y) >= I(C_i; Y rounded), and the channel from cells is g averaged over the places in cells. It is at
-most B times the one from the middles with noise N''. TV: the largest distance in variation of the law in a cell from
-the uniform one.
-Laplace of rate H'' <= H, rounded and clamped: E exp( H(|y| - |y-e|) ) <= max E exp(+-He), so that every record brings
-the factor S = sinh(H/2)/(H/2) + 2 TV sinh(H/2), and g <= (H/H'') g'': B = (H/H'') S^n.
-Discrete Gaussian of parameter tau: E exp(te) <= (1 + 2 e^(3/2) TV) exp(t^2/24), as x <= x^2/6 + 3/2. So v_0 = s^2,
-1/v' = 1/v - 1/(12 v^2), once for every record and once more for rounding, whose chances are averages over an interval
-of length 1; v_{n+1} <= tau^2 (checked). phi_tau(k) <= (1 + d) P(k) with 1 + d = sum_k exp(-2 pi^2 tau^2 k^2): B =
-(tau/s) (1 + d) (1 + 2 e^(3/2) TV)^n.
-By the lemma with the roles exchanged I(C_i;Y) >= (I(C_i;Y'') - b log(M/b)) / (1-b), b = 1 - 1/B.
-*Where no edge cuts a cell* (TV = 0) the places in cells are independent of everything: with F the sum of the middles,
-Z = F + N and Y = Z + e, e independent of variance n/12. A - F - Z - Y is a Markov chain, so that
-    I(A;Z) - I(A;Y) = I(A;Z|Y) <= I(F;Z|Y) = I(F;Z) - I(F;Y) = h(Z) - h(Y) + h(N+e) - h(N) <= h(N+e) - h(N),
-as h(Y) >= h(Y|e) = h(Z). Laplace: h(N+e) <= log(2e E|N+e|), E|N+x| = |x| + exp(-H|x|)/H <= (1 + H^2 x^2/2)/H, and h(N)
-= log(2e/H): at most log(1 + n H^2/24). Gaussian: at most log(1 + n/(12 s^2))/2. So
-    I(C_i;Y) >= I(C_i; F + N) - log(1 + n H^2/24).
-Laplace: F + N, rounded, is Laplace noise on whole numbers; that of rate H'' <= H leaks less, being that of rate H and,
-with probability 1 - (H''/H)^2, independent noise of rate H'' more. Gaussian: F + N is compared with discrete Gaussian
-noise as above, no record averaged, for rounding alone. The true law of
-cells is at least 1 - beta times the stated one, so that the witness may have D <= K + n log(1 - beta).
-*No knowledge* (K = 0), or others that follow the density exactly: the true law is at least (1-beta)^n times the
-stated one, the prior is a mixture by a coin E, and I >= (1-beta)^n I' - h, I <= (1-beta)^n I' + h + (1-(1-beta)^n)
-log(m+1), h = H(E): records act through their own points then.
-*Independent records without a reference*: the others are known or independent, and I(X_i;Y) <= I(X_i; X_i + N), with
-equality where they are known: one record, n = 1, in all of the above. The witness is then on grid points themselves,
-which a prior may have: no place in a cell is averaged, TV = 0 and S = 1.
-*The bin of a record as the secret* (no cell is cut by an edge of a bin) is a function of its cell, and the witness is
-about it. From above it has log of the number of bins, what holds for the record ("rounded"), and "snapped": let every
-record be at the middle of its cell, so that the answer moves by e, |e| <= n/2. For Y_u = F + u e + N
-    d/du I(A;Y_u) = E[ e ( (log p_u(.|A))' - (log p_u)' )(Y_u) ],
-the score of a sum is the conditional mean of that of the noise, likewise given A, so that the bracket has mean square
-at most the Fisher information J of the noise, and |I(A;Y_1) - I(A;Y_0)| <= (n/2) sqrt J: n H/2, or n/(2 s). The bin
-is a function of the cells, whose law has no more divergence than the data, so that any proof about them will do.
-Laplace noise of rate H is made from that of rate H' >= H, which is geometric noise and a jitter; Gaussian noise is put
-on the grid as above.
-
-**Records rounded to steps by the mechanism** (geometric noise; "stepped"). Record j goes to the nearest of m + 1 points
-X'_j, and the release is Y = sum X' + G, clamped, which tells as much as without. So nothing is hidden: I(X_i;Y) >=
-I(X'_i;Y), inside the numbers that go to one point a prior be as the density, and its D is that of the points: every
-witness about them is one about real records. From above the digits of X_i may be tied to the others, so that I(X_i;Y)
-may exceed I(X'_i;Y). Given X_i = a, with the others' points of law w_a and k = X'_i, for one law r and one s
-    I(X_i;Y) <= E D(w_a q_k||r),   K >= D(p_i||rho_i) + E D(w_a||rho'),
-and by Gibbs I <= s K + s log int rho_i(da) e^(g_k/s) = s K + s log sum_k rho'(k) e^(g_k/s): proofs as above, without
-Jensen's inequality. Where X_i acts through X'_i alone, and where the secret is a bin whose edges do not part the
-numbers of one point, any proof will do. Geometric noise of ratio alpha is made from that of alpha' <= alpha: with c =
-cos theta
-    1 - 2 alpha' c + alpha'^2 = (alpha'/alpha) (1 - 2 alpha c + alpha^2) + (1 - alpha'/alpha) (1 - alpha alpha'),
-so that the ratio of the characteristic functions is a mixture of 1 and that of ratio alpha. So the rate may be rounded
-outward.
+and the same with the roles exchanged from below. What b is, which proofs about grid points are proofs about the real
+record, and what else is paid for: docs/proofs/real-records.md, whose steps 1 to 11 the functions below name.
 """
 
 from collections.abc import Callable
@@ -105,7 +17,7 @@ from flint import arb
 
 from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import Sum
-from dalenius.verifier.forms.real_records import Believed, Problem, labels, positive
+from dalenius.verifier.forms.real_records import Believed, Problem, labels
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, short, xlogx
 from dalenius.verifier.kernel.limits import largest
 from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, numbers, refuse, sequence, show, whole
@@ -132,12 +44,9 @@ def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lo
     points = not (asked.exactly or asked.knowledge is not None)
     law, far = asked.reference.cells(m)
     averaged = 0 if points else asked.many
-    audit = mapping(field(witness, "audit", "the witness"), "the audit of the witness")
-    noise = _posed(audit, asked, m, NOISE[problem.family][1], points=points)
+    audit, noise = _posed(witness, asked, NOISE[problem.family][1], "the witness", points=points)
     _about(audit, labels(asked, m))
-    least, _ = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=False)
-    leaked, n = share * arb(least) - coin, asked.many
+    leaked, n = _leaked(audit, asked, law, inner, above=False)[0], asked.many
     bounds = _less(leaked, _averaged(problem, n, m, noise, far, averaged))
     if far == 0 and problem.family == "laplace":
         bounds.append(leaked - (1 + averaged * _ball(problem.size / m) ** 2 / 24).log())
@@ -153,7 +62,7 @@ def _less(leaked: Ball, way: tuple[Ball, Ball] | None) -> list[Ball]:
     return [] if way is None else [(leaked - _hidden(*way)) / way[0]]
 
 
-def _averaged(  # noqa: PLR0913, PLR0917 - a problem, its grid and the witness's noise
+def _averaged(  # noqa: PLR0917 - a problem, its grid and the witness's noise
     problem: Problem, n: int, m: int, noise: Fraction, far: Fraction, averaged: int
 ) -> tuple[Ball, Ball] | None:
     """Return 1 - b and M of noise that was averaged over the places of so many records in cells, and rounded."""
@@ -207,61 +116,70 @@ def maximal(problem: Problem, n: int) -> Ball:
     return 1 + n / (_ball(problem.size) * (2 * arb.pi()).sqrt())
 
 
-def _in_steps(  # noqa: PLR0913 - a part of a certificate, and what is asked
+def _in_steps(
     part: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, *, above: bool, where: str
 ) -> tuple[Ball, Ball]:
-    """What records leak that a mechanism rounds to steps itself: between these two, of whole numbers."""
+    """What records leak that a mechanism rounds to steps itself (step 11): between these two, of whole numbers."""
     m = problem.steps
     assert m is not None  # noqa: S101 - for the type checker
     if _grid(part, where) != m:
         refuse(f"{where}: it must have the {m} steps of the mechanism")
-    audit = mapping(field(part, "audit", where), f"the audit of {where}")
-    noise = _posed(audit, asked, m, "geometric", points=True)
+    audit, noise = _posed(part, asked, "geometric", where, points=True)
     if not (noise >= problem.size / m if above else noise <= problem.size / m):
         refuse(f"{where}: its noise is {'more' if above else 'less'} than that of the mechanism")
     about = labels(asked, m, half=True)
     _about(audit, about)
     if above and about is None and not asked.markov:
         _one_point(audit, where)
+    return _leaked(audit, asked, asked.reference.nearest(m), inner, above=above)
+
+
+def _leaked(
+    audit: dict[str, Any], asked: Believed, law: list[Fraction], inner: Inner, *, above: bool, more: Ball = ZERO
+) -> tuple[Ball, Ball]:
+    """The bounds of an inner certificate, about records of this law in place of the one that it states (step 8)."""
     least, most = inner(audit)
-    share, coin = _mixed(audit, asked, asked.reference.nearest(m), above=above)
-    return share * arb(least) - coin, share * arb(most) + coin + (ONE - share) * arb(m + 1).log()
+    share, coin = _mixed(audit, asked, law, above=above, more=more)
+    return share * arb(least) - coin, share * arb(most) + coin + (ONE - share) * arb(len(law)).log()
 
 
 def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
-    most = maximal(problem, asked.many)
+    """Records at grid points by coins: steps 2 to 5."""
     m, n = _grid(proof, where), asked.many
-    law = asked.reference.points(m)
-    audit = mapping(field(proof, "audit", where), f"the audit of {where}")
-    noise = _posed(audit, asked, m, NOISE[problem.family][0], points=True)
+    audit, noise = _posed(proof, asked, NOISE[problem.family][0], where, points=True)
     _about(audit, None)
     coins, single = _coins(proof, asked, m, where)
+    kept = _on_grid(proof, problem, noise, coins, where)
     if problem.family == "laplace":
-        if not noise >= problem.size / m:
-            refuse(f"{where}: its noise is more than that of the mechanism")
         rate = _ball(noise)
         kept = _ball(problem.size / m / noise) * (rate / rate.sinh()) ** coins
-    else:
-        deviation, tau = _ball(problem.size * m), _ball(noise)
-        spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
-        if not spread > 0:
-            refuse(f"{where}: its spread must be above 0")
-        variance = tau**2 + spread**2
-        if not _covers(variance, arb(4), coins, deviation**2):
-            refuse(f"{where}: its noise does not cover the steps of the grid")
-        kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
     if not asked.markov:
         _one_point(audit, where)
-    _, bound = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=True, more=single.log())
-    inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
+    _, inside = _leaked(audit, asked, asked.reference.points(m), inner, above=True, more=single.log())
     if not asked.markov:
         inside += named.lost(audit["problem"], named.query(audit["problem"]["query"])) * arb(n * m + 1).log()
     if asked.nothing and coins < n:
         # At eta = 0 the coin is certain.
         beta = (ONE - ONE / single).nonnegative_part()
         inside = single * (inside - xlogx(beta) - xlogx(ONE / single))
-    return kept * inside + _hidden(kept, most)
+    return kept * inside + _hidden(kept, maximal(problem, n))
+
+
+def _on_grid(proof: dict[str, Any], problem: Problem, noise: Fraction, coins: int, where: str) -> Ball:
+    """The share of the release that noise on the grid makes, after so many steps of the variance (steps 2 and 3)."""
+    m = _grid(proof, where)
+    if problem.family == "laplace":
+        if not noise >= problem.size / m:
+            refuse(f"{where}: its noise is more than that of the mechanism")
+        return ONE
+    deviation, tau = _ball(problem.size * m), _ball(noise)
+    spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
+    if not spread > 0:
+        refuse(f"{where}: its spread must be above 0")
+    variance = tau**2 + spread**2
+    if not (variance <= deviation**2 and (coins == 0 or _covers(variance, arb(4), coins, deviation**2))):
+        refuse(f"{where}: its noise is more than that of the mechanism, or does not cover the steps of the grid")
+    return variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
 
 
 def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[int, Ball]:
@@ -274,28 +192,14 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
 
 
 def _snapped(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
-    """A bound on what is told of a bin: records at the middles of their cells, and what moving them there costs."""
-    m, n, most = _grid(proof, where), asked.many, maximal(problem, asked.many)
-    law, _ = asked.reference.cells(m)
-    audit = mapping(field(proof, "audit", where), f"the audit of {where}")
-    noise = _posed(audit, asked, m, NOISE[problem.family][0], points=False)
+    """A bound on what is told of a bin: records at the middles of their cells, and what moving them costs (step 10)."""
+    m, n = _grid(proof, where), asked.many
+    audit, noise = _posed(proof, asked, NOISE[problem.family][0], where, points=False)
     _about(audit, labels(asked, m))
-    if problem.family == "laplace":
-        if not noise >= problem.size / m:
-            refuse(f"{where}: its noise is more than that of the mechanism")
-        kept, moved = ONE, _ball(problem.size / m) * n / 2
-    else:
-        deviation, tau = _ball(problem.size * m), _ball(noise)
-        spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
-        variance = tau**2 + spread**2
-        if not (spread > 0 and variance <= deviation**2):
-            refuse(f"{where}: its noise is more than that of the mechanism")
-        kept = variance.sqrt() / deviation / _poisson(tau * spread / variance.sqrt())
-        moved = n / (2 * deviation)
-    _, bound = inner(audit)
-    share, coin = _mixed(audit, asked, law, above=True)
-    inside = share * arb(bound) + coin + (ONE - share) * arb(m + 1).log()
-    return kept * inside + _hidden(kept, most) + moved
+    kept = _on_grid(proof, problem, noise, 0, where)
+    moved = _ball(problem.size / m) * n / 2 if problem.family == "laplace" else n / (2 * _ball(problem.size * m))
+    _, inside = _leaked(audit, asked, asked.reference.cells(m)[0], inner, above=True)
+    return kept * inside + _hidden(kept, maximal(problem, n)) + moved
 
 
 def _about(audit: dict[str, Any], expected: list[int] | None) -> None:
@@ -303,7 +207,7 @@ def _about(audit: dict[str, Any], expected: list[int] | None) -> None:
     if expected is None:
         if "secret" in audit:
             refuse("the audit inside must be about every record of whole numbers")
-    elif audit.get("secret") != {"records": [0], "values": expected}:
+    elif audit.get("secret") != {"kind": "attributes", "records": [0], "values": expected}:
         refuse("the audit inside must be about the bin of record 0")
 
 
@@ -337,8 +241,11 @@ def _grid(given: dict[str, Any], where: str) -> int:
     return whole(field(given, "cells", where), f"cells of {where}", 1, largest().real_cells)
 
 
-def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, points: bool) -> Fraction:
-    """Return the noise of a certificate about whole numbers, in steps; refused where it is about something else."""
+def _posed(
+    part: dict[str, Any], asked: Believed, family: str, where: str, *, points: bool
+) -> tuple[dict[str, Any], Fraction]:
+    """Return the certificate about whole numbers inside, and its noise in steps; refused where it is about others."""
+    m, audit = _grid(part, where), mapping(field(part, "audit", where), f"the audit of {where}")
     if audit.get("format") != AUDIT or audit.get("form") == "real-records":
         refuse("the audit inside must be about every record of whole numbers")
     inside = mapping(field(audit, "problem", "the audit inside"), "its problem")
@@ -354,12 +261,10 @@ def _posed(audit: dict[str, Any], asked: Believed, m: int, family: str, *, point
         # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.widened.
         refuse(f"the audit inside must be about noise that is not clamped, not {named.spelled(name, given)}")
     _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
-    if family in ("gaussian", "discrete_gaussian"):
-        return positive(given["sigma"], "sigma")
-    rate = named.exact_rate(given, query)
-    if rate is None:
+    _, noise = named.exact_parameter(name, given, query)
+    if noise is None:
         refuse("the audit inside has a single answer")
-    return rate
+    return audit, noise
 
 
 def _same_adversary(adversary: dict[str, Any], asked: Believed) -> None:

@@ -43,6 +43,8 @@ def rows_above(value: object, classes: int) -> tuple[list[list[float]], float, i
         refuse(f"there are {len(rows)} sets of samples for {classes} classes, and nothing assigns sets to classes")
     for s in listed:
         whole(s, "the set of a class", 0, len(rows) - 1)
+    if confidence == 0:
+        refuse("a confidence of 0 says nothing")
     error = ONE - arb(confidence)
     if not error > 0:
         refuse("no number of samples gives a confidence of 1")

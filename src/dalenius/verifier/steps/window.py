@@ -1,16 +1,8 @@
-r"""Proofs about the rows and outputs that matter ("window"): what is far tells the secret itself.
+"""Proofs about the rows and outputs that matter ("window"): what is far tells the secret itself.
 
-A secret is fixed. Keep some rows W and some outputs V. Let Y' be Y where the row t is in W and y is in V, and the value
-a of the secret itself elsewhere. Then I(A;Y) <= I(A;Y') for every prior: who sees Y' can draw Y. In V it is Y; else a
-is known, and under this prior Y has a law given a and that t or y is far, from which it is drawn. So A - Y' - Y is a
-Markov chain.
-
-1. Y' comes from the cells (a,t), t in W, with entries q_t(y) for y in V and what is left at the output 'a'; and from
-   one cell (a, far) for the other rows, which is sent to the output 'a'.
-2. With rho'(a, far) = sum_{t not in W} rho(a,t) the divergence of a prior whose far cells are put together is at most
-   that of the prior (data processing).
-
-So a bound on I for these cells with masses rho' bounds I here.
+Keep some rows W and some outputs V. Let Y' be Y where the row t is in W and y is in V, and the value a of the secret
+itself elsewhere. Then I(A;Y) <= I(A;Y') for every prior, and with rho'(a, far) = sum_{t not in W} rho(a,t) the
+divergence of a prior whose far cells are put together is at most that of the prior (docs/mathematics.md, 2.4).
 """
 
 from collections.abc import Callable, Sequence

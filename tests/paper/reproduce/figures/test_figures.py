@@ -28,7 +28,7 @@ def rows_of(name: str) -> list[Row]:
     return RESULTS[name if name in RESULTS else name.rpartition("-")[0]]
 
 
-def picture(name: str, rows: list[Row]) -> Any:  # noqa: ANN401 - a figure
+def picture(name: str, rows: list[Row]) -> Any:
     with mpl.rc_context(marks.FONTS):
         figure = DRAWN[name](rows)
         figure.draw_without_rendering()
@@ -40,13 +40,13 @@ def pictures() -> dict[str, Any]:
     return {name: picture(name, rows_of(name)) for name in DRAWN}
 
 
-def dots_at(ax: Any, x: list[float]) -> Any:  # noqa: ANN401
+def dots_at(ax: Any, x: list[float]) -> Any:
     """The certified dots at these places; no line joins them."""
     lines = [line for line in ax.lines if line.get_color() == marks.DARK and len(line.get_xdata()) == len(x)]
     return next(line for line in lines if line.get_linestyle() == "None" and np.allclose(line.get_xdata(), x))
 
 
-def lines_of(ax: Any, style: str) -> list[Any]:  # noqa: ANN401
+def lines_of(ax: Any, style: str) -> list[Any]:
     return [line for line in ax.lines if line.get_linestyle() == style and len(line.get_xdata()) > 2]
 
 
@@ -235,7 +235,7 @@ def test_the_graph_is_what_the_algorithms_call(tmp_path: Path, monkeypatch: pyte
     for number, name in ((4, "project_to_simplex"), (5, "_on_entropy")):
         real = getattr(conditionals, name)
 
-        def counted(*args: Any, number: int = number, real: Any = real, **options: Any) -> Any:  # noqa: ANN401
+        def counted(*args: Any, number: int = number, real: Any = real, **options: Any) -> Any:
             called.setdefault(3, set()).add(number)
             return real(*args, **options)
 

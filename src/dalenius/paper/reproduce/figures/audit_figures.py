@@ -182,8 +182,8 @@ def distortion(rows: list[Row]) -> "Figure":
         for (family, b), points in groups(rising(panel, "b")[::-1], "family", "b").items():
             shade = marks.shade(entropies.index(b), len(entropies))
             place = list(marks.NAMES).index(family)
-            beside = offset_copy(ax.transData, figure, x=3.6 * (place - 1), units="points")  # they share their places
-            look = {"fmt": marks.MARKERS[place], "markerfacecolor": shade, "transform": beside, **marks.CROWDED}
+            shifted = offset_copy(ax.transData, figure, x=3.6 * (place - 1), units="points")  # they share their places
+            look = {"fmt": marks.MARKERS[place], "markerfacecolor": shade, "transform": shifted, **marks.CROWDED}
             marks.spans(ax, marks.column(points, "distortion"), points, "paper", **look)
         ax.legend(loc="upper right", title=f"$n = {n}$", title_fontsize=9)
         ax.set_xlim(0, 0.5)

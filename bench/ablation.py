@@ -1,0 +1,153 @@
+"""What every kind of upper bound is worth: releases audited with all bounds, and again without one of them.
+
+python bench/ablation.py                      runs what is not kept yet of both lists, and writes bench/ABLATION.md
+python bench/ablation.py --only votes         runs the lines whose id has these letters again
+python bench/ablation.py --page               writes the page of what is kept, and runs nothing
+
+Every line is run once with all bounds. Its certificate says which of them it rests on, and without each of those it is
+run again. Limits are of the processor; one line runs at a time.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from measure import alone
+from releases import LISTS, audited, gap, write
+
+if TYPE_CHECKING:
+    from dalenius.settings import Settings
+
+HERE = Path(__file__).parent
+FOUND, PAGE = HERE / "ablation_found.json", HERE / "ABLATION.md"
+LIMIT = 12.0
+# Bounds that portfolios know by name.
+NAMED = ("maximal", "choices", "stationary", "monotone", "beside", "sibson", "capacity", "simplices", "convex", "rows")
+NAMED += ("posteriors", "grid", "window")
+# Others, and what portfolios know only in part: the functions that are left out, and what they answer instead.
+SUMS, COUNTS = "dalenius.auditing.unwritten_sums", "dalenius.auditing.unwritten_histograms"
+LOCAL, POINTS = "dalenius.auditing.local_records", "dalenius.bounds.unwritten_rows.Points"
+FORMULAS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "power": ((SUMS, "power", "none"),),
+    "sibson": ((SUMS, "sibson", "none"),),
+    "blend": ((SUMS, "blend", "none"), (COUNTS, "blend_of_counts", "infinite")),
+    "centre": ((SUMS, "centre", "none"), (COUNTS, "centre_of_counts", "infinite")),
+    "law": ((SUMS, "laws_below", "empty"),),
+    "moved": ((COUNTS, "moved_counts", "none"),),
+    "own-count": ((COUNTS, "own_count", "none"),),
+    "tied": ((COUNTS, "tie", "none"), (COUNTS, "tie_others", "none")),
+    "product": ((LOCAL, "product", "infinite"),),
+    "looks": ((LOCAL, "all_looks", "infinite"),),
+    "bellman": (("dalenius.bounds.bellman", "best", "none"),),
+}
+# Parts of trees of posteriors.
+PARTS = ("groups", "ratios")
+# Three bounds have proofs of one kind.
+OF_KIND = {"convex": ("stationary", "capacity", "convex")}
+INTRODUCTION = f"""# What every bound is worth
+
+Written by bench/ablation.py. Every release of releases.json and more_releases.json was audited for {LIMIT:g} s of the
+processor with all bounds, and again without each bound that its certificate rests on (a bound that only leads to a
+better start is not noticed). A gap is a share of the upper bound. A line *needs* a bound where the gap to reach is not
+reached without it or, where it is not reached at all, the upper bound is more than a tenth higher; it is *slower* where it takes more
+than 1.5 times and 0.2 s longer. "tied" is a prior, and bounds from below; "groups" and "ratios" are parts of trees of
+posteriors. Times of one machine with other work beside.
+"""
+
+
+def kinds(data: object) -> Iterator[str]:
+    """Return the kinds of proofs, priors and steps in a certificate, and the parts of its trees."""
+    if isinstance(data, dict):
+        yield from (data[key] for key in ("kind", "step") if isinstance(data.get(key), str))
+        yield from (["groups"] if "tangents" in data else []) + (["ratios"] if data.get("ratios") is True else [])
+        data = list(data.values())
+    for part in data if isinstance(data, list) else ():
+        yield from kinds(part)
+
+
+def rests_on(line: dict[str, Any]) -> list[str]:
+    """The bounds that a line is to be run without."""
+    names = {name for kind in line.get("kinds", ()) for name in OF_KIND.get(kind, (kind,))}
+    return [name for name in dict.fromkeys((*NAMED, *FORMULAS, *PARTS)) if name in names]
+
+
+def settings_without(name: str) -> "Settings":
+    """Leave a bound out, by settings where it has a name there, and where it is called."""
+    from dalenius.bounds.closing import Formula
+    from dalenius.bounds.trees.posteriors import PosteriorSearch
+    from dalenius.settings import DEFAULT, without
+
+    instead = {"none": None, "empty": [], "infinite": Formula(name, float("inf"))}
+    for module, function, answer in FORMULAS.get(name, ()):
+        setattr(import_module(module), function, lambda *_, answer=instead[answer], **__: answer)
+    if name == "groups":
+        return DEFAULT.having(PosteriorSearch(ungrouped_outputs=10**9))
+    if name == "ratios":
+        return replace(DEFAULT, limits=replace(DEFAULT.limits, ratio_entries=0))
+    return replace(DEFAULT, portfolio=without(name)) if name in NAMED else DEFAULT
+
+
+def run(release: dict[str, Any], left_out: str) -> dict[str, Any]:
+    """Audit a release, with all bounds or without one."""
+    time.monotonic = time.process_time
+    more = {"settings": settings_without(left_out)} if left_out else {}
+    line, audit = audited(release, LIMIT, processor=True, **more)
+    return line if audit is None else line | {"kinds": sorted(set(kinds(audit.certificate.data)))}
+
+
+def cost(whole: dict[str, Any], less: dict[str, Any]) -> str:
+    """What it costs a line to be without a bound."""
+    if "failed" in less:
+        return "needs: " + less["failed"][:60]
+    reached, wider = gap(less) <= less["within"], less["upper"] > 1.1 * whole["upper"]
+    if not reached and (gap(whole) <= whole["within"] or wider):
+        return "needs"
+    return "slower" if less["seconds"] > max(1.5 * whole["seconds"], whole["seconds"] + 0.2) else "nothing"
+
+
+def page(found: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """One row for every bound, then one for every line and bound."""
+    rows: dict[str, list[list[str]]] = {}
+    for name, runs in found.items():
+        whole = runs[""]
+        for left_out, less in runs.items():
+            if left_out:
+                times = [f"{whole['seconds']:.1f}", f"{less.get('seconds', 0):.1f}"]
+                gaps = [f"{whole['within']:.1%}", f"{gap(whole):.2%}", f"{gap(less):.2%}"]
+                rows.setdefault(left_out, []).append([name, *gaps, *times, less.get("bound", ""), cost(whole, less)])
+    text = INTRODUCTION + "\n| bound | lines that rest on it | need it | slower without |\n|---|---|---|---|\n"
+    for name in dict.fromkeys((*NAMED, *FORMULAS, *PARTS)):
+        costs = [row[-1].split(":")[0] for row in rows.get(name, [])]
+        text += f"| {name} | {len(costs)} | {costs.count('needs')} | {costs.count('slower')} |\n"
+    for name, lines in rows.items():
+        text += f"\n## Without {name}\n\n| release | within | gap | gap without | s | s without | bound then | cost |\n"
+        text += "|---|---|---|---|---|---|---|---|\n" + "".join("| " + " | ".join(row) + " |\n" for row in lines)
+    return text
+
+
+def main() -> None:
+    """Run the lists, or a part of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", metavar="SUBSTRING", help="only releases whose id has these letters")
+    parser.add_argument("--page", action="store_true", help="write the page of what is kept")
+    asked = parser.parse_args()
+    found = json.loads(FOUND.read_text()) if FOUND.exists() else {}
+    releases = [release for path in LISTS.values() for release in json.loads(path.read_text())["releases"]]
+    wanted = [one for one in releases if (asked.only in one["id"] if asked.only else one["id"] not in found)]
+    for release in [] if asked.page else wanted:
+        runs = found[release["id"]] = {"": alone(run, release=release, left_out="")}
+        for left_out in rests_on(runs[""]):
+            less = alone(run, release=release, left_out=left_out)
+            runs[left_out] = {"within": release["within"], "seconds": 0.0} | less
+            print(release["id"], "without", left_out, cost(runs[""], runs[left_out]), flush=True)
+        write(FOUND, found)
+    PAGE.write_text(page(found))
+
+
+if __name__ == "__main__":
+    main()

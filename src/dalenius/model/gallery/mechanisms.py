@@ -1,0 +1,548 @@
+"""The named mechanisms: each turns a query into a channel q(y | f(x)).
+
+Sensitivity is the query's unless overridden; sigma and flip are never scaled.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import refuse, show
+from dalenius.model import checks
+from dalenius.model.channels.density import decimal
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise, times
+from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.per_record import PerRecord
+from dalenius.model.channels.real import Real
+from dalenius.model.channels.real_records import Geometric as Steps
+from dalenius.model.channels.real_records import RealQuery, RealRecords
+from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.written import Written
+from dalenius.model.datasets import commas
+from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma
+from dalenius.model.query import Query, call_string
+from dalenius.model.statistic import Table
+
+Floats = NDArray[np.float64]
+
+# Datasets of randomized_response with a matrix, which has their square.
+MOST_RESPONSES = 2**12
+# Values of a record of unary_encoding, whose channel has 2^k outputs.
+MOST_BITS = 10
+# Steps that real-valued records are rounded to, from low to high: where nothing is given, and at most.
+# Rates of noise that floats hold.
+LEAST_RATE = Fraction(1, 10**300)
+STEPS = 100
+MOST_STEPS = 1000
+# The largest sigma of discrete Gaussian noise, whose tails are sums.
+MOST_SIGMA = 50_000
+
+
+def symmetric(query: Query, *, flip: float) -> Mechanism:
+    """The answer with probability 1 - flip, and every other value of the range with equal probability.
+
+    q(y|x) = 1 - flip at y = f(x), flip / (|range| - 1) elsewhere. For an identity with too many values for a matrix
+    only the two numbers are kept.
+
+    Args:
+        query: what is answered.
+        flip: probability of another value, from 0 to 1.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.symmetric(query, flip=0.4).name
+        'symmetric(flip=0.4)'
+    """
+    _asked(query)
+    p = Flip().checked(flip)
+    others = len(query.outputs) - 1
+    if others == 0 and p > 0:
+        refuse(f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0")
+    if Symmetric.fits(query) and query.records[0] ** 2 > checks.MOST_ENTRIES:
+        name = _call("symmetric", {"flip": flip})
+        return Symmetric(query, name, 1 - p, p / others, query.labels, answers=True)
+    hit = query.distance() == 0
+    rows = np.where(hit, 1 - p, p / max(others, 1))
+    return _named(query, "symmetric", {"flip": flip}, rows)
+
+
+def geometric(
+    query: Query,
+    *,
+    epsilon: float | None = None,
+    scale: float | None = None,
+    sensitivity: float | None = None,
+    clamp: bool = True,
+    step: float | None = None,
+) -> Mechanism:
+    """Two-sided geometric noise, P(d) = (1-alpha)/(1+alpha) alpha^|d|, clamped to the range.
+
+    alpha = exp(-epsilon/sensitivity), or exp(-1/scale); the mass beyond an end point is put on it. Real-valued records
+    are rounded to the nearest of low, low + step, ..., high, halves up, before they are added up; noise is then in
+    steps, and alpha = exp(-epsilon step/sensitivity).
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
+        scale: the scale of the noise, sensitivity/epsilon, given directly.
+        sensitivity: takes the place of the query's.
+        clamp: False for outputs over all integers. That leaks the same: outputs beyond the range are proportional to
+            its ends.
+        step: of real-valued records only, what they are rounded to; it must divide the range from low to high, and is
+            a hundredth of it where nothing is given.
+
+    Returns:
+        A Mechanism; on very many records one that is never written out.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.geometric(query, epsilon=1).dp_epsilon()
+        1.0
+    """
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
+    if isinstance(query, RealQuery):
+        return _real_geometric(query, arguments, step, clamp=clamp)
+    _asked(query, real=True)
+    if step is not None:
+        refuse(f"step = {show(step)}: the records of {query} are whole numbers already; leave it out")
+    noise = Geometric(_rate(query, epsilon, sensitivity, scale))
+    return _noisy(query, "geometric", arguments, noise, clamp=clamp)
+
+
+def laplace(
+    query: Query,
+    *,
+    epsilon: float | None = None,
+    scale: float | None = None,
+    sensitivity: float | None = None,
+    output: str | None = None,
+    clamp: bool = True,
+) -> Mechanism:
+    """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
+        scale: the scale of the noise, sensitivity/epsilon, given directly.
+        sensitivity: takes the place of the query's.
+        output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
+        clamp: False for rounded outputs over all integers. Those beyond the range are proportional to one another, not
+            to its ends, so it may leak a little more.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.laplace(query, epsilon=1, output="real").dp_epsilon()
+        1.0
+    """
+    if isinstance(query, RealQuery):
+        _only_real(query, output, clamp=clamp)
+        return _real_laplace(query, {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale})
+    noise = Laplace(_rate(query, epsilon, sensitivity, scale))
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
+    if _is_real(output):
+        return Real(query, _call("laplace", {**arguments, "output": "real"}), noise)
+    return _noisy(query, "laplace", arguments, noise, clamp=clamp)
+
+
+def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechanism:
+    """Gaussian noise, rounded to the nearest integer and clamped.
+
+    Args:
+        query: what is answered.
+        sigma: standard deviation, not scaled by the sensitivity.
+        output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.gaussian(query, sigma=2).name
+        'gaussian(sigma=2)'
+    """
+    if isinstance(query, RealQuery):
+        _only_real(query, output)
+        exact = Fraction(Sigma().checked(sigma)) / query.spread
+        return RealRecords(query, _call("gaussian", {"sigma": sigma}), Gaussian(float(exact)), exact)
+    noise = Gaussian(_sigma(query, sigma))
+    if _is_real(output):
+        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), noise)
+    return _noisy(query, "gaussian", {"sigma": sigma}, noise)
+
+
+def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mechanism:
+    """Discrete Gaussian noise, P(d) proportional to exp( -d^2 / (2 sigma^2) ) on all integers.
+
+    Audits merge outputs beyond 7.5 standard deviations, and raise the upper bound by the most that they can reveal,
+    less than 1e-13 log|A|.
+
+    Args:
+        query: what is answered.
+        sigma: not scaled by the sensitivity.
+        clamp: True to clamp to the range.
+
+    Returns:
+        A Mechanism whose outputs are all integers, unless clamped.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.discrete_gaussian(query, sigma=2).name
+        'discrete_gaussian(sigma=2)'
+    """
+    steps = _sigma(query, sigma)
+    if steps > MOST_SIGMA:
+        refuse(f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian")
+    return _noisy(query, "discrete_gaussian", {"sigma": sigma}, DiscreteGaussian(steps), clamp=clamp, default=False)
+
+
+def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written:
+    """The most frequent value of a histogram or table, with noise: outputs are the values of a record.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter.
+        noise: "gumbel": P(y) proportional to exp(epsilon c_y / 2), c the counts. "permute_and_flip": values in random
+            order, each taken with probability exp( epsilon (c_y - max c) / 2 ) until one is [mckenna20].
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.noisy_max(dl.queries.histogram(n=3, k=2), epsilon=1).n_outputs
+        2
+    """
+    _asked(query)
+    rate = Epsilon().checked(epsilon)
+    law = checks.choice("noise", noise, ("gumbel", "permute_and_flip"))
+    if not query.vector:
+        refuse(f"noisy_max chooses among the values of a histogram or a table, not for {query}")
+    counts = np.asarray(query.answers, dtype=float)
+    chance = np.exp(rate / 2 * (counts - counts.max(axis=1, keepdims=True)))
+    rows = chance / chance.sum(axis=1, keepdims=True) if law == "gumbel" else _flipped(chance)
+    labels = tuple(map(query.words, range(counts.shape[1]))) if query.names or query.shape else range(counts.shape[1])
+    arguments = {"epsilon": epsilon, "noise": None if law == "gumbel" else law}
+    return _named(query, "noisy_max", arguments, rows / rows.sum(axis=1, keepdims=True), tuple(labels))
+
+
+def _flipped(chance: Floats) -> Floats:
+    """p_y int_0^1 prod_{v != y} (1 - t p_v) dt, by a rule of Gauss that is exact for polynomials of this degree."""
+    nodes, weights = np.polynomial.legendre.leggauss(chance.shape[1] // 2 + 1)
+    result = np.zeros_like(chance)
+    for t, w in zip((nodes + 1) / 2, weights / 2, strict=True):
+        left = 1 - t * chance
+        result += w * chance * left.prod(axis=1, keepdims=True) / left
+    return result
+
+
+def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
+    """The exponential mechanism: q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter.
+        sensitivity: takes the place of the query's.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.exponential(query, epsilon=1).n_outputs
+        5
+    """
+    rate = _rate(query, epsilon, sensitivity)
+    # The nearest value, f(x), has weight 1.
+    weights = np.exp(-times(rate / 2, query.integers.distance()))
+    name = _call("exponential", {"epsilon": epsilon, "sensitivity": sensitivity})
+    rows = weights / weights.sum(axis=1, keepdims=True)
+    return Written(query.statistic, rows, query.labels, query, name, falls_off=True)
+
+
+def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
+    """The whole noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
+
+    Otherwise it becomes another value of its alphabet, uniformly. Beyond 2^12 datasets, or for an identity with more
+    than 2^8 values, there is no matrix: each record goes through its own channel.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.randomized_response(query, epsilon=1).n_outputs
+        16
+    """
+    _asked(query)
+    rate = Epsilon().checked(epsilon)
+    name = _call("randomized_response", {"epsilon": epsilon})
+    k = query.records[0]
+    if Symmetric.fits(query) and k**2 > PerRecord.most_local:
+        kept = 1 / (1 + (k - 1) * math.exp(-rate))
+        labels = tuple(map(query.words, range(k)))
+        return Symmetric(query, name, kept, math.exp(-rate) * kept, labels, answers=False)
+    if PerRecord.fits(query):
+        channel = PerRecord(query, name, response(k, rate), tuple(map(query.words, range(k))))
+        few = checks.log_universe(query.records) <= math.log(MOST_RESPONSES) + 1e-9
+        return channel.written(MOST_RESPONSES**2) if few else channel
+    checks.universe(query.records, MOST_RESPONSES)
+    matrix: Floats = np.ones((1, 1))
+    for k in query.records:
+        matrix = np.asarray(np.kron(matrix, response(k, rate)), dtype=float)
+    labels = tuple(commas(map(query.words, x)) for x in product(*map(range, query.records)))
+    return Written(Table.everything(query.records), matrix, labels, query, name)
+
+
+def response(k: int, epsilon: float) -> Floats:
+    """Return the channel of one record of `randomized_response`."""
+    checks.entries(k, k, f"the channel of a record of {k} values", PerRecord.most_local)
+    kept = 1 / (1 + (k - 1) * math.exp(-epsilon))
+    return np.where(np.eye(k) > 0, kept, math.exp(-epsilon) * kept)
+
+
+def unary_encoding(query: Query, *, epsilon: float) -> PerRecord:
+    """Every record as k noisy bits: bit v is whether the record equals v; each is kept or flipped independently.
+
+    Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism in which each record has its own channel.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.mechanisms.unary_encoding(query, epsilon=1).name
+        'unary_encoding(epsilon=1)'
+    """
+    _asked(query)
+    rate = Epsilon().checked(epsilon)
+    k = query.records[0] if query.named else 1
+    if k > MOST_BITS:
+        refuse(f"unary_encoding of records of {k} values has 2^{k} outputs each; at most {MOST_BITS} values")
+    kept = 1 / (1 + math.exp(-rate / 2))
+    bits = np.array(list(product((0, 1), repeat=k)))
+    hit = bits[None] == np.eye(k, dtype=int)[:, None]
+    rows = np.where(hit, kept, math.exp(-rate / 2) * kept).prod(axis=2)
+    labels = tuple("".join(map(str, row)) for row in bits.tolist())
+    return PerRecord(query, _call("unary_encoding", {"epsilon": epsilon}), rows, labels)
+
+
+def constant(query: Query) -> Written:
+    """Always the value of the range with the least expected distance to f(x), x uniform; the lowest on ties.
+
+    Args:
+        query: what is answered.
+
+    Returns:
+        A Mechanism that leaks nothing.
+
+    Raises:
+        InputError: the query has too many outputs to list.
+
+    Example:
+        >>> query = dl.queries.count(n=4)
+        >>> dl.audit(dl.mechanisms.constant(query), knowledge=0.5).upper < 1e-9
+        True
+    """
+    _asked(query)
+    expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
+    best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
+    rows = np.zeros((query.statistic.size, len(query.outputs)))
+    rows[:, best] = 1.0
+    return _named(query, "constant", {}, rows)
+
+
+def _named(
+    query: Query,
+    family: str,
+    arguments: Mapping[str, object],
+    rows: Floats,
+    labels: tuple[str | int | float, ...] | None = None,
+) -> Written:
+    return Written(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
+
+
+def _call(family: str, arguments: Mapping[str, object]) -> str:
+    return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
+
+
+def _noisy(
+    query: Query,
+    family: str,
+    arguments: Mapping[str, object],
+    noise: Noise,
+    *,
+    clamp: bool = True,
+    default: bool = True,
+) -> Mechanism:
+    """Integer noise on the answer; on histograms on every count by itself, clamped to 0..n.
+
+    default: what clamp is where the call string does not say.
+    """
+    name = _call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
+    if query.vector and not clamp:
+        refuse(f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True")
+    return NoisyCounts(query, name, noise) if query.vector else NoisySum(query, name, noise, clamp)
+
+
+def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
+    """epsilon / sensitivity, or 1 / scale, in steps of the answers; infinite, that is no noise, for a single answer."""
+    _asked(query, real=True)
+    unit = float(query.unit)
+    if (epsilon is None) == (scale is None):
+        how = "neither was given" if epsilon is None else "both were given"
+        refuse(f"give exactly one of epsilon and scale, how much noise there is; {how}")
+    if scale is not None:
+        if sensitivity is not None:
+            refuse(f"scale = {scale} already fixes how much noise there is; leave sensitivity = {sensitivity} out")
+        rate = unit / checks.real("scale", scale, 0.0, math.inf, open_low=True)
+        if not 0 < rate < math.inf:
+            refuse(f"scale = {scale} is beyond what a float holds; use another one")
+        return rate
+    number = Epsilon().checked(epsilon)
+    spread: float = query.integers.sensitivity
+    if sensitivity is not None:
+        spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True) / unit
+    rate = number / spread if spread > 0 else math.inf
+    if rate == 0:
+        refuse(f"epsilon = {epsilon} over a sensitivity of {spread} is too small for a float; use a larger epsilon")
+    return rate
+
+
+def _sigma(query: Query, sigma: float) -> float:
+    """sigma in steps of the answers."""
+    _asked(query)
+    return Sigma().checked(sigma) / float(query.unit)
+
+
+def _is_real(output: str | None) -> bool:
+    return output is not None and checks.choice("output", output, ("integer", "real")) == "real"
+
+
+def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
+    """Refuse rounded and clamped outputs of real-valued records."""
+    real = output is None or (isinstance(output, str) and output == "real")
+    if not real or not checks.flag("clamp", clamp):
+        what = "clamp=False" if real else f"output={show(output)}"
+        refuse(f"{what}: the outputs of {query} are real numbers, neither rounded nor clamped; leave it out")
+
+
+def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> RealRecords:
+    """Laplace noise on real-valued records, in units of what one record can change."""
+    exact = _real_rate(query, given)
+    return RealRecords(query, _call("laplace", given), Laplace(float(exact)), exact)
+
+
+def _real_geometric(
+    query: RealQuery, given: Mapping[str, float | None], step: float | None, *, clamp: bool
+) -> RealRecords:
+    """Geometric noise on real-valued records that are rounded to steps."""
+    if not checks.flag("clamp", clamp):
+        refuse(f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out")
+    exact, steps = _real_rate(query, given), _steps(query, step)
+    named = _call("geometric", {**given, "step": step})
+    return RealRecords(query, named, Steps(float(exact), steps), exact)
+
+
+def _steps(query: RealQuery, step: float | None) -> int:
+    """Return how many steps there are from low to high."""
+    if step is None:
+        return STEPS
+    wide = decimal(query.high) - decimal(query.low)
+    many = wide / decimal(checks.real("step", step, 0.0, math.inf, open_low=True))
+    if many.denominator != 1 or not 1 <= many <= MOST_STEPS:
+        # The nearest that has a whole number of steps as it is written.
+        near = sorted(range(1, MOST_STEPS + 1), key=lambda k: abs(many - k))
+        good = next(float(wide / k) for k in near if decimal(float(wide / k)) * k == wide)
+        limit = f" into at most {MOST_STEPS} steps" if many > MOST_STEPS else ""
+        refuse(
+            f"step = {step} does not divide the range from {query.low} to {query.high}{limit}; use step = {good!r}, or "
+            "another step"
+        )
+    return int(many)
+
+
+def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
+    """epsilon over what one record can change, as an exact number."""
+    # The same checks, and the same messages, as of a query with one answer more or less.
+    _rate(query, given["epsilon"], given["sensitivity"], given["scale"])
+    epsilon, scale, sensitivity = (
+        None if (value := given[name]) is None else Fraction(float(value))
+        for name in ("epsilon", "scale", "sensitivity")
+    )
+    exact = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
+    if not LEAST_RATE <= exact <= 1 / LEAST_RATE:
+        refuse(f"the noise of {_call('the family', given)} on {query} is beyond what a float holds; use another one")
+    return exact
+
+
+def _asked(query: object, *, real: bool = False) -> None:
+    """Refuse what is not a query; real-valued records too, where there is no mechanism for them."""
+    if not isinstance(query, Query):
+        refuse(f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries")
+    if isinstance(query, RealQuery) and not real:
+        query.refuse()
+
+
+def __getattr__(name: str) -> Callable[..., Mechanism]:
+    """Return a mechanism that another distribution offers under this name."""
+    if not name.startswith("_"):
+        from dalenius.model.gallery import plugins
+
+        if name in plugins.names():
+            return plugins.load(name)
+    message = f"there is no mechanism {name!r}; `dalenius list` names them all"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    """What is here, and what other distributions offer."""
+    from dalenius.model.gallery import plugins
+
+    return sorted({*globals(), *plugins.names()})

@@ -1,0 +1,108 @@
+"""Parameters of the named mechanisms: their limits, and a common scale of noise.
+
+On the scale of noise levels s more is noisier, whatever the parameter: epsilon = exp(-s), sigma = sensitivity exp(s),
+flip = top / (1 + exp(-s)), where at top = 1 - 1/|range| the answer is uniform.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from dalenius.model import checks
+from dalenius.model.query import Query
+
+
+class Parameter(Protocol):
+    """The number that says how much noise there is."""
+
+    name: ClassVar[str]
+
+    def checked(self, value: object) -> float:
+        """Return the value as a number within its limits."""
+
+    def quietest(self, query: Query) -> float:
+        """Return the noise level below which less noise changes nothing that a float shows."""
+
+    def at(self, query: Query, level: float) -> tuple[float, float]:
+        """Return the value at a noise level, and the size of a change in it that matters."""
+
+
+@dataclass(frozen=True)
+class Epsilon:
+    """How well an output may distinguish two neighbouring datasets; noise is scaled by sensitivity/epsilon.
+
+    faintest: epsilon/sensitivity beyond which there is practically no noise. exp(-40) added to 1 is 1.
+    of_record: epsilon is for one record, whatever the sensitivity of the query.
+    """
+
+    faintest: float = 40.0
+    of_record: bool = False
+    name: ClassVar[str] = "epsilon"
+
+    def checked(self, value: object) -> float:
+        """Return the value as a number above 0."""
+        return checks.real(self.name, value, 0.0, math.inf, open_low=True)
+
+    def quietest(self, query: Query) -> float:
+        """Return the noise level at which epsilon is `faintest` times the sensitivity."""
+        return -math.log(self.faintest * (1.0 if self.of_record else spread(query)))
+
+    def at(self, query: Query, level: float) -> tuple[float, float]:
+        """Return exp(-level), twice."""
+        return math.exp(-level), math.exp(-level)
+
+
+@dataclass(frozen=True)
+class Sigma:
+    """A standard deviation, in units of the answer.
+
+    faintest: sigma below which there is practically no noise. Rounding to integers hides ten standard deviations.
+    """
+
+    faintest: float = 0.05
+    name: ClassVar[str] = "sigma"
+
+    def checked(self, value: object) -> float:
+        """Return the value as a number above 0."""
+        return checks.real(self.name, value, 0.0, math.inf, open_low=True)
+
+    def quietest(self, query: Query) -> float:
+        """Return the noise level at which sigma is `faintest`."""
+        return math.log(self.faintest / spread(query))
+
+    def at(self, query: Query, level: float) -> tuple[float, float]:
+        """Return sensitivity exp(level), twice."""
+        sigma = spread(query) * math.exp(level)
+        return sigma, sigma
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The probability of another value than the answer.
+
+    faintest: the noise level, with its sign turned, below which the answer is the truth: exp(-40) added to 1 is 1.
+    """
+
+    faintest: float = 40.0
+    name: ClassVar[str] = "flip"
+
+    def checked(self, value: object) -> float:
+        """Return the value as a probability."""
+        return checks.real(self.name, value, 0.0, 1.0)
+
+    def quietest(self, query: Query) -> float:
+        """Return the noise level from which on flip is 0."""
+        return -self.faintest
+
+    def at(self, query: Query, level: float) -> tuple[float, float]:
+        """Return top / (1 + exp(-level)), and the smaller of its distances from 0 and from top."""
+        top = 1 - 1 / len(query.outputs)
+        if level <= -self.faintest or top == 0:
+            return 0.0, 0.0
+        flip = top / (1 + math.exp(-level))
+        return flip, min(flip, top / (1 + math.exp(level)))
+
+
+def spread(query: Query) -> float:
+    """Return the sensitivity as a scale of noise; 1 for a query with a single answer."""
+    return float(query.sensitivity) if query.sensitivity > 0 else 1.0

@@ -1,0 +1,158 @@
+"""Call strings such as `count(n=4)`: parsed, never evaluated."""
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args
+
+from dalenius.errors import refuse
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import plugins, queries
+from dalenius.model.gallery.families import FAMILIES
+from dalenius.model.query import Query
+
+Built = TypeVar("Built")
+
+QUERIES: dict[str, Callable[..., Query]] = {
+    f.__name__: f
+    for f in (
+        queries.modular_sum,
+        queries.count,
+        queries.pairs,
+        queries.total,
+        queries.mean,
+        queries.real_sum,
+        queries.real_mean,
+        queries.weighted_sum,
+        queries.histogram,
+        queries.table,
+        queries.identity,
+    )
+}
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, family in FAMILIES.items()}
+
+
+def parse_query(text: str) -> Query:
+    """Return the query that a call string names, such as `modular_sum(n=4, modulus=2)`."""
+    build, arguments = _call(text, "query", QUERIES, skip=0)
+    return build(**arguments)
+
+
+def parse_mechanism(text: str, query: Query) -> Mechanism:
+    """Return the mechanism that a call string names, such as `geometric(epsilon=1)`, of a query."""
+    build, arguments = _call(text, "mechanism", _known(text), skip=1)
+    return build(query, **arguments)
+
+
+def check_query(text: str) -> None:
+    """Refuse the call string of a query whose name, arguments or their types are wrong; nothing is built."""
+    _check_types(text, *_call(text, "query", QUERIES, skip=0))
+
+
+def check_mechanism(text: str) -> None:
+    """Refuse the call string of a mechanism whose name, arguments or their types are wrong; nothing is built."""
+    _check_types(text, *_call(text, "mechanism", _known(text), skip=1))
+
+
+def _check_types(text: str, build: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Refuse a text for a number and the like, as far as the builder says what it takes."""
+    parameters = inspect.signature(build).parameters
+    for name, value in arguments.items():
+        taken = parameters[name].annotation
+        # A list of whole numbers has int inside, and is something else.
+        kinds = [k for k in (get_args(taken) if isinstance(taken, UnionType) else (taken,)) if k is not NoneType]
+        if all(kind in _KINDS for kind in kinds) and not any(_is(value, kind) for kind in kinds):
+            wanted = " or ".join(_KINDS[kind] for kind in kinds)
+            refuse(f"{name} = {value!r} in {text!r} is not {wanted}")
+
+
+def _is(value: object, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return type(value) is kind
+
+
+def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
+    """The gallery, and where it lacks a name those of other distributions, of which only the one named is loaded."""
+    name = _parts(text, "mechanism")[0]
+    if name in MECHANISMS:
+        return MECHANISMS
+    others = plugins.names()
+    return MECHANISMS | {other: plugins.load(other) if other == name else partial(_later, other) for other in others}
+
+
+def _later(name: str, query: Query, **arguments: object) -> Mechanism:
+    """Build a mechanism of another distribution, which is loaded only then."""
+    return plugins.load(name)(query, **arguments)
+
+
+def _call(
+    text: str, what: str, known: Mapping[str, Callable[..., Built]], skip: int
+) -> tuple[Callable[..., Built], dict[str, Any]]:
+    """The builder and its keyword arguments; its first `skip` parameters are not the user's."""
+    name, positional, keywords = _parts(text, what)
+    if name == "function":
+        refuse("function is not available as a string; build it in Python and pass a matrix or a saved mechanism")
+    if name not in known:
+        refuse(f"there is no {what} {name!r}; {_nearest(name, known)}")
+    parameters = list(inspect.signature(known[name]).parameters.values())[skip:]
+    names = [p.name for p in parameters]
+    # Names of values are given by their keyword.
+    listed = [key for key in names if key != "names"]
+    if len(positional) > len(listed):
+        refuse(f"{name} takes {len(listed)} arguments ({', '.join(listed)}); {text!r} gives more")
+    arguments = dict(zip(names, positional, strict=False))
+    for key, value in keywords:
+        if key not in names:
+            refuse(f"{name} has no argument {key!r}; {_nearest(key, names)}")
+        if key in arguments:
+            refuse(f"{text!r} gives {key!r} twice")
+        arguments[key] = value
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in arguments]
+    if missing:
+        refuse(f"{text!r} lacks {', '.join(missing)}; write {name}({', '.join(f'{m}=...' for m in missing)})")
+    return known[name], arguments
+
+
+def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any], list[tuple[str, Any]]]:
+    """Name, positional values and keyword values of a call written in literals."""
+    if len(text) > longest:
+        refuse(f"the {what} string has {len(text)} characters; at most {longest} are read")
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        refuse(f"cannot read the {what} {text!r}; write a call such as {_example(what)}")
+    if isinstance(call, ast.Name):
+        call = ast.Call(call, [], [])
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        refuse(f"the {what} {text!r} is not a call; write one such as {_example(what)}")
+    positional = [_literal(node, text) for node in call.args]
+    keywords = [(word.arg or "**", _literal(word.value, text)) for word in call.keywords]
+    return call.func.id, positional, keywords
+
+
+def _literal(node: ast.expr, text: str) -> Any:
+    """A number, a text, or a list of them."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _literal(node.operand, text)
+        if isinstance(value, (int, float)):
+            return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_literal(item, text) for item in node.elts]
+    refuse(f"{ast.unparse(node)!r} in {text!r} is not a number, text or list; only those are read")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    listed = f"it must be one of {', '.join(known)}" if list(known) else "it takes none"
+    return f"did you mean {close[0]!r}?" if close else listed
+
+
+def _example(what: str) -> str:
+    return "count(n=4)" if what == "query" else "geometric(epsilon=1)"

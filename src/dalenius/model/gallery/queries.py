@@ -1,0 +1,465 @@
+"""The named queries. Each returns a Query; n records, datasets uniform unless stated otherwise."""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InputError, refuse, show
+from dalenius.model import checks
+from dalenius.model.channels.real_records import RealQuery, real_query
+from dalenius.model.datasets import commas
+from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
+from dalenius.model.statistic import Histogram, Sum, Table
+
+Ints = NDArray[np.int64]
+
+MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
+
+
+Names = Sequence[str] | None
+
+
+def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
+    """f(x) = x_1 + ... + x_n mod modulus, for bits.
+
+    Args:
+        n: number of records.
+        modulus: what the sum is taken modulo; the range is 0..modulus-1.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query. Its sensitivity is 1 where n < modulus, else modulus - 1.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.modular_sum(n=4, modulus=2).outputs
+        (0, 1)
+    """
+    n, modulus = checks.whole("n", n), checks.whole("modulus", modulus)
+    statistic = Sum(n, (0, 1), modulus)
+    sensitivity = 1 if n < modulus else modulus - 1
+    arguments, called = _called((("n", n), ("modulus", modulus)), names, 2)
+    answers, outputs = statistic.values.copy(), _integers(0, modulus - 1)
+    return Query("modular_sum", arguments, statistic, answers, outputs, sensitivity, names=called)
+
+
+def count(n: int, *, names: Names = None) -> Query:
+    """f(x) = x_1 + ... + x_n, for bits: how many said yes.
+
+    Args:
+        n: number of records.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range 0..n and sensitivity 1.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.count(n=4).outputs
+        (0, 1, 2, 3, 4)
+    """
+    statistic = Sum(checks.whole("n", n), (0, 1))
+    arguments, called = _called((("n", int(n)),), names, 2)
+    return Query("count", arguments, statistic, statistic.values.copy(), _integers(0, n), 1, names=called)
+
+
+def pairs(n: int, *, names: Names = None) -> Query:
+    """f(x) = sum over i < j of x_i x_j = t(t-1)/2 for t ones: the number of pairs of ones.
+
+    Args:
+        n: number of records.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range 0..n(n-1)/2 and sensitivity n - 1.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.pairs(n=3).outputs
+        (0, 1, 2, 3)
+    """
+    statistic = Sum(checks.whole("n", n), (0, 1))
+    t = statistic.values
+    arguments, called = _called((("n", int(n)),), names, 2)
+    outputs = _integers(0, n * (n - 1) // 2)
+    return Query("pairs", arguments, statistic, t * (t - 1) // 2, outputs, n - 1, names=called)
+
+
+def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
+    """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed values, which add up.
+
+    Args:
+        n: number of records.
+        values: the integer that each value of a record adds. A number may occur more than once: values that add the
+            same are still different values of a record.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query whose sensitivity is the largest value less the smallest.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.total(n=2, values=[0, 5, 10]).sensitivity
+        10
+    """
+    n = checks.whole("n", n)
+    listed = checks.integers("values", values)
+    statistic = Sum(n, listed)
+    low, high = min(listed), max(listed)
+    outputs = _integers(n * low, n * high)
+    arguments, called = _called((("n", n), ("values", listed)), names, len(listed))
+    return Query("total", arguments, statistic, statistic.values.copy(), outputs, high - low, names=called)
+
+
+def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> Query:
+    """f(x) = (v_{x_1} + ... + v_{x_n}) / n, for records with the values low, low + step, ..., high.
+
+    Integer noise and rounding are in steps of step/n; epsilon, scale, sigma and sensitivity are in units of the mean.
+    So with the same epsilon it leaks what the total of records with the values 0..(high - low)/step leaks.
+
+    Args:
+        n: number of records.
+        low: smallest value of a record.
+        high: largest value of a record.
+        step: how far neighbouring values are apart.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range low, low + step/n, ..., high.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> len(dl.queries.mean(n=4, low=0, high=10).outputs)
+        41
+    """
+    n, step = checks.whole("n", n), checks.whole("step", step)
+    low, high = checks.integer("low", low), checks.integer("high", high)
+    if low >= high:
+        refuse(f"low = {low} is not below high = {high}; records need two values or more")
+    if (high - low) % step:
+        refuse(
+            f"step = {show(step)} does not divide the range from {low} to {high}; use high = "
+            f"{high - (high - low) % step} or another step"
+        )
+    k = (high - low) // step + 1
+    if k > checks.MOST_CLASSES:
+        refuse(f"records have {k} values, above the limit of {checks.MOST_CLASSES}; use a larger step")
+    statistic = Sum(n, tuple(range(k)))
+    whole = Query(
+        "total",
+        (("n", n), ("values", tuple(range(k)))),
+        statistic,
+        statistic.values.copy(),
+        _integers(0, n * (k - 1)),
+        k - 1,
+        named=False,
+    )
+    given = (("n", n), ("low", low), ("high", high), ("step", step))
+    arguments, called = _called(given if step > 1 else given[:3], names, k)
+    # n low + step x is exact in floats up to 2^53, and division rounds correctly.
+    answers, outputs = (
+        tuple(((n * low + step * np.asarray(steps, dtype=np.int64)) / n).tolist())
+        for steps in (whole.answers, whole.outputs)
+    )
+    steps = Steps(whole, Fraction(step, n), low)
+    return Query("mean", arguments, statistic, answers, outputs, (high - low) / n, names=called, steps=steps)
+
+
+def real_sum(n: int, low: float, high: float) -> RealQuery:
+    """f(x) = x_1 + ... + x_n, for records that are real numbers from low to high.
+
+    Laplace and Gaussian noise are added as they are: outputs are real numbers, and audits are about the real record.
+
+    Args:
+        n: number of records.
+        low: smallest value of a record.
+        high: largest value of a record.
+
+    Returns:
+        A query whose sensitivity is high - low.
+
+    Raises:
+        InputError: an argument is wrong.
+
+    Example:
+        >>> dl.queries.real_sum(n=3, low=0, high=100).sensitivity
+        100.0
+    """
+    return real_query("real_sum", n, low, high)
+
+
+def real_mean(n: int, low: float, high: float) -> RealQuery:
+    """f(x) = (x_1 + ... + x_n) / n, for records that are real numbers from low to high; see `real_sum`.
+
+    Args:
+        n: number of records.
+        low: smallest value of a record.
+        high: largest value of a record.
+
+    Returns:
+        A query whose sensitivity is (high - low) / n.
+
+    Raises:
+        InputError: an argument is wrong.
+
+    Example:
+        >>> dl.queries.real_mean(n=4, low=0, high=100).sensitivity
+        25.0
+    """
+    return real_query("real_mean", n, low, high)
+
+
+def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
+    """f(x) = w_1 x_1 + ... + w_n x_n, for bits with whole-number weights.
+
+    Args:
+        weights: one integer per record. Datasets are listed one by one, so at most 20 records.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query whose range is every integer from the least to the greatest sum.
+
+    Raises:
+        InputError: an argument is wrong, or there are more than 20 records.
+
+    Example:
+        >>> dl.queries.weighted_sum([2, 1, 1]).outputs
+        (0, 1, 2, 3, 4)
+    """
+    listed = checks.integers("weights", weights)
+    records = (2,) * len(listed)
+    checks.universe(records, MOST_WEIGHTED)
+    sums = np.zeros(1, dtype=np.int64)
+    for w in listed:
+        sums = np.add.outer(sums, np.array([0, w])).ravel()
+    answers, classes = np.unique(sums, return_inverse=True)
+    arguments, called = _called((("weights", listed),), names, 2)
+    outputs = _integers(int(answers[0]), int(answers[-1]))
+    spread = max(map(abs, listed))
+    return Query("weighted_sum", arguments, Table(records, classes), answers, outputs, spread, names=called)
+
+
+def histogram(n: int, k: int, *, names: Names = None) -> Query:
+    """f(x) = how many records equal v, for each v in 0..k-1.
+
+    Args:
+        n: number of records.
+        k: number of values of a record.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query whose range is the count vectors that sum to n. For very many records they are not listed, and only
+        noise on every count separately can be added.
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> len(dl.queries.histogram(n=3, k=2).outputs)
+        4
+    """
+    statistic = Histogram(n, k)
+    arguments, called = _called((("n", int(n)), ("k", int(k))), names, int(k))
+    return _counts(statistic, "histogram", arguments, names=called)
+
+
+def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
+    """f(x) = how many records are in each cell of a contingency table.
+
+    A record is a cell, 0..k-1 with k the product of the shape: its attributes in lexicographic order, the last fastest.
+    Datasets may also list a tuple of attributes for every record. secret="0.1" of an audit is attribute 1 of record 0.
+
+    Args:
+        n: number of records.
+        shape: number of values of each attribute.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the answers of histogram(n, k).
+
+    Raises:
+        InputError: an argument is wrong, or there are too many records or values.
+
+    Example:
+        >>> dl.queries.table(n=3, shape=(2, 3)).records
+        (6, 6, 6)
+    """
+    sizes = checks.integers("shape", shape)
+    if min(sizes) < 1:
+        refuse(f"shape = {list(sizes)} must list the number of values of each attribute, 1 or more")
+    statistic = Histogram(n, math.prod(sizes))
+    arguments, called = _called((("n", int(n)), ("shape", sizes)), names, math.prod(sizes))
+    return _counts(statistic, "table", arguments, names=called, shape=sizes)
+
+
+def _counts(
+    statistic: Histogram,
+    name: str,
+    arguments: tuple[tuple[str, object], ...],
+    *,
+    names: tuple[str, ...],
+    shape: tuple[int, ...] = (),
+) -> Query:
+    if not statistic.listed:
+        return UnlistedHistogram(name, arguments, statistic, 2, names, shape)
+    outputs, answers = tuple(map(tuple, statistic.counts.tolist())), statistic.counts.copy()
+    spread = 2 if statistic.k > 1 else 0
+    return Query(name, arguments, statistic, answers, outputs, spread, names=names, shape=shape)
+
+
+def identity(k: int, *, names: Names = None) -> Query:
+    """f(x) = x: one record with values 0..k-1.
+
+    Args:
+        k: number of values.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query with the range 0..k-1.
+
+    Raises:
+        InputError: k is too large.
+
+    Example:
+        >>> dl.queries.identity(k=3).records
+        (3,)
+    """
+    k = checks.whole("k", k)
+    if k > checks.MOST_CLASSES:
+        refuse(f"k = {show(k)} is above the limit of {checks.MOST_CLASSES} values")
+    statistic = Sum(1, tuple(range(k)))
+    arguments, called = _called((("k", k),), names, k)
+    answers, outputs = statistic.values.copy(), _integers(0, k - 1)
+    return Query("identity", arguments, statistic, answers, outputs, k - 1, names=called)
+
+
+def _called(
+    arguments: tuple[tuple[str, object], ...], names: Names, many: int
+) -> tuple[tuple[tuple[str, object], ...], tuple[str, ...]]:
+    """Return the arguments with the names of values, if there are any, and these names, checked."""
+    if names is None:
+        return arguments, ()
+    listed = checks.listed(names, f"names = {show(names)} must list what the values of a record are called")
+    found = tuple(name for name in listed if isinstance(name, str) and name and name.isprintable())
+    if len(found) < len(listed) or len(set(found)) < len(found) or len(found) != many:
+        refuse(f"names = {show(list(listed))} must list {many} different texts, one for each value of a record")
+    return (*arguments, ("names", found)), found
+
+
+def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, names: Names = None) -> Query:
+    """f(x) for any Python function.
+
+    Args:
+        records: alphabet size of each record.
+        f: called once on every dataset, a tuple of record values. Integer answers range over every integer between the
+            least and the greatest; other answers over those that occur.
+        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
+
+    Returns:
+        A Query. It has no call string, so certificates carry its answers.
+
+    Raises:
+        InputError: there are too many datasets, or f cannot be called.
+
+    Example:
+        >>> majority = dl.queries.function([2, 2, 2], lambda x: int(sum(x) >= 2))
+        >>> majority.outputs
+        (0, 1)
+    """
+    sizes = checks.alphabets(records)
+    checks.universe(sizes)
+    if not callable(f):
+        refuse(f"f = {show(f)} is not a function of a dataset; it is called with a tuple of the records' values")
+    found = [_plain(_answer(f, x)) for x in product(*map(range, sizes))]
+    if names is not None and len(set(sizes)) > 1:
+        refuse(f"names are for records that all have the same values; records = {list(sizes)} differ")
+    # The function need not pickle: its name stands for it.
+    given = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))
+    arguments, called = _called(given, names, sizes[0])
+    if all(isinstance(y, int) for y in found):
+        values = np.array(found, dtype=np.int64)
+        distinct, classes = np.unique(values, return_inverse=True)
+        outputs = _integers(int(distinct[0]), int(distinct[-1]))
+        spread = _sensitivity(values.reshape(sizes))
+        return Query("function", arguments, Table(sizes, classes), distinct, outputs, spread, named=False, names=called)
+    real = all(isinstance(y, (int, float)) for y in found)
+    if real:
+        found = [_finite(y) for y in found]
+    labels = _ordered(set(found))
+    rank = {y: j for j, y in enumerate(labels)}
+    classes = np.array([rank[y] for y in found])
+    if real:
+        spread = _sensitivity(np.array(found, dtype=float).reshape(sizes))
+    else:
+        spread = float(_sensitivity(classes.reshape(sizes)) > 0)
+    return Query("function", arguments, Table(sizes, classes), labels, labels, spread, named=False, names=called)
+
+
+def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> object:
+    try:
+        return f(x)
+    except Exception as error:
+        message = (
+            f"the function failed at x = {commas(x)}: {type(error).__name__}: {error}; it is called with a tuple of "
+            "the records' values"
+        )
+        raise InputError(message) from error
+
+
+def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
+    if high - low >= most:
+        refuse(
+            f"the answers range over {high - low + 1} integers, above the limit of {most}; "
+            "use fewer records or rounder values"
+        )
+    return tuple(range(low, high + 1))
+
+
+def _sensitivity(answers: NDArray[np.int64] | NDArray[np.float64]) -> float:
+    """max |f(x) - f(x')| over x, x' that differ in one record: the largest spread along an axis."""
+    return float(max(np.ptp(answers, axis=i).max() for i in range(answers.ndim)))
+
+
+def _plain(answer: object) -> object:
+    """An answer as a Python int, float or whatever hashable label it is."""
+    if isinstance(answer, np.ndarray) and answer.ndim == 0:
+        answer = answer.item()
+    if isinstance(answer, (Integral, np.bool_)):
+        return int(answer)
+    if isinstance(answer, Real):
+        return float(answer)
+    try:
+        hash(answer)
+    except TypeError as error:
+        message = f"function returned {answer!r}; answers must be numbers, texts or tuples"
+        raise InputError(message) from error
+    return answer
+
+
+def _finite(answer: Any) -> float:
+    if not math.isfinite(answer):
+        refuse(f"function returned {answer}; answers must be finite")
+    return float(answer)
+
+
+def _ordered(labels: set[object]) -> tuple[object, ...]:
+    try:
+        return tuple(sorted(labels))  # type: ignore[type-var]
+    except TypeError:  # mixed kinds
+        return tuple(sorted(labels, key=repr))

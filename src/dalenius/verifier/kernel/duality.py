@@ -1,0 +1,70 @@
+"""What no channel can do better than: weak duality, for designs.
+
+A channel q(y|c) takes classes c to outputs y. Let pi(a,c) be a prior that the adversary may hold about a secret A,
+p(a) = sum_c pi(a,c), and r(a,y) numbers with sum_a p(a) exp r(a,y) <= 1 for every y. Then
+
+    L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
+
+With weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_k(a,y), costs C(c,y) whose mean
+sum q C is the distortion, and since q(.|c) is a law,
+
+    least leakage at distortion D     >= sum_c min_y [ W + nu C ] - nu D        (sum lam = 1, nu >= 0)
+    least distortion at leakage L     >= sum_c min_y [ W + C ] - L sum lam.
+
+Where q may be taken constant on orbits of pairs (c,y), the bracket may be averaged over them
+(docs/mathematics.md, 6.3).
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from flint import arb
+
+from .balls import ZERO, Ball, Matrix, log_sum_exp, matrix
+from .cells import Shares
+from .limits import ticking
+from .reading import numbers, sequence
+
+Pairs = Sequence[Ball]  # one entry for every (c,y), y fastest
+
+
+def gains(prior: list[Shares], ratios: object, shape: tuple[int, int], where: str) -> Matrix:
+    """Return sum_a pi(a,c) r(a,y) of a prior and log ratios as a certificate gives them; shape: classes, outputs.
+
+    From the ratios log sum_a p(a) exp r(a,y) is taken, so that any will do; those of values without mass do not matter.
+    """
+    classes, width = shape
+    listed = sequence(ratios, f"ratios of {where}", len(prior))
+    given = [numbers(row, width, f"ratios of {where}, value {a}") for a, row in enumerate(listed)]
+    log_p = [sum(law.values(), ZERO).log() if law else None for law in prior]
+    excess = [
+        log_sum_exp(p + row[y] for p, row in zip(log_p, given, strict=True) if p is not None) for y in range(width)
+    ]
+    none, rows = [ZERO] * width, zip(log_p, given, strict=True)
+    legal = matrix([none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows])
+    return matrix([[law.get(c, ZERO) for c in range(classes)] for law in prior]).transpose() * legal
+
+
+def least(terms: Pairs, width: int, maps: Sequence[Sequence[int]]) -> Ball:
+    """Return sum_c min_y of the terms, each first replaced by the mean over its orbit under the maps of pairs."""
+    result = list(terms)
+    seen = bytearray(len(result))
+    for start in ticking(range(len(result))) if maps else ():
+        if not seen[start]:
+            orbit = _orbit(start, maps, seen)
+            mean = sum((terms[j] for j in orbit), ZERO) / len(orbit)
+            for j in orbit:
+                result[j] = mean
+    rows = (result[start : start + width] for start in range(0, len(result), width))
+    return sum((reduce(arb.min, row) for row in rows), ZERO)
+
+
+def _orbit(start: int, maps: Sequence[Sequence[int]], seen: bytearray) -> list[int]:
+    orbit = [start]
+    seen[start] = True
+    for j in orbit:  # which grows
+        for image in maps:
+            if not seen[image[j]]:
+                seen[image[j]] = True
+                orbit.append(image[j])
+    return orbit

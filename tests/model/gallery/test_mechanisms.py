@@ -1,0 +1,187 @@
+"""Every mechanism against its formula, written out entry by entry."""
+
+import math
+from collections.abc import Callable
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dalenius.errors import InputError
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.gallery import mechanisms, queries
+from dalenius.model.query import Query
+
+QUERIES = [
+    queries.modular_sum(n=4, modulus=3),
+    queries.modular_sum(n=2, modulus=5),
+    queries.count(n=4),
+    queries.pairs(n=4),
+    queries.total(n=2, values=[-3, 0, 4]),
+    queries.identity(k=3),
+]
+over_queries = pytest.mark.parametrize("query", QUERIES, ids=str)
+
+
+def _noisy(query: Query, cdf: Callable[[float], float]) -> list[list[float]]:
+    """Rounded and clamped real noise, from its distribution function in high precision."""
+    low, high = query.outputs[0], query.outputs[-1]
+    return [
+        [float((1 if y == high else cdf(y - f + 0.5)) - (0 if y == low else cdf(y - f - 0.5))) for y in query.outputs]
+        for f in np.asarray(query.answers).tolist()
+    ]
+
+
+@over_queries
+@pytest.mark.parametrize("flip", [0, 0.3, 1])
+def test_symmetric(query: Query, flip: float) -> None:
+    rows = mechanisms.symmetric(query, flip=flip).rows
+    for row, f in zip(rows, np.asarray(query.answers), strict=True):
+        for q, y in zip(row, query.outputs, strict=True):
+            assert q == pytest.approx(1 - flip if y == f else flip / (len(query.outputs) - 1), abs=1e-15)
+
+
+@over_queries
+@pytest.mark.parametrize("sensitivity", [None, 2.5])
+def test_geometric(query: Query, sensitivity: float | None) -> None:
+    rows = mechanisms.geometric(query, epsilon=0.8, sensitivity=sensitivity).rows
+    alpha = math.exp(-0.8 / (sensitivity or query.sensitivity))
+    noise = {d: (1 - alpha) / (1 + alpha) * alpha ** abs(d) for d in range(-3000, 3001)}
+    low, high = query.outputs[0], query.outputs[-1]
+    for row, f in zip(rows, np.asarray(query.answers).tolist(), strict=True):
+        expected = dict.fromkeys(query.outputs, 0.0)
+        for d, p in noise.items():
+            expected[min(max(f + d, low), high)] += p
+        np.testing.assert_allclose(row, list(expected.values()), atol=1e-13)
+
+
+@over_queries
+def test_laplace(query: Query) -> None:
+    scale = query.sensitivity / 0.8
+    with mpmath.workdps(40):
+        expected = _noisy(query, lambda x: mpmath.exp(x / scale) / 2 if x < 0 else 1 - mpmath.exp(-x / scale) / 2)
+    np.testing.assert_allclose(mechanisms.laplace(query, epsilon=0.8).rows, expected, rtol=1e-12)
+
+
+@over_queries
+@pytest.mark.parametrize("sigma", [0.4, 3])
+def test_gaussian(query: Query, sigma: float) -> None:
+    with mpmath.workdps(400):
+        expected = _noisy(query, lambda x: mpmath.ncdf(x, 0, sigma))
+    np.testing.assert_allclose(mechanisms.gaussian(query, sigma=sigma).rows, expected, rtol=1e-11, atol=1e-300)
+
+
+@over_queries
+def test_exponential(query: Query) -> None:
+    rows = mechanisms.exponential(query, epsilon=1.3).rows
+    for row, f in zip(rows, np.asarray(query.answers).tolist(), strict=True):
+        weights = [math.exp(-1.3 * abs(y - f) / (2 * query.sensitivity)) for y in query.outputs]
+        np.testing.assert_allclose(row, np.array(weights) / sum(weights), rtol=1e-13)
+
+
+def test_randomized_response_keeps_each_record_by_itself() -> None:
+    query = queries.function([2, 3], sum)
+    mechanism = mechanisms.randomized_response(query, epsilon=1.1)
+    matrix = mechanism.matrix()
+    datasets = list(product(range(2), range(3)))
+    for i, x in enumerate(datasets):
+        for j, y in enumerate(datasets):
+            expected = 1.0
+            for a, b, k in zip(x, y, (2, 3), strict=True):
+                expected *= (math.exp(1.1) if a == b else 1) / (math.exp(1.1) + k - 1)
+            assert matrix[i, j] == pytest.approx(expected, rel=1e-13)
+    assert mechanism.labels[4] == "1,1"
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        (queries.count(n=4), 2),
+        (queries.count(n=5), 2),  # 2 and 3 tie
+        (queries.modular_sum(n=4, modulus=2), 0),
+        (queries.pairs(n=3), 0),  # 0 and 1 tie
+        (queries.identity(k=4), 1),
+        (queries.histogram(n=2, k=2), 1),  # counts 1,1
+    ],
+    ids=str,
+)
+def test_constant_is_a_median(query: Query, best: int) -> None:
+    rows = mechanisms.constant(query).rows
+    np.testing.assert_array_equal(rows, np.eye(len(query.outputs))[np.full(len(rows), best)])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda q: mechanisms.geometric(q, epsilon=0.8),
+        lambda q: mechanisms.laplace(q, epsilon=0.8),
+        lambda q: mechanisms.gaussian(q, sigma=0.7),
+    ],
+)
+def test_noise_on_histograms_is_per_cell(build: Callable[[Query], Mechanism]) -> None:
+    mechanism = build(queries.histogram(n=2, k=3))
+    cell = build(queries.identity(k=3)).rows  # answers 0..2 clamped to 0..2, sensitivity 2 in both
+    outputs = list(product(range(3), repeat=3))
+    assert mechanism.labels == tuple(",".join(map(str, y)) for y in outputs)
+    counts: NDArray[np.int64] = np.asarray(queries.histogram(n=2, k=3).answers)
+    expected = [[math.prod(cell[c, v] for c, v in zip(f, y, strict=True)) for y in outputs] for f in counts]
+    np.testing.assert_allclose(mechanism.rows, expected, atol=1e-15)
+
+
+def test_closed_forms_on_a_binary_answer() -> None:
+    """MATH 7: thresholded Laplace flips with exp(-eps/2)/2, exponential with 1/(exp(eps/2)+1)."""
+    query = queries.modular_sum(n=3, modulus=2)
+    assert mechanisms.laplace(query, epsilon=1.7).rows[0, 1] == pytest.approx(math.exp(-0.85) / 2, rel=1e-14)
+    assert mechanisms.exponential(query, epsilon=1.7).rows[1, 0] == pytest.approx(1 / (math.exp(0.85) + 1), rel=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 700, 1e300])
+def test_extreme_parameters_stay_channels(epsilon: float) -> None:
+    query = queries.count(n=30)
+    for build in (mechanisms.geometric, mechanisms.laplace, mechanisms.exponential):
+        rows = build(query, epsilon=epsilon).rows
+        assert np.isfinite(rows).all()
+        if epsilon >= 700:
+            np.testing.assert_allclose(rows, np.eye(31), atol=1e-30 if epsilon > 1e9 else 1e-150)
+    assert mechanisms.laplace(query, epsilon=epsilon).rows.min() >= 0
+
+
+def test_a_query_with_one_answer_needs_no_noise() -> None:
+    query = queries.pairs(n=1)
+    for text in (mechanisms.geometric, mechanisms.laplace, mechanisms.exponential):
+        assert text(query, epsilon=1).rows.tolist() == [[1.0], [1.0]]
+    assert mechanisms.symmetric(query, flip=0).rows.tolist() == [[1.0], [1.0]]
+    with pytest.raises(InputError, match="nothing to flip to"):
+        mechanisms.symmetric(query, flip=0.1)
+
+
+COUNT = queries.count(n=3)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: mechanisms.symmetric(COUNT, flip=1.1), "flip = 1.1 is out of range"),
+        (lambda: mechanisms.symmetric(COUNT, flip=-0.1), "at least 0 and at most 1"),
+        (lambda: mechanisms.geometric(COUNT, epsilon=0), "epsilon = 0 .* above 0 and finite"),
+        (lambda: mechanisms.geometric(COUNT, epsilon=math.nan), "epsilon = nan"),
+        (lambda: mechanisms.laplace(COUNT, epsilon=math.inf), "epsilon = inf"),
+        (lambda: mechanisms.laplace(COUNT, epsilon=1, sensitivity=0), "sensitivity = 0"),
+        (lambda: mechanisms.laplace(COUNT, epsilon=5e-324, sensitivity=16), "over a sensitivity of 16.0 is too small"),
+        (lambda: mechanisms.laplace(COUNT, epsilon=1, output="foo"), "output = 'foo' is unknown; use 'integer'"),
+        (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
+        (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
+        (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),
+        (lambda: mechanisms.randomized_response(queries.function([2] * 13, sum), epsilon=1), "8192 datasets, too many"),
+        (lambda: mechanisms.unary_encoding(queries.histogram(n=3, k=11), epsilon=1), "at most 10 values"),
+        (lambda: mechanisms.geometric(queries.identity(k=5000), epsilon=1), "5000 x 5000 entries"),
+        (lambda: mechanisms.geometric(queries.modular_sum(n=5000, modulus=4000), epsilon=1), "4000 x 4000 entries"),
+        (lambda: mechanisms.geometric(queries.histogram(n=3, k=70), epsilon=1), "above the limit"),
+        (lambda: mechanisms.geometric(queries.function([2], str), epsilon=1), "are not integers"),
+    ],
+)
+def test_bad_parameters_are_refused(build: Callable[[], Mechanism], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        build()

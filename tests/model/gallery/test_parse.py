@@ -1,0 +1,106 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dalenius.errors import InputError
+from dalenius.model.gallery.parse import MECHANISMS, QUERIES, parse_mechanism, parse_query
+
+COUNT = parse_query("count(n=3)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "modular_sum(n=4, modulus=2)",
+        "count(n=4)",
+        "pairs(n=3)",
+        "total(n=2, values=[-1, 0, 5])",
+        "histogram(n=2, k=3)",
+        "identity(k=3)",
+    ],
+)
+def test_query_strings_round_trip(text: str) -> None:
+    assert str(parse_query(text)) == text
+    assert text.split("(", 1)[0] in QUERIES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "symmetric(flip=0.3)",
+        "geometric(epsilon=1)",
+        "geometric(epsilon=0.1, sensitivity=3)",
+        "laplace(epsilon=1e-05)",
+        "gaussian(sigma=2.5)",
+        "exponential(epsilon=1)",
+        "randomized_response(epsilon=1)",
+        "constant()",
+    ],
+)
+def test_mechanism_strings_round_trip(text: str) -> None:
+    assert parse_mechanism(text, COUNT).name == text
+    assert text.split("(", 1)[0] in MECHANISMS
+
+
+def test_positions_spaces_and_bare_names_are_read() -> None:
+    assert str(parse_query("  modular_sum( 4 , modulus = 2 ) ")) == "modular_sum(n=4, modulus=2)"
+    assert parse_mechanism("constant", COUNT).name == "constant()"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cuont(n=4)", "no query 'cuont'; did you mean 'count'?"),
+        ("wxyz(n=4)", "must be one of modular_sum, count"),
+        ("modular_sum(n=4, modulos=2)", "no argument 'modulos'; did you mean 'modulus'?"),
+        ("modular_sum(n=4)", "lacks modulus; write modular_sum(modulus=...)"),
+        ("count()", "lacks n"),
+        ("count(1, 2)", "takes 1 arguments (n)"),
+        ("count(1, n=2)", "gives 'n' twice"),
+        ("count(n=1, n=2)", "gives 'n' twice"),
+        ("count(n=4", "cannot read the query"),
+        ("", "cannot read the query"),
+        ("4", "is not a call"),
+        ("a.count(n=4)", "is not a call"),
+        ("count(n=__import__('os').getpid())", "only those are read"),
+        ("count(n=2**9)", "only those are read"),
+        ("count(n=True)", "not a whole number"),
+        ("count(**{'n': 4})", "only those are read"),
+        ("count(n='4')", "not a whole number"),
+        ("count(n=-4)", "n = -4 is too small"),
+        ("function(records=[2], f='sum')", "not available as a string"),
+        ("count(n=" + "(" * 5000 + ")", "cannot read"),
+        ("x" * 20_000, "20000 characters"),
+    ],
+)
+def test_bad_query_strings_are_refused(text: str, says: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        parse_query(text)
+    assert says in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("geometrc(epsilon=1)", "did you mean 'geometric'"),
+        ("geometric(eps=1)", "no argument 'eps'"),
+        ("geometric()", "exactly one of epsilon and scale"),
+        ("geometric(epsilon=0)", "epsilon = 0"),
+        ("geometric(query=1, epsilon=1)", "no argument 'query'"),
+        ("constant(x=1)", "it takes none"),
+        ("laplace(epsilon=1, output='foo')", "output = 'foo' is unknown"),
+    ],
+)
+def test_bad_mechanism_strings_are_refused(text: str, says: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        parse_mechanism(text, COUNT)
+    assert says in str(refusal.value)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_query_or_an_input_error(text: str) -> None:
+    try:
+        query = parse_query(text)
+    except InputError:
+        return
+    assert query.n >= 1  # hypothesis also tries texts that it finds in our sources

@@ -1,0 +1,117 @@
+"""Every query against its definition, dataset by dataset."""
+
+from collections.abc import Callable
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from dalenius.errors import InputError
+from dalenius.model.gallery import queries
+from dalenius.model.query import Query
+
+Dataset = tuple[int, ...]
+VALUES = [-1, 2, 7]
+CASES: list[tuple[Query, Callable[[Dataset], int]]] = [
+    (queries.modular_sum(n=4, modulus=3), lambda x: sum(x) % 3),
+    (queries.modular_sum(n=2, modulus=5), lambda x: sum(x) % 5),
+    (queries.modular_sum(n=3, modulus=3), lambda x: sum(x) % 3),
+    (queries.modular_sum(n=3, modulus=1), lambda _: 0),
+    (queries.count(n=5), sum),
+    (queries.pairs(n=5), lambda x: sum(a * b for a, b in combinations(x, 2))),
+    (queries.pairs(n=1), lambda _: 0),
+    (queries.total(n=3, values=VALUES), lambda x: sum(VALUES[v] for v in x)),
+    (queries.identity(k=4), lambda x: x[0]),
+    (queries.function([2, 3], lambda x: 2 * x[0] - x[1]), lambda x: 2 * x[0] - x[1]),
+]
+
+
+@pytest.mark.parametrize(("query", "f"), CASES, ids=[str(q) for q, _ in CASES])
+def test_answers_range_and_sensitivity(query: Query, f: Callable[[Dataset], int]) -> None:
+    datasets = list(product(*map(range, query.records)))
+    answers = {x: f(x) for x in datasets}
+    found = np.asarray(query.answers)[query.statistic.class_table()]
+    assert found.tolist() == list(answers.values())
+    if query.name != "modular_sum":  # whose range is 0..m-1 by definition
+        assert query.outputs == tuple(range(min(answers.values()), max(answers.values()) + 1))
+    gaps = [
+        abs(answers[x] - answers[z])
+        for x in datasets
+        for z in datasets
+        if sum(a != b for a, b in zip(x, z, strict=True)) == 1
+    ]
+    assert query.sensitivity == max(gaps)
+    expected = np.abs(np.subtract.outer(np.asarray(query.answers), np.array(query.outputs)))
+    np.testing.assert_array_equal(query.distance(), expected)
+
+
+def test_modular_sum_ranges_over_all_residues_attainable_or_not() -> None:
+    query = queries.modular_sum(n=2, modulus=5)
+    assert query.outputs == (0, 1, 2, 3, 4)
+    assert np.asarray(query.answers).tolist() == [0, 1, 2]
+
+
+def test_histogram() -> None:
+    query = queries.histogram(n=2, k=3)
+    vectors = [(0, 0, 2), (0, 1, 1), (0, 2, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0)]
+    assert query.outputs == tuple(vectors)
+    assert query.labels[0] == "0,0,2"
+    assert (query.sensitivity, query.numeric, query.vector) == (2, False, True)
+    assert query.distance()[0].tolist() == [0, 2, 4, 2, 4, 4]
+
+
+def test_function_of_labels_and_of_reals() -> None:
+    colour = queries.function([2, 2], lambda x: "red" if sum(x) > 1 else "blue")
+    assert (colour.outputs, colour.numeric, colour.named, colour.sensitivity) == (("blue", "red"), False, False, 1)
+    assert colour.distance().tolist() == [[0, 1], [1, 0]]
+    mean = queries.function([2, 2], lambda x: (x[0] + x[1]) / 2)
+    assert mean.outputs == (0.0, 0.5, 1.0)
+    assert mean.distance().tolist() == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]]
+    assert mean.sensitivity == 0.5
+    truth = queries.function([2], lambda x: x[0] == 1)
+    assert truth.outputs == (0, 1)
+
+
+def test_strings() -> None:
+    assert str(queries.modular_sum(n=4, modulus=2)) == "modular_sum(n=4, modulus=2)"
+    assert str(queries.total(n=2, values=[-1, 3])) == "total(n=2, values=[-1, 3])"
+    assert str(queries.function([2, 2], max)) == "function(records=[2, 2], f=max)"
+    assert "16 datasets in 5 classes" in repr(queries.count(n=4))
+
+
+def test_a_million_records_are_cheap() -> None:
+    query = queries.modular_sum(n=10**6, modulus=2)
+    assert query.log_universe == pytest.approx(10**6 * np.log(2))
+    np.testing.assert_allclose(np.exp(query.statistic.log_reference(999_999)), 0.25, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: queries.count(n=0), "n = 0"),
+        (lambda: queries.count(n=2.0), "not a whole number"),
+        (lambda: queries.modular_sum(n=2, modulus=-1), "modulus = -1"),
+        (lambda: queries.total(n=2, values=[]), "one integer or more"),
+        (lambda: queries.total(n=2, values=3), "must be a list"),
+        (lambda: queries.total(n=2, values=[0.5]), "entry 0 of values = 0.5"),
+        (lambda: queries.total(n=2, values=[0, 10**9]), "integers, above the limit"),
+        (lambda: queries.pairs(n=10**5), "integers, above the limit"),
+        (lambda: queries.identity(k=0), "k = 0"),
+        (lambda: queries.function([2] * 40, sum), "too many to enumerate"),
+        (lambda: queries.function([2, 0], sum), "record 1 = 0"),
+        (lambda: queries.function([2], lambda _: float("nan")), "finite"),
+        (lambda: queries.function([2], lambda _: []), "numbers, texts or tuples"),
+    ],
+)
+def test_bad_queries_are_refused(build: Callable[[], Query], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        build()
+
+
+def test_values_of_a_total_may_add_the_same() -> None:
+    query = queries.total(n=2, values=[0, 1, 1])
+    assert query.records == (3, 3)
+    assert list(query.answers) == [0, 1, 2]
+    assert np.allclose(np.exp(query.statistic.log_class_sizes()), [1 / 9, 4 / 9, 4 / 9])
+    joint = np.exp(query.statistic.log_reference(0))
+    assert np.allclose(joint, [[1 / 9, 2 / 9, 0], [0, 1 / 9, 2 / 9], [0, 1 / 9, 2 / 9]])
