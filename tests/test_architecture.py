@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import dalenius
@@ -33,29 +34,32 @@ def _names(tree: ast.AST) -> set[str]:
     return made | stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
-TREES = {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
-NAMES = set().union(*map(_names, TREES.values())) | {path.stem for path in TREES} | {path.parent.name for path in TREES}
-CLASSES: dict[str, set[str]] = {}
-for tree in TREES.values():
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            CLASSES.setdefault(node.name, set()).update(_names(node))
+@cache
+def _trees() -> dict[Path, ast.AST]:
+    return {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
 
 
 def test_every_name_on_the_page_is_a_name_of_the_code() -> None:
+    trees = _trees()
+    names = set().union(*map(_names, trees.values())) | {
+        word for path in trees for word in (path.stem, path.parent.name)
+    }
+    classes: dict[str, set[str]] = {}
+    for node in (node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        classes.setdefault(node.name, set()).update(_names(node))
     found = re.findall(r"`(?:(\w+)\.)?([A-Za-z_]\w*)(?:\(\)|=)?`", PAGE)
     assert len(found) > 100
     for owner, name in found:
         if owner[:1].isupper():
-            assert name in CLASSES.get(owner, ()), f"{owner}.{name}"
+            assert name in classes.get(owner, ()), f"{owner}.{name}"
         elif name not in {"py", "c", "md"}:
-            assert name in NAMES, f"{owner}.{name}"
+            assert name in names, f"{owner}.{name}"
 
 
 def test_names_beside_a_file_are_in_that_file() -> None:
     folder = ""
     for path, name in re.findall(r"`((?:\w+/)*\w+\.py)`,? `(\w+)(?:`|\.(?!py`))", PAGE):
         folder = path.rsplit("/", 1)[0] if "/" in path else folder
-        place = next((p for p in (ROOT / path, ROOT / folder / path) if p in TREES), None)
+        place = next((p for p in (ROOT / path, ROOT / folder / path) if p in _trees()), None)
         if place is not None:
-            assert name in _names(TREES[place]), f"{path} {name}"
+            assert name in _names(_trees()[place]), f"{path} {name}"

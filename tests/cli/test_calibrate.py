@@ -1,16 +1,16 @@
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from command_line import command
 from design_samples import least_leakage, noise
 from samples import parity
 from scipy.optimize import brentq
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.cli import main
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.tools import calibration
 
@@ -32,8 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return found
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["calibrate", *map(str, arguments)])
+run = partial(command, "calibrate")
 
 
 def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:

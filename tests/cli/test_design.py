@@ -1,12 +1,14 @@
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from command_line import command, refused
 from design_samples import consistent_design, parity_design
 
 from dalenius.certificates.certificate import Certificate
@@ -41,18 +43,7 @@ def solver(monkeypatch: pytest.MonkeyPatch) -> Solver:
     return stand_in
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["design", *map(str, arguments)])
-
-
-def refused(result: Result, *words: str) -> None:
-    """One message, exit code 2, nothing on standard output, no traceback."""
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("dalenius: ")
-    assert result.stderr.count("\n") == 1
-    for word in words:
-        assert word in result.stderr
+run = partial(command, "design")
 
 
 @pytest.mark.usefixtures("solver")

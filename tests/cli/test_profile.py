@@ -1,13 +1,13 @@
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from command_line import command
 
-from dalenius.cli import main
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.tools import profile as tools
@@ -16,8 +16,7 @@ NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(fli
 FLIP = math.log(2) + 0.3 * math.log(0.3) + 0.7 * math.log(0.7)
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["profile", *map(str, arguments)])
+run = partial(command, "profile")
 
 
 def test_the_answer_in_json() -> None:

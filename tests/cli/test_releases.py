@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from command_line import command
 
 import dalenius as dl
 from dalenius.cli import main
@@ -15,12 +15,8 @@ from dalenius.cli import main
 COUNT = ["--query", "count(n=2)", "--mechanism"]
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
-
-
 def answer(*arguments: object, code: int = 0) -> dict[str, object]:
-    result = run(*arguments, "--json")
+    result = command(*arguments, "--json")
     assert result.exit_code == code, result.output
     return json.loads(result.stdout)
 
@@ -35,14 +31,14 @@ def test_a_ledger_from_new_to_show(tmp_path: Path) -> None:
     kept = answer("ledger", "release", book, *little, "--name", "March")
     assert kept["upper"] == promised["upper"]
     before = book.read_bytes()
-    refused = run("ledger", "release", book, *much)
+    refused = command("ledger", "release", book, *much)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "was not recorded" in refused.stderr
     assert book.read_bytes() == before
     assert answer("ledger", "release", book, *much, "--force")["remaining"] == 0.0
     shown = answer("ledger", "show", book)
     assert [r["name"] for r in shown["names"]] == ["March", "geometric(epsilon=3) of count(n=2)"]
-    words = run("ledger", "show", book).stdout
+    words = command("ledger", "show", book).stdout
     assert "1. March" in words
     assert "0.000000 of it left" in words
 
@@ -64,13 +60,13 @@ def test_curves_and_leakages(tmp_path: Path) -> None:
     direct = dl.curve(mechanism, knowledges=[0.1, 0.5], tolerance=1e-4)
     assert [point["lower"] for point in found["points"]] == list(direct.lower)
     assert list(dl.load(tmp_path / "curve.json").upper) == list(direct.upper)
-    words = run("curve", *noisy, "--entropies", "0,1").stdout
+    words = command("curve", *noisy, "--entropies", "0,1").stdout
     assert words.count("<= L <=") == 2
     prior = tmp_path / "law.csv"
     prior.write_text("0.9,0.1\n")
     told, exact = answer("leakage", *noisy, "--prior", prior), dl.leakage(mechanism, [0.9, 0.1])
     assert (told["lower"], told["upper"]) == (exact.lower, exact.upper)
-    assert "<= I <=" in run("leakage", *noisy).stdout
+    assert "<= I <=" in command("leakage", *noisy).stdout
 
 
 def test_compositions(tmp_path: Path) -> None:
@@ -79,7 +75,7 @@ def test_compositions(tmp_path: Path) -> None:
     first.save(one)
     assert answer("compose", one, *COUNT, "geometric(epsilon=2)", "--out", joint)["outputs"] == 9
     assert (dl.Mechanism.load(joint).matrix() == dl.compose(first, second).matrix()).all()
-    assert "Composed   3 releases" in run("compose", one, "--times", 3, "--out", joint).stdout
+    assert "Composed   3 releases" in command("compose", one, "--times", 3, "--out", joint).stdout
 
 
 @pytest.mark.parametrize(
@@ -103,7 +99,7 @@ def test_bad_input_is_one_sentence(
     arguments: list[object], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
+    result = command(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert words in result.stderr
@@ -113,7 +109,7 @@ def test_bad_input_is_one_sentence(
 def test_a_new_ledger_replaces_nothing(tmp_path: Path) -> None:
     book = tmp_path / "book.json"
     book.write_text("{}")
-    result = run("ledger", "new", book, "--records", "2,2", "--knowledge", 1)
+    result = command("ledger", "new", book, "--records", "2,2", "--knowledge", 1)
     assert result.exit_code == 2
     assert "exists already" in result.stderr
 
@@ -131,5 +127,5 @@ def test_examples_of_help_work_when_pasted(tmp_path: Path, monkeypatch: pytest.M
     lines += [line for name in ("curve", "frontier", "compose", "leakage") for line in examples(commands[name])]
     assert len(lines) == 8
     for line in lines:
-        result = run(*shlex.split(line))
+        result = command(*shlex.split(line))
         assert result.exit_code == 0, (line, result.output)

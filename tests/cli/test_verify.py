@@ -1,15 +1,15 @@
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from command_line import command
 
 import dalenius as dl
-from dalenius.cli import main
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.verifier.__main__ import main as alone
 
@@ -57,8 +57,7 @@ def certificate(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["verify", *map(str, arguments)])
+run = partial(command, "verify")
 
 
 @pytest.mark.usefixtures("verifier")

@@ -234,7 +234,7 @@ def test_moving_the_slider_fifty_times_leaves_one_solve_and_a_killed_server_no_p
     status = began.status()
     assert (status["running"], status["waiting"]) == (1, 0)
     assert 1 <= len(status["solvers"]) <= 2
-    assert began.children() == status["solvers"]
+    until(lambda: began.children() == began.status()["solvers"], patience(10), "no process but the solvers")
     # The page goes away, and its question with it.
     page.close()
     until(lambda: began.status()["running"] == 0, patience(3), "the end of the question")

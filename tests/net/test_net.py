@@ -10,7 +10,13 @@ def test_every_problem_is_on_record() -> None:
     assert set(answers.on_record()) == set(PROBLEMS)
 
 
+# Three to twelve seconds of processor each, and smaller problems of their kind are beside them.
+LARGE = ("large histogram", "sum n=5000 geometric(0.001) K=0.1", "sum n=5000 geometric(0.1) K=0.3", "sum, a group")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name in LARGE)) for name in PROBLEMS]
+)
 def test_an_answer_stays_where_it_was(name: str) -> None:
     assert answers.difference(answers.on_record()[name], answers.of(PROBLEMS[name]())) == ""

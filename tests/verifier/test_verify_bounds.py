@@ -24,16 +24,12 @@ from dalenius.verifier.kernel.contraction import pair_contracts
 from dalenius.verifier.kernel.reading import Refused, refuse
 from dalenius.verifier.proofs import twice
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 Floats = NDArray[np.float64]
 Json = Any
 
 SHAPES = [([2, 2], 3), ([2, 3], 4), ([3, 2], 3), ([2, 2, 2], 4)]
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def phi(u: Floats) -> Floats:

@@ -1,7 +1,6 @@
 """Channels and multiplicities rebuilt in balls agree with the gallery's floats."""
 
 import dataclasses
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -22,6 +21,8 @@ from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import float_above, float_below, log_sum_exp, precision, xlogx
 from dalenius.verifier.kernel.reading import Refused
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 QUERIES = [
     "modular_sum(n=1, modulus=1)", "modular_sum(n=4, modulus=2)", "modular_sum(n=3, modulus=7)",
     "modular_sum(n=9, modulus=4)",
@@ -36,12 +37,6 @@ MECHANISMS = [
     "exponential(epsilon=1)", "exponential(epsilon=20, sensitivity=0.5)", "constant()",
     "randomized_response(epsilon=0.7)",
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def build(query: str, mechanism: str) -> Mechanism | None:

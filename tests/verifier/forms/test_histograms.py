@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -19,19 +19,14 @@ from dalenius.verifier.forms import histograms
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Group
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 Json = Any
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)

@@ -1,23 +1,16 @@
 """Certificates against independent records: what is damaged or asks for more than its witness holds is refused."""
 
-from collections.abc import Iterator
-
 import pytest
 from damage import GONE, Described, damaged, reason
 
 from dalenius.verifier.forms.counting import Histogram, Sum
 from dalenius.verifier.forms.independent import lines
 from dalenius.verifier.forms.reference import Product
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 EVEN = {"marginal": [1 / 3] * 3}
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import copy
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -18,10 +18,11 @@ from dalenius.bounds import products as solver
 from dalenius.bounds.bellman import BellmanSearch
 from dalenius.numerics.types import Floats
 from dalenius.verifier.forms import per_record
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import product as kinds
 from dalenius.verifier.verify import verify_here
+
+pytestmark = pytest.mark.usefixtures("precise")
 
 Json = Any
 CASES = [
@@ -30,12 +31,6 @@ CASES = [
     ("unary_encoding(epsilon=1)", "histogram(n=2, k=2)"),
 ]
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1]}
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def kl(p: Floats, q: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,22 +16,18 @@ from dalenius.verifier.forms.reference import UNIFORM, Product, Uniform
 from dalenius.verifier.forms.running_sums import Running, window_sums
 from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.forms.sums import Large
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import points as points_step
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 FREE = Knowledge(arb(100), none=False, free=True)
 Json = Any
 SKEWED = Product(((0.7, 0.3),))
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def asked(mechanism: str, query: str, reference: Uniform | Product = UNIFORM, records: tuple[int, ...] = (0,)) -> Large:

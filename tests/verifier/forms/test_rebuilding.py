@@ -1,6 +1,5 @@
 """Descriptions of channels that are refused, and rare ones that are rebuilt, straight from the description."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations
 
@@ -18,11 +17,7 @@ from dalenius.verifier.kernel.order import Recursions, in_order, repaired
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import one_coin
 
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("precise")
 
 
 def described(query: str, mechanism: str = "geometric(epsilon=1)") -> dict[str, object]:

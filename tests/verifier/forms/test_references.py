@@ -18,21 +18,16 @@ from dalenius.verifier.forms import reference
 from dalenius.verifier.forms.counting import Histogram, Statistic, Sum, Table
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Uniform, Weights
 from dalenius.verifier.forms.secret import Function, Group, Secret, joint
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
+
+pytestmark = pytest.mark.usefixtures("precise")
 
 Floats = NDArray[np.float64]
 Json = Any
 
 LN2 = math.log(2)
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 # rho(a,t) against all datasets, one by one, in fractions.

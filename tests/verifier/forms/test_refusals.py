@@ -1,7 +1,6 @@
 """Certificates of channels that are not written out, or known by samples: what is damaged is refused."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,19 +12,13 @@ from flint import arb
 from dalenius.verifier.forms import histograms, sums
 from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Group
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import NotChecked, sized, within
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import own_count
 from dalenius.verifier.verify import verify_here
 
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
-
+pytestmark = pytest.mark.usefixtures("precise")
 
 FREE = {"adversary.knowledge": 9.0}
 MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7, 0.3]]}

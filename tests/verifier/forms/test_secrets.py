@@ -3,7 +3,7 @@
 import copy
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from dalenius.verifier.forms import secret, sums
 from dalenius.verifier.forms.counting import Sum, Table
 from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Function, Group
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify, verify_here
+
+pytestmark = pytest.mark.usefixtures("precise")
 
 Floats = NDArray[np.float64]
 Json = Any
@@ -31,12 +32,6 @@ LN2 = math.log(2)
 ROWS = np.random.default_rng(5).dirichlet(np.full(3, 0.6), size=8)
 THREE = {"records": [2, 2, 2], "classes": None, "rows": ROWS.tolist()}
 PARITY = {"kind": "function", "values": [x.bit_count() % 2 for x in range(8)]}
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def certificate(asked: Json, knowledge: float, masses: Json, proof: Json, **more: Json) -> Json:

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,13 @@ from dalenius.bounds.closed_forms import centre, sibson
 from dalenius.numerics.information import mutual_information
 from dalenius.settings import without
 from dalenius.verifier.forms import sums
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 Json = Any
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def certificate(mechanism: str = "geometric(epsilon=1)", query: str = "count(n=300)", knowledge: float = 0.4) -> Json:

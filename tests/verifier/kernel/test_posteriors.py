@@ -8,7 +8,7 @@ import math
 import platform
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -31,14 +31,10 @@ from dalenius.verifier.kernel.ratios import LEAST, Ratios, carried_down, carried
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 Floats = NDArray[np.float64]
 Json = Any
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Proofs of every kind with one thing wrong, and the rare turns of their checks."""
 
 import math
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,14 +22,10 @@ from dalenius.verifier.special import bellman, beside, moved, power, product
 from dalenius.verifier.steps import points
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 INSIDE = "proofs.0"
 TINY = "geometric(epsilon=1, sensitivity=5e-324)"  # no ball tells its noise from 0
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 @pytest.mark.parametrize(

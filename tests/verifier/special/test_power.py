@@ -3,7 +3,7 @@
 import copy
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,13 @@ from dalenius.bounds.power import _Curve
 from dalenius.bounds.power import power as solved
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.settings import without
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import power
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 Json = Any
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 def found(n: int, p: float, sigma: float, knowledge: float) -> Formula:

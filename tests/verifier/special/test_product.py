@@ -1,18 +1,11 @@
 """Contraction and expansion of one record's channel, in one variable: what is not so is never shown."""
 
-from collections.abc import Iterator
-
 import pytest
 from flint import arb, arb_poly, ctx
 
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.special.product import Smooth, _settled, contracts
 
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("precise")
 
 
 def response(k: int, c: float) -> list[list[arb]]:

@@ -1,7 +1,6 @@
 """Certificates of real-valued records: what is damaged, or inside is about something else, is refused."""
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -10,19 +9,14 @@ from damage import GONE, Described, damaged, reason
 from flint import arb
 
 from dalenius.verifier.forms.real_records import Believed, Density, Problem
-from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import rounding
 from dalenius.verifier.verify import verify_here
 
+pytestmark = pytest.mark.usefixtures("precise")
+
 INSIDE = "proofs.0.audit"
 BELOW = "witness.audit"
-
-
-@pytest.fixture(autouse=True)
-def _precision() -> Iterator[None]:
-    with precision():
-        yield
 
 
 @pytest.mark.parametrize("place", [INSIDE, BELOW])
