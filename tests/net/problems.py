@@ -9,6 +9,7 @@ import numpy as np
 import dalenius as dl
 
 LIMIT = 1e6  # seconds: nothing here is to end by the clock
+FORMULAS = dl.Settings(portfolio=dl.settings.without("window"))
 Q, M = dl.queries, dl.mechanisms
 Problem = Callable[[], "dl.Audit | dl.Design"]
 
@@ -124,7 +125,9 @@ def _large() -> Iterator[tuple[str, Problem]]:
     )
     yield (
         "sum, a group",
-        partial(_audit_few, partial(M.geometric, Q.count(5000), epsilon=0.1), knowledge=0.2, secret=[0, 1]),
+        partial(
+            _audit, partial(M.geometric, Q.count(5000), epsilon=0.1), knowledge=0.2, secret=[0, 1], settings=FORMULAS
+        ),
     )
     yield (
         "histogram",
