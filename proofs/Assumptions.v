@@ -1,5 +1,5 @@
 (** What the theorems rest on: the axioms of Coq's real numbers, and excluded middle, which Coq-Interval uses. *)
-From Dalenius Require Import Sums Closing Posteriors Choices Contraction Witness Lumping Tables Trees ChoiceTrees Audit.
+From Dalenius Require Import Sums Closing Posteriors Choices Contraction Witness Lumping Duality Tables Trees ChoiceTrees Audit.
 
 Print Assumptions gibbs.
 Print Assumptions closing.
@@ -12,6 +12,8 @@ Print Assumptions blended_bound.
 Print Assumptions witness.
 Print Assumptions lumping_upper.
 Print Assumptions lumping_lower.
+Print Assumptions variational.
+Print Assumptions weak_duality.
 Print Assumptions witness_proves.
 Print Assumptions posteriors_prove.
 Print Assumptions choices_prove.

@@ -5,7 +5,7 @@
     on the axioms of the real numbers alone, unlike those of the faster machine integers and floats. *)
 From Coq Require Import Reals Lra ZArith List Arith Bool.
 From Interval Require Import Float.Specific_ops Float.Specific_stdz Interval.Float_full Interval.Interval Real.Xreal.
-From Dalenius Require Import Sums Posteriors.
+From Dalenius Require Import Sums.
 Import ListNotations.
 Local Open Scope R_scope.
 
@@ -179,12 +179,6 @@ Qed.
 
 #[export] Hint Resolve holds_whole holds_add holds_sub holds_mul holds_div holds_exp holds_ln holds_neg holds_around holds_relative
   holds_phi holds_max holds_sum holds_table holds_table2 : holds.
-
-(** The secant of phi on a box. *)
-Definition slope_around l h := (phi_around h -i phi_around l) /i (h -i l).
-Lemma holds_slope i j l h : holds i l -> holds j h -> holds (slope_around i j) (slope l h).
-Proof. unfold slope_around, slope. auto with holds. Qed.
-#[export] Hint Resolve holds_slope : holds.
 
 (** [forallb] as a statement. *)
 Lemma all_true {X} (l : list X) test : forallb test l = true -> forall x, In x l -> test x = true.

@@ -60,9 +60,6 @@ Lemma sum_swap {X Y} (l : list X) (m : list Y) (f : X -> Y -> R) :
   sum l (fun x => sum m (f x)) = sum m (fun y => sum l (fun x => f x y)).
 Proof. induction l as [|x l IH]; simpl; [now rewrite sum_zero | now rewrite IH, sum_plus]. Qed.
 
-Lemma sum_map {X Y} (g : X -> Y) l (f : Y -> R) : sum (map g l) f = sum l (fun x => f (g x)).
-Proof. induction l as [|x l IH]; simpl; [reflexivity | now rewrite IH]. Qed.
-
 (** ** The logarithm *)
 
 Lemma ln_le_minus_one x : 0 < x -> ln x <= x - 1.

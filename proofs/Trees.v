@@ -59,9 +59,10 @@ Section Trees.
     Definition leaf_around (low high : ends) (sigma : number) (m : list (list number)) : I.type :=
       let l := table2 (length masses) (length outputs) (fun a y => around (low a y)) in
       let h := table2 (length masses) (length outputs) (fun a y => around (high a y)) in
-      let slopes := table2 (length masses) (length outputs) (fun a y => slope_around (l a y) (h a y)) in
+      let phi_l := table2 (length masses) (length outputs) (fun a y => phi_around (l a y)) in
+      let slopes := table2 (length masses) (length outputs) (fun a y => (phi_around (h a y) -i phi_l a y) /i (h a y -i l a y)) in
       let common := table (length outputs) (fun y => sum_around values (fun b =>
-        (phi_around (l b y) -i slopes b y *i l b y)
+        (phi_l b y -i slopes b y *i l b y)
         +i max_around (around (entry m b y) *i h b y) (around (entry m b y) *i l b y))) in
       let coefficients := table2 (length masses) (length outputs) (fun a y => (slopes a y -i around (entry m a y)) +i common y) in
       let s := around sigma in
@@ -140,10 +141,13 @@ Section Trees.
       assert (H : forall a y, holds (table2 (length masses) (length outputs) (fun a y => around (high a y)) a y) (value (high a y)))
         by (intros a y; apply (holds_table2 _ _ (fun a y => around _)); auto with holds).
       set (l := table2 _ _ (fun a y => around (low a y))) in *. set (h := table2 _ _ (fun a y => around (high a y))) in *.
-      assert (S : forall a y, holds (table2 (length masses) (length outputs) (fun a y => slope_around (l a y) (h a y)) a y)
+      assert (F : forall a y, holds (table2 (length masses) (length outputs) (fun a y => phi_around (l a y)) a y) (phi (value (low a y))))
+        by (intros a y; apply (holds_table2 _ _ (fun a y => phi_around _)); auto with holds).
+      set (phi_l := table2 _ _ (fun a y => phi_around (l a y))) in *.
+      assert (S : forall a y, holds (table2 (length masses) (length outputs) (fun a y => (phi_around (h a y) -i phi_l a y) /i (h a y -i l a y)) a y)
         (slope (value (low a y)) (value (high a y))))
-        by (intros a y; apply (holds_table2 _ _ (fun a y => slope_around _ _)); auto with holds).
-      set (slopes := table2 _ _ (fun a y => slope_around (l a y) (h a y))) in *.
+        by (intros a y; apply (holds_table2 _ _ (fun a y => _ /i _)); unfold slope; auto with holds).
+      set (slopes := table2 _ _ (fun a y => (phi_around (h a y) -i phi_l a y) /i _)) in *.
       apply holds_add; [auto with holds|]. apply holds_mul; [auto with holds|]. apply holds_ln, holds_sum. intros a A.
       apply holds_exp, holds_div; [|auto with holds]. apply holds_mul; [auto with holds|]. apply holds_ln, holds_sum. intros t T.
       apply holds_mul; [apply M'|]. apply holds_exp, holds_div; [|auto with holds]. unfold linear. apply holds_sum. intros y Y.

@@ -4,10 +4,10 @@ python proofs/check.py FILE.v ...: after `make prove` has compiled the theorems.
 """
 
 import re
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 PROOFS = Path(__file__).parent
@@ -33,14 +33,19 @@ def refused(file: Path) -> str:
     return f"it assumes {', '.join(sorted(other))}" if other else ""
 
 
+def _processor() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> int:
     """Check every file that is named."""
     failed = False
     for name in sys.argv[1:]:
-        began = time.perf_counter()
+        began = _processor()
         reason = refused(Path(name))
         failed = failed or bool(reason)
-        print(f"{Path(name).name}: {reason or 'accepted'}, {time.perf_counter() - began:.0f} s", flush=True)
+        print(f"{Path(name).name}: {reason or 'accepted'}, {_processor() - began:.0f} s of processor time", flush=True)
     return int(failed)
 
 

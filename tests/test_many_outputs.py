@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 import dalenius as dl
-from dalenius.bounds.monotone import MonotoneRows
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
 from dalenius.settings import Settings, only
@@ -35,11 +34,26 @@ def test_the_lower_bound_is_found_before_the_time_is_over_where_rows_are_many() 
     assert dl.audit(mechanism, knowledge=0.1, time_limit=2, verify=False).lower > 7e-5
 
 
-def test_a_window_is_taken_of_fewer_outputs_than_a_tree_takes() -> None:
-    mechanism = dl.mechanisms.geometric(COUNT(399), epsilon=0.5)
-    settings = Settings(portfolio=only("monotone", "window"), parts=(MonotoneRows(factors=(1.2,), shares=(0.0,)),))
-    audit = dl.audit(mechanism, knowledge=1, relative=0.04, time_limit=20, settings=settings, verify=False)
+def test_rows_that_are_written_and_rows_that_are_not_lead_to_the_same_bracket() -> None:
+    """One road for a sum of any size: nothing changes where rows become too many to be written out."""
+    gaps = []
+    for n in (2889, 2896):
+        mechanism = dl.mechanisms.geometric(COUNT(n), epsilon=1)
+        assert mechanism.has_rows == (n == 2889)
+        audit = dl.audit(mechanism, knowledge=0.01, time_limit=20, verify=False)
+        gaps.append(audit.gap)
+        assert dl.verify(audit)
+    assert max(gaps) < 1e-6
+    assert max(gaps) < 1.5 * min(gaps)
+
+
+def test_a_window_is_taken_of_an_unwritten_sum() -> None:
+    mechanism = dl.mechanisms.geometric(COUNT(3000), epsilon=0.3)
+    settings = Settings(portfolio=only("window", "convex"))
+    audit = dl.audit(mechanism, knowledge=0.5, relative=0.06, time_limit=20, settings=settings)
     assert audit.upper_by == "window"
+    assert audit.closed
+    assert audit.verified
 
 
 @pytest.mark.slow

@@ -117,6 +117,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "load": (dl.load, {"path": "none.json"}),
     "verify": (dl.verify, {"source": {}, "mechanism": MECHANISM}),
+    "to_coq": (dl.to_coq, {"certificate": {}}),
     "Ledger": (dl.Ledger, {"data": [2, 2], "knowledge": 0.5, **QUICK}),
     "Ledger of columns": (dl.Ledger, {"columns": {"a": 2}, "n": 2, "knowledge": 0.5, **QUICK}),
     "Ledger.load": (dl.Ledger.load, {"path": "none.json"}),

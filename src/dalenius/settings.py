@@ -165,6 +165,7 @@ class Portfolio(Part):
         "sibson",
         "capacity",
         "formulas",
+        "window",
     )
     # Fewer cells than a tree of posteriors has boxes, so that simplices are the smaller ones: tables of three values
     # and more, or of many outputs. Two records of four values and eight outputs: 5 % in 2,642 nodes and 0.2 s, where
@@ -174,8 +175,6 @@ class Portfolio(Part):
     general: Plan = (_ROWS, Turn("posteriors", 64, doubles=True), _CONVEX, Turn("simplices", 8))
     # Very many cells, and few outputs: the convex bound comes afterwards, unless it promises more.
     many: Plan = (Turn("grid", 8, doubles=True),)
-    # Far more outputs than those that matter, or more than a tree takes.
-    wide: Plan = (Turn("window", 8, doubles=True),)
 
     # Cells up to which no other bound than a tree is worth its time.
     few_cells: int = 9
@@ -198,7 +197,7 @@ class Portfolio(Part):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("few", "general", "many", "wide")
+        lines = ("few", "general", "many")
         return {line: getattr(self, line) for line in lines}
 
     @property

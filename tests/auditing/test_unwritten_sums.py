@@ -17,7 +17,6 @@ from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline, Progress
-from dalenius.settings import without
 from dalenius.verifier.verify import verify_here
 
 LN2 = math.log(2)
@@ -152,11 +151,10 @@ def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
 def test_progress_is_told() -> None:
     told: list[Progress] = []
     mechanism, _ = both("geometric(epsilon=1)", "count(n=300)")
-    formulas = dl.Settings(portfolio=without("window"))
-    dl.audit(mechanism, knowledge=0.5, progress=told.append, settings=formulas)
+    dl.audit(mechanism, knowledge=0.5, progress=told.append, nodes=50, verify=False)
     assert [p.stage for p in told[:3]] == ["coarse classes", "ascent", "monotone rows"]
-    # The gap is open, and ascents go on as long as they may find more.
-    assert {p.stage for p in told[3:]} == {"ascent"}
+    # The gap is open, and something is tried as long as there is time.
+    assert {p.stage for p in told[3:]} <= {"ascent", "coarse classes", "monotone rows", "window"}
     assert told[0].lower <= told[1].lower <= told[1].upper <= told[0].upper
 
 

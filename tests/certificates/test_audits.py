@@ -7,7 +7,6 @@ from large_samples import both
 
 import dalenius as dl
 from dalenius.certificates.audits import listed
-from dalenius.settings import without
 from dalenius.verifier.verify import verify_here
 
 
@@ -30,10 +29,8 @@ def test_masses_are_listed_as_they_are_however_many_are_zero(density: float) -> 
 
 def test_a_witness_on_blocks_has_as_few_digits_as_a_share_leaves_room_for() -> None:
     mechanism, _ = both("geometric(epsilon=0.5)", "count(n=300)")
-    formulas = dl.Settings(portfolio=without("window"))  # audits that end by themselves
-    rough, fine = (
-        dl.audit(mechanism, knowledge=0.3, relative=share, verify=False, settings=formulas) for share in (0.1, 0.0)
-    )
+    goals = {"relative": 0.1}, {"tolerance": 0.05}
+    rough, fine = (dl.audit(mechanism, knowledge=0.3, **goal, verify=False, time_limit=600) for goal in goals)
     few, many = (
         max(len(f"{x!r}".partition("e")[0].replace(".", "").strip("0")) for row in data["masses"] for x in row)
         for data in (audit.certificate.data["witness"] for audit in (rough, fine))

@@ -20,6 +20,7 @@ from dalenius.bounds.own_count import OwnCountSearch
 from dalenius.bounds.trees.posteriors import PosteriorSearch
 from dalenius.bounds.trees.rows import RowSearch
 from dalenius.bounds.trees.window import WindowSearch
+from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.search.tied import TiedSearch
 from dalenius.settings import DEFAULT, Limits, only
 
@@ -36,8 +37,8 @@ MOVED = dl.Settings(
 )
 # Few outputs count as too many, so that a window of them is taken.
 WINDOW = dl.Settings(
-    portfolio=replace(DEFAULT.portfolio, most_outputs=18, opening=("monotone",)),
-    parts=(WindowSearch(spreads=2.2, rest=0.04),),
+    portfolio=replace(DEFAULT.portfolio, opening=("window",)),
+    parts=(WindowSearch(spreads=(2.2,), rest=(0.04,)), PointRows(rows=20)),
 )
 ONE_COUNT = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0)))
 # What is known of the truth: ascents find the best prior long before a tree shows that it is.

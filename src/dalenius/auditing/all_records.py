@@ -101,15 +101,14 @@ def audit_records(
     orbits: Orbits = ((secret,) if isinstance(secret, int) else (),)
     if secret is None:
         orbits = problem.reference.orbits(mechanism.statistic)
-    if not mechanism.has_rows:
+    if not mechanism.has_rows or _long_sum(problem, orbits, other):
         return _without_any_rows(problem, deadline, orbits, other)
-    local, summed = _record_by_record(problem, deadline, other), _sum_first(problem, deadline, orbits, other)
-    first = local or summed
-    late = deadline.expired() or (local and _too_late(mechanism, deadline, problem.settings.of(RecordTurns)))
-    if first and (late or _closed(first, problem, enough)):
-        return first
-    found = _by_rows(problem, deadline, orbits, other, summed=summed, seed=seed, enough=enough, known=known)
-    return first if first and _gap(first) < _gap(found) else found
+    local = _record_by_record(problem, deadline, other)
+    late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.of(RecordTurns)))
+    if local and (late or _closed(local, problem, enough)):
+        return local
+    found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
+    return local if local and _gap(local) < _gap(found) else found
 
 
 def _too_late(mechanism: Mechanism, deadline: Deadline, turns: RecordTurns) -> bool:
@@ -134,27 +133,26 @@ def _by_rows(
     orbits: Orbits,
     other: Other | None,
     *,
-    summed: list[Audited],
     seed: int,
     enough: float,
     known: dict[int, WarmStart] | None,
 ) -> list[Audited]:
-    """Audit a channel that is written out. summed: its audit as noise on a sum, if that came first."""
+    """Audit a channel that is written out."""
     mechanism, rng = problem.mechanism, np.random.default_rng(seed)
-    found = _opened(problem, orbits, other, deadline, summed=summed, rng=rng, known={} if known is None else known)
+    found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
             item.audit.climb(deadline, rng)
         lower = max(f.audit.lower for f in found)
         deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    if len(found) == 1 and not summed and _normal(found[0]) and problem.relative > 0:
+    if len(found) == 1 and _normal(found[0]) and problem.relative > 0:
         # Trees take far longer than the formulas, which may do.
         quick = _without_rows(found[0], problem, deadline)
         if not quick.audit.open:
             return [quick]
     _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
-    if len(found) == 1 and not summed and bracket(found)[1] > enough:
+    if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
 
@@ -171,7 +169,6 @@ def _opened(
     other: Other | None,
     deadline: Deadline,
     *,
-    summed: list[Audited],
     rng: np.random.Generator,
     known: dict[int, WarmStart],
 ) -> list[Audited]:
@@ -201,8 +198,6 @@ def _opened(
             beside=beside,
         )
         if twin is None:
-            if summed:
-                audit.go_on_from(summed[0].audit, lift.cells(summed[0].masses[None], audit.cells.size)[0])
             audit.open_bracket(deadline, rng)
         found.append(Audited(members, audit, lift, other=other))
     return found
@@ -295,17 +290,12 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     return _by_records(replace(problem, mechanism=whole), whole, deadline, orbits, other)
 
 
-def _sum_first(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
-    """Audit noise on a sum as if its rows were too many to write out, where they are many; none where it is not that.
-
-    It takes a second, and its prior is where ascents over all rows begin, which would take far longer from anywhere.
-    """
+def _long_sum(problem: AuditProblem, orbits: Orbits, other: Other | None) -> bool:
+    """Whether it is noise on a sum of so many answers that its structure serves better than its rows."""
     noisy = problem.mechanism.as_sum
     if noisy is None or noisy.answers.size < problem.settings.of(PointRows).rows:
-        return []
-    if len(orbits) > 1 or refusal(problem, noisy, orbits[0][0] if other is None else other) is not None:
-        return []
-    return _by_sums(problem, noisy, deadline, orbits, other)
+        return False
+    return len(orbits) == 1 and refusal(problem, noisy, orbits[0][0] if other is None else other) is None
 
 
 def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> Audited:
@@ -330,6 +320,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
         return item
     low, high = zip(audit.unconstrained, item.audit.unconstrained, strict=True)
     audit.unconstrained = (max(low), min(high))
+    audit.tried = item.audit.tried | audit.tried
     return Audited(item.members, audit, lift, grid, item.other)
 
 

@@ -65,6 +65,7 @@ def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | N
         tuple((item.members or (None,), lowers[item.record], proofs[item.record][1]) for item in audited),
         highest[0].name,
         _extremes(audited, (lower, upper), free=adversary.free),
+        tried=tuple(dict.fromkeys(name for item in audited for name in item.audit.tried)),
     )
 
 

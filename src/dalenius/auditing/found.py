@@ -24,6 +24,7 @@ class Found:
     extremes: bounds of L(0), and what the reference prior leaks; None where they are not known.
     finished: whether the search did all that it can, if it says so.
     channel: what the certificate says of the channel beside its description.
+    tried: the names of the bounds that were tried; none where a formula answers.
     """
 
     lower: float
@@ -38,6 +39,7 @@ class Found:
     proved: Literal["both", "lower", "upper"] = "both"
     finished: bool | None = None
     channel: dict[str, Any] = field(default_factory=dict)
+    tried: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:

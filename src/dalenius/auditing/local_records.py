@@ -61,7 +61,7 @@ def audit_local(
         lumped, lift = lump(part, about, None, problem.reference)
         cells = Cells(lumped, problem.knowledge, problem.settings)
         audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-        audit.proofs = [min([audit.proof, *proofs], key=lambda p: p.upper)]
+        audit.try_formulas(*proofs)
         best = _climbed(audit.cells, lift, part, deadline, rng)
         audit.pi, audit.lower = best.pi, best.value
         if problem.knowledge <= 0:
@@ -101,7 +101,7 @@ def _step_by_step(
         enough = audit.lower * (1 + settings.bellman_goal * share / (1 - share)) if share > 0 else 0.0
         found = bellman.best(mechanism, members[0], *asked, enough=enough)
         if found is not None:
-            audit.keep_upper(found)
+            audit.try_formulas(found)
 
 
 def refusal(problem: AuditProblem, mechanism: PerRecord, secret: Secret) -> str | None:

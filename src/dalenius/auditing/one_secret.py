@@ -32,7 +32,7 @@ from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.monotone import MonotoneRows, Scan
 from dalenius.bounds.trees.choices import Choices, ChoiceSearch, obvious
 from dalenius.bounds.trees.grid_rows import GridSearch
-from dalenius.bounds.unwritten_rows import PointRows, Points
+from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
@@ -77,8 +77,6 @@ class SecretAudit(Bracket):
     order: Order | None = None
     # A joint release of a sum and a local randomiser, of which one record is asked about.
     beside: SharedBeside | None = None
-    # The prior of an audit of the same noise without its rows, which has tried points too; None where there was none.
-    begun: Floats | None = None
     # Whether every bound of the plan has done what it can.
     exhausted: bool = False
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
@@ -96,12 +94,6 @@ class SecretAudit(Bracket):
     def worth_more(self) -> bool:
         """Whether there is a gap that more work may close."""
         return self.cells.knowledge > 0 and self.open
-
-    def go_on_from(self, coarse: "SecretAudit", prior: Floats) -> None:
-        """Take what an audit of the same noise without its rows has found: points, and its prior on these cells."""
-        self.begun = prior
-        if coarse.proof.kind == "monotone":
-            self.keep_upper(coarse.proof)
 
     def begin(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """The whole opening: cheap at every size."""
@@ -123,6 +115,8 @@ class SecretAudit(Bracket):
         for stage in stages:
             in_time = stage.in_any_case or not deadline.expired()
             if (stage.bound is None or stage.bound in tried) and in_time and stage.when(self):
+                if stage.bound is not None:
+                    self.tried[stage.bound] = None
                 stage.run(self, deadline, rng)
 
     def finish(
@@ -216,9 +210,8 @@ class SecretAudit(Bracket):
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Raise the lower bound by many ascents."""
-        known = (self.choices.prior if self.choices else None, self.known.prior, self.begun)
-        starts = [pi for pi in known if pi is not None]
-        self.keep_lower(ascend(self.cells, deadline, rng, starts, random=self.begun is None))
+        known = (self.choices.prior if self.choices else None, self.known.prior)
+        self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in known if pi is not None]))
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
@@ -234,10 +227,6 @@ class SecretAudit(Bracket):
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
         assert self.order is not None  # noqa: S101 - for the type checker: the stage's condition
-        if self.on_points and self.begun is None:
-            self.points(deadline, _rng)
-            if not self.open:
-                return
         if self.order.rate is None and self.cells.lumped.channel.min() <= TINY:
             # Chains begin from logarithms of the outermost rows. Where floats are too short for them, only noise that
             # falls by one factor a step leads to the same end: a Gaussian count of 1316 with sigma 5 ended below L.
@@ -257,25 +246,6 @@ class SecretAudit(Bracket):
         assert self.beside is not None  # noqa: S101 - for the type checker: the stage's condition
         found = self.beside.best(self.cells.knowledge, deadline)
         if found is not None:
-            self.keep_upper(found)
-
-    @property
-    def on_points(self) -> bool:
-        """Whether monotone rows may be had on points: geometric or Laplace noise on sums of many answers."""
-        order = self.order
-        if order is None or order.rate is None:
-            return False
-        return len(order.rows) >= self.cells.settings.of(PointRows).rows
-
-    def points(self, deadline: Deadline, _rng: np.random.Generator) -> None:
-        """Monotone rows on points, of which a verifier has fewer to go through."""
-        order, cells = self.order, self.cells
-        assert order is not None  # noqa: S101 - for the type checker: the stage's condition
-        assert order.rate is not None  # noqa: S101 - the same
-        log_joint = np.full((cells.n_secrets, len(order.rows)), -np.inf)
-        log_joint[cells.secret, order.rank[cells.lumped.row]] = cells.log_rho
-        points = Points(order.answers, order.rate, log_joint, cells.knowledge, cells.settings, deadline, self.relative)
-        if (found := points.best()) is not None:
             self.keep_upper(found)
 
     def all_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:

@@ -16,7 +16,6 @@ from dalenius.bounds.trees.grid_rows import GridBound
 from dalenius.bounds.trees.posteriors import PosteriorBound
 from dalenius.bounds.trees.rows import RowBound
 from dalenius.bounds.trees.simplices import SimplexBound
-from dalenius.bounds.trees.window import WindowBound
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Plan
 
@@ -26,7 +25,6 @@ BOUNDS: dict[str, Bound] = {
     "simplices": SimplexBound(),
     "posteriors": PosteriorBound(),
     "grid": GridBound(),
-    "window": WindowBound(),
 }
 
 
@@ -34,6 +32,7 @@ BOUNDS: dict[str, Bound] = {
 class Route:
     """A bound on its way, and how many batches its next turn has."""
 
+    bound: str
     proofs: Iterator[Proof]
     batches: int
     doubles: bool
@@ -49,13 +48,8 @@ class Route:
 
 
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow.
-
-    What matters of very many rows and outputs comes first, where it is far less than all of them.
-    """
-    settings = bracket.cells.settings.portfolio
-    yield from take_turns(routes(settings.plans["wide"], bracket, deadline), bracket, report_progress)
-    plan = settings.plans["few" if BOUNDS["simplices"].promising(bracket) else "general"]
+    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
+    plan = bracket.cells.settings.portfolio.plans["few" if BOUNDS["simplices"].promising(bracket) else "general"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 
@@ -79,7 +73,7 @@ def routes(plan: Plan, bracket: Bracket, deadline: Deadline) -> list[Route]:
         bound = BOUNDS[turn.bound]
         cheap = turn.if_cheap is not None and bound.cheap(bracket)
         batches = turn.if_cheap if cheap and turn.if_cheap is not None else turn.batches
-        found.append(Route(bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
+        found.append(Route(turn.bound, bound.grow(bracket, deadline), batches, turn.doubles, turn.if_none))
     return found
 
 
@@ -93,6 +87,7 @@ def take_turns(open_routes: list[Route], bracket: Bracket, report_progress: Call
     mark, since = bracket.gap, 0
     while open_routes:
         for route in list(open_routes):
+            bracket.tried[route.bound] = None
             none = all(other.upper > bracket.upper for other in open_routes)
             for _ in range(max(route.batches, route.if_none if none else 0)):
                 yield

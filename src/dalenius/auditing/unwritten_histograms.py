@@ -90,7 +90,7 @@ def _by_all_counts(
     while audit.open and not deadline.expired():
         before = audit.gap
         if (moved := moved_counts(mechanism, knowledge, deadline, settings.of(MovedSearch))) is not None:
-            audit.keep_upper(moved)
+            audit.try_formulas(moved)
             if one:
                 tied = (
                     _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings.of(TiedSearch)))
@@ -98,7 +98,7 @@ def _by_all_counts(
                 )
         still = audit.gap > audit.tolerance
         if still and (own := own_count(mechanism, knowledge, deadline, settings.of(OwnCountSearch))) is not None:
-            audit.keep_upper(own)
+            audit.try_formulas(own)
         if audit.gap > settings.of(HistogramSearch).finer_gain * before:
             break
         settings = _finer(settings)

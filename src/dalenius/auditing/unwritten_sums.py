@@ -9,16 +9,21 @@ from the noise around the mean (MATH 4.9), or from a law by steps: the capacity,
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.auditing import portfolio
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.output_law import laws_below
 from dalenius.bounds.power import power
+from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.choices import obvious
+from dalenius.bounds.trees.grid_rows import Inner
+from dalenius.bounds.trees.window import InWindow, Window, WindowSearch
 from dalenius.bounds.unwritten_rows import PointRows, Points, rate_of
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -33,7 +38,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Coarseness, Grid, coarsen
 from dalenius.reductions.lump import Lift
-from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, random_priors
+from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, polish, random_priors
 from dalenius.search.deadline import Deadline
 
 
@@ -50,15 +55,80 @@ def audit_large(
     entries = len(lift.cell_of) * mechanism.n_outputs
     if problem.knowledge <= 0 and audit.open and entries <= problem.settings.of(SumSearch).told_entries:
         joint = mechanism.convolved(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
-        audit.keep_upper(Formula("reference", float(mutual_information(joint / joint.sum()))))
+        audit.try_formulas(Formula("reference", float(mutual_information(joint / joint.sum()))))
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.of(PointRows).lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
-    if hope and (rows := _monotone(problem, mechanism, about, deadline, audit.lower)) is not None:
-        audit.keep_upper(rows)
+    if hope and (rows := _monotone(problem, mechanism, about, deadline, known=audit.lower)) is not None:
+        audit.try_formulas(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
-    return audit, lift, grid
+    return _finer(problem, mechanism, about, deadline, (audit, lift, grid))
+
+
+def _finer(
+    problem: AuditProblem,
+    mechanism: NoisySum,
+    about: Secret,
+    deadline: Deadline,
+    first: tuple[SecretAudit, Lift, Grid],
+) -> tuple[SecretAudit, Lift, Grid]:
+    """Cuts between all outputs where there is room for them, and points that lose a part of the gap to reach."""
+    audit, lift, _ = first
+    if not audit.worth_more or deadline.expired():
+        return first
+    cuts = replace(problem.settings.of(Coarseness), fineness=mechanism.n_outputs)
+    fine = replace(problem, settings=problem.settings.having(cuts))
+    known, proofs = lift.masses(audit.pi), [audit.proof]
+    found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
+    best = max(first, found, key=lambda tried: tried[0].lower)
+    audit, audit.tried = best[0], first[0].tried
+    limits = {"known": audit.lower, "fine": audit.tolerance}
+    if audit.worth_more and (rows := _monotone(problem, mechanism, about, deadline, **limits)) is not None:
+        audit.try_formulas(rows)
+        deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    _ascend_again(problem, audit, deadline)
+    _in_windows(problem, mechanism, about, deadline, best)
+    return best
+
+
+def _in_windows(
+    problem: AuditProblem,
+    mechanism: NoisySum,
+    about: Secret,
+    deadline: Deadline,
+    first: tuple[SecretAudit, Lift, Grid],
+) -> None:
+    """Bounds that need rows, on those that matter: wider windows where the first tell too much by what is far."""
+    audit, lift, _ = first
+    settings, log_joint = problem.settings.of(WindowSearch), problem.reference.log_joint(mechanism.statistic, about)
+    held = np.isfinite(log_joint).any(axis=1)
+    log_joint = log_joint[held]
+    plan = problem.settings.portfolio.general
+    if len(log_joint) > settings.values or "window" not in problem.settings.portfolio.opening:
+        return
+    for spreads, rest in zip(settings.spreads, settings.rest, strict=True):
+        window = Window.around(mechanism, log_joint, spreads, rest)
+        late = not audit.worth_more or deadline.expired()
+        if late or len(log_joint) * math.prod(window.size) > settings.entries:
+            return
+        cells = Cells(window.cells(mechanism, log_joint), problem.knowledge, problem.settings)
+        inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
+        start = window.there(log_joint, lift.masses(audit.pi)[held])
+        inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
+        open_routes = portfolio.routes(plan, inner, deadline)
+        known = inner.lower
+        for _ in portfolio.take_turns(open_routes, inner, lambda: None):
+            deadline.report_progress(0, 1, audit.lower, min(audit.upper, inner.upper), "window")
+            if inner.lower > known:
+                known = inner.lower
+                masses = np.zeros((1, *lift.cell_of.shape))
+                masses[0, held] = window.back(log_joint, inner.pi)
+                home = lift.cells(masses, audit.cells.size)
+                _raise(problem, audit, home, deadline)
+            if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
+                break
+        audit.try_formulas(InWindow(window, inner.proof))
 
 
 def _ascend_again(problem: AuditProblem, audit: SecretAudit, deadline: Deadline, idle_rounds: int = 3) -> None:
@@ -115,9 +185,9 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
 
 
 def _monotone(
-    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, known: float
+    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, *, known: float, fine: float = 0.0
 ) -> Formula | None:
-    """Monotone rows on points, for noise whose rows are mixtures of theirs."""
+    """Monotone rows on points, for noise whose rows are mixtures of theirs. fine: the gap that they are to leave."""
     settings, rate = problem.settings, rate_of(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
     few = len(log_joint) * settings.of(PointRows).least <= settings.of(PointRows).cells
@@ -125,7 +195,7 @@ def _monotone(
     if rate is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
-    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known).best()
+    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine).best()
 
 
 def from_below(
@@ -134,7 +204,7 @@ def from_below(
     about: Secret,
     deadline: Deadline,
     *,
-    proofs: Sequence[Formula],
+    proofs: Sequence[Proof],
     outputs: float,
     known: Floats | None = None,
 ) -> tuple[SecretAudit, Lift, Grid]:
@@ -148,7 +218,7 @@ def from_below(
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-    audit.proofs = [min([audit.proof, *proofs], key=lambda p: p.upper)]
+    audit.try_formulas(*proofs)
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
     if knowledge < settings.of(AscentSearch).small_knowledge:
         found = ascend(cells, deadline, np.random.default_rng(0))

@@ -61,6 +61,8 @@ class Bracket:
     relative: float = field(default=0.0, kw_only=True)
     # What another record leaks: below it nothing need be closed.
     best: float = field(init=False, default=-np.inf)
+    # The names of the bounds that were tried, in that order.
+    tried: dict[str, None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
@@ -112,6 +114,12 @@ class Bracket:
     def few_cells(self) -> bool:
         """Whether trees are so small that no other bound is worth its time."""
         return self.exact_cells and self.cells.size <= self.cells.settings.portfolio.few_cells
+
+    def try_formulas(self, *proofs: Proof) -> None:
+        """Note bounds that no stage and no plan has a name for, and keep the best of them."""
+        for proof in proofs:
+            self.tried[proof.name] = None
+            self.keep_upper(proof)
 
     def keep_upper(self, proof: Proof) -> None:
         """Keep the better of the best proof so far and a finished one."""

@@ -81,6 +81,8 @@ class PointSearch:
     # what the chains may leave.
     allowed_lost: float = 0.1
     allowed_near: float = 0.4
+    # The same of the gap to reach, after a first look left the bracket open.
+    fine_part: float = 0.1
     # Where points are chosen for the verifier's sake: what share of the best prior's leakage on points is found from
     # below, where that is not known yet; how many points there are for a standard deviation, and how far they reach, at
     # first; the share of the output law beyond them, as a part of what may be lost of a bound, and of which at most;
@@ -116,6 +118,8 @@ class Points:
     allowed: float = 0.0
     # The best lower bound, where it was found already; else 0.
     known: float = 0.0
+    # The gap to reach, in nats, where what points lose is to be a small part of it; 0 for a first look.
+    fine: float = 0.0
 
     def __post_init__(self) -> None:
         self.log_p = logsumexp(self.log_joint, axis=1)
@@ -154,7 +158,11 @@ class Points:
     @cached_property
     def coarse(self) -> bool:
         """Whether points are chosen for the verifier's sake. Of a small share nothing is left when they lost theirs."""
-        return self.settings.of(PointRows).least_allowed <= self.allowed < 1
+        return self.fine == 0 and self.settings.of(PointRows).least_allowed <= self.allowed < 1
+
+    def _share(self, first: float, allowed: float, value: float) -> float:
+        """What may be lost in one way: a share of a bound, or a part of the gap to reach."""
+        return SEARCH.fine_part * self.fine if self.fine else max(first, self.allowed * allowed) * value
 
     def _goal(self, value: float) -> float:
         """An upper bound that will do, where a prior on the points leaks so much: the share asked for from below."""
@@ -167,6 +175,8 @@ class Points:
     @cached_property
     def beyond(self) -> float:
         """The share of the output law that answers beyond the points have; a bound grows by as much."""
+        if self.fine:
+            return min(SEARCH.beyond, SEARCH.beyond_share * self.fine)
         most = SEARCH.beyond_share * self.allowed * min(self.known, SEARCH.beyond_of)
         return max(SEARCH.beyond, most) if self.coarse else SEARCH.beyond
 
@@ -190,7 +200,7 @@ class Points:
         finer = Place(place.step // 2, place.reach) if place.step > 1 and 2 * cells.n_outputs <= self.most else None
         if enough <= value and finer is not None:
             return None, finer
-        quick, near = self.allowed > 0, max(SEARCH.near, self.allowed * SEARCH.allowed_near) * value
+        quick, near = self.allowed > 0 and not self.fine, self._share(SEARCH.near, SEARCH.allowed_near, value)
         most = (SEARCH.chain_work_quick if quick else SEARCH.chain_work) // cells.size
         scan = Scan(cells, Order(np.arange(len(cells.lumped.channel))), self.deadline, most, self.even, quick)
         rows = scan.run(pi, s, value, max(near, enough - value) if self.coarse else near)
@@ -211,7 +221,7 @@ class Points:
         data = {"steps": [step], "rho": rows.log_r.tolist(), "s": rows.s, "rounds": rows.rounds}
         whole = (1 - between) * upper + between * told
         tried = Formula("monotone", whole, data, rows.s, doubt=MANY_TERMS)
-        share = max(self.settings.of(PointRows).lost, self.allowed * SEARCH.allowed_lost) * tried.upper
+        share = self._share(self.settings.of(PointRows).lost, SEARCH.allowed_lost, tried.upper)
         # The reference becomes wider, too.
         blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
         if rare > share and place.reach < self.whole:

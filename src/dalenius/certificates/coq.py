@@ -5,6 +5,7 @@ where Coq's own arithmetic accepts them. Boxes are made again as the page on the
 carried to another output, and what posteriors that sum to one imply, become sums of bounds that hold already.
 """
 
+import ast
 import base64
 import math
 import zlib
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
+
+import numpy as np
 
 from dalenius.errors import InputError
 from dalenius.model import checks
@@ -26,8 +29,11 @@ DATASETS = 2**12
 ENTRIES = 2**9
 # By how much, relatively, an end that is carried is moved outward, so that intervals show it.
 OUTWARD = 2.0**-44
+# Probabilities that differ by no more are the same but for rounding.
+SAME = 1e-12
 
-Box = dict[tuple[int, int], float]
+Box = dict[tuple[int, int], float]  # of a value and an output
+Ends = tuple[float, float]  # the least and the greatest
 
 
 def to_coq(certificate: Any) -> str:
@@ -39,11 +45,14 @@ def to_coq(certificate: Any) -> str:
     Args:
         certificate: a Certificate, its data, or an Audit.
 
+    Returns:
+        The text of the file: the question, both bounds, and two theorems, `lower_bound` and `upper_bound`.
+
     Raises:
         InputError: the certificate is of a form that has no proof in Coq, or too large for one.
 
     Example:
-        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), knowledge=0.2)
+        >>> audit = dl.audit(dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.3), entropy=0)
         >>> "Theorem upper_bound" in dl.to_coq(audit)
         True
     """
@@ -51,13 +60,22 @@ def to_coq(certificate: Any) -> str:
     data = getattr(found, "data", found)
     if not isinstance(data, dict) or data.get("format") != "dalenius/audit-certificate":
         _refuse("it is not the certificate of an audit")
-    if data["form"] != "rows":
-        _refuse(f"releases of the form {data['form']!r} have none yet, only 'rows'")
+    if data.get("form") != "rows":
+        _refuse(f"releases of the form {data.get('form')!r} have none yet, only 'rows'")
     for key, words in (("reference", "a reference prior"), ("independent", "independent records")):
-        if key in data["adversary"]:
+        if key in data.get("adversary", ()):
             _refuse(f"an adversary with {words} has none yet")
     if "secret" in data:
         _refuse("a secret other than every record has none yet")
+    try:
+        return _written(data)
+    except (LookupError, TypeError, ValueError, ArithmeticError, zlib.error) as error:
+        if isinstance(error, InputError):
+            raise
+        _refuse(f"it is damaged ({type(error).__name__}: {error})")
+
+
+def _written(data: dict[str, Any]) -> str:
     problem = _problem(data["problem"])
     proofs = [line for proof in data["proofs"] for line in _proof(problem, proof)]
     return "\n".join([*_question(problem, data), *_witness(data), *proofs, *_all_records(problem, data["proofs"]), ""])
@@ -106,8 +124,8 @@ def _problem(given: dict[str, Any]) -> _Problem:
         listed = tuple(range(math.prod(sizes))) if classes is None else tuple(classes)
         return _checked(_of_rows(sizes, listed, given["rows"]))
     query = parse_query(given["query"])
-    if checks.universe(query.records) > DATASETS:
-        _refuse(f"it has {checks.universe(query.records):g} datasets, more than {DATASETS}")
+    if checks.log_universe(query.records) > math.log(DATASETS) + 1e-9:
+        _refuse(f"it has {checks.size_text(query.records)} datasets, more than {DATASETS}")
     classes = tuple(int(t) for t in query.statistic.class_table())
     answer, words = _answer(query), str(query)
     if "mechanism" not in given:
@@ -119,7 +137,7 @@ def _problem(given: dict[str, Any]) -> _Problem:
 
 
 def _checked(problem: _Problem) -> _Problem:
-    """Refuse what is too large, and find the records that have the same cells."""
+    """Refuse what is too large."""
     if len(problem.classes) > DATASETS:
         _refuse(f"it has {len(problem.classes)} datasets, more than {DATASETS}")
     entries = len(problem.rows) * len(problem.rows[0]) * max(problem.records)
@@ -139,53 +157,64 @@ def _of_rows(records: Sequence[int], classes: tuple[int, ...], rows: list[list[f
 def _named(text: str, query: Query, classes: tuple[int, ...]) -> _Problem:
     """A mechanism of the gallery whose probabilities are rational or powers of one exponential."""
     mechanism = parse_mechanism(text, query).written()
-    name = text.split("(", maxsplit=1)[0].strip()
-    rows = [[float(x) for x in row] for row in mechanism.rows]
-    written = _FAMILIES.get(name)
-    if written is None or query.vector:
+    family, labels = _FAMILIES.get(text.partition("(")[0].strip()), list(mechanism.labels)
+    answers = [] if query.vector else np.asarray(query.answers, dtype=np.int64).tolist()
+    if family is None or query.vector or not set(answers) <= set(labels):
         _refuse(f"{text} of {query} has none yet, only {', '.join(_FAMILIES)} on whole numbers")
-    labels = list(mechanism.labels)
-    places = [labels.index(int(f)) for f in query.answers]
-    return _Problem(tuple(query.records), classes, rows, written(text, query, places, len(labels)))
+    places, width = [labels.index(f) for f in answers], len(labels)
+    lines, weight = family(_arguments(text), query, width)
+    rows = [[float(x) for x in row] for row in mechanism.rows]
+    # The formula is written anew here: it must be the mechanism's.
+    for f, row in zip(places, rows, strict=True):
+        weights = [weight(abs(y - f), y in (0, width - 1)) for y in range(width)]
+        if any(abs(w / math.fsum(weights) - x) > SAME for w, x in zip(weights, row, strict=True)):
+            _refuse(f"{text} of {query} has other probabilities than were expected")
+    lines.append(
+        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}."
+    )
+    return _Problem(tuple(query.records), classes, rows, lines)
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    import ast
-
     call = ast.parse(text.strip(), mode="eval").body
-    assert isinstance(call, ast.Call)  # noqa: S101 - it was parsed before
+    if not isinstance(call, ast.Call) or call.args:
+        _refuse(f"the arguments of {text} must have their names")
     return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
 
 
-def _geometric(text: str, query: Query, places: list[int], width: int) -> list[str]:
+# What is written for a family, and the weight at a distance from the answer, inside the range or at its ends.
+Written = tuple[list[str], Callable[[int, bool], float]]
+
+
+def _geometric(given: dict[str, Any], query: Query, width: int) -> Written:
     """alpha^|y-f|, times 1 - alpha inside the range; rows are divided by their sums, which are 1 + alpha."""
-    given = _arguments(text)
     if given.get("scale") is not None:
         rate = query.unit / Fraction(given["scale"])
     elif given.get("sensitivity") is not None:
         rate = Fraction(given["epsilon"]) / Fraction(given["sensitivity"]) * query.unit
     else:
         rate = Fraction(given["epsilon"]) / Fraction(query.sensitivity)
-    return [
+    lines = [
         "(* Geometric noise: alpha^|y-f| with alpha = exp(-rate), times 1 - alpha inside the range. *)",
         f"Definition alpha (k : nat) : number := Exp (Times (Whole (- Z.of_nat k)) {_number(rate)}).",
         "Definition weight (f y : nat) : number :=",
         f"  if ((y =? 0) || (y =? {width - 1}))%nat then alpha (max (y - f) (f - y))",
         "  else Times (Minus (Whole 1) (alpha 1)) (alpha (max (y - f) (f - y))).",
-        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}.",
     ]
+    return lines, lambda d, end: math.exp(-rate * d) * (1.0 if end else -math.expm1(-rate))
 
 
-def _symmetric(text: str, query: Query, places: list[int], width: int) -> list[str]:  # noqa: ARG001 - as the others
+def _symmetric(given: dict[str, Any], query: Query, width: int) -> Written:  # noqa: ARG001 - as the others
     """1 - flip on the answer, flip / (|range| - 1) on every other value."""
-    flip = Fraction(_arguments(text)["flip"])
-    return [
-        f"Definition weight (f y : nat) : number := if (y =? f)%nat then {_number(1 - flip)} else {_number(flip / (width - 1))}.",
-        f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {_list(places)}.",
+    flip = Fraction(given["flip"])
+    lines = [
+        "Definition weight (f y : nat) : number :=",
+        f"  if (y =? f)%nat then {_number(1 - flip)} else {_number(flip / (width - 1))}.",
     ]
+    return lines, lambda d, _: float(flip / (width - 1) if d else 1 - flip)
 
 
-_FAMILIES: dict[str, Callable[[str, Query, list[int], int], list[str]]] = {
+_FAMILIES: dict[str, Callable[[dict[str, Any], Query, int], Written]] = {
     "geometric": _geometric,
     "symmetric": _symmetric,
 }
@@ -212,10 +241,12 @@ def _question(problem: _Problem, data: dict[str, Any]) -> list[str]:
     else:
         answer = problem.answer
     about = problem.words or f"{len(problem.records)} records, {len(problem.rows)} rows"
+    knows = "knowledge" if "knowledge" in adversary else "entropy"
+    lower, upper = float(data["lower"]), float(data["upper"])
     return [
-        f"(* {about}: an adversary who knows at most {next(iter(adversary.values()))!r} nats"
-        f"{'' if 'knowledge' in adversary else ' less than everything (entropy)'}",
-        f"   learns at most {data['upper']!r} nats of any record, and some such adversary {data['lower']!r}. *)",
+        # A comment that holds no star ends where it should.
+        f"(* {about.replace('*', ' ')}, {knows} {float(adversary[knows])!r}:",
+        f"   at most {upper!r} nats leak of any record, and at least {lower!r} of one. *)",
         "From Coq Require Import Reals ZArith List Arith Bool Lia.",
         "From Dalenius Require Import Numbers Tables Trees ChoiceTrees Audit.",
         "Import ListNotations.",
@@ -234,7 +265,7 @@ def _question(problem: _Problem, data: dict[str, Any]) -> list[str]:
 def _witness(data: dict[str, Any]) -> list[str]:
     witness = data["witness"]
     masses = ";\n".join(f"  {_list(map(_number, map(Fraction, row)))}" for row in witness["masses"])
-    i = witness["record"]
+    i = checks.whole("the record of the witness", witness["record"], 0)
     return [
         "(* A prior that is allowed, by value of the record and row, before division by its sum. *)",
         f"Definition witness : list (list number) := [\n{masses}].",
@@ -341,7 +372,7 @@ class _Tree:
         self.children = _children(codes, boxes)
         self.codes = codes
         self.leaf_of = dict(zip((i for i, c in enumerate(codes) if c == boxes), range(len(codes)), strict=False))
-        self.factors = {}
+        self.factors: dict[tuple[int, int, int], tuple[Ends, Ends]] = {}
 
     def text(self) -> str:
         """The whole tree."""
@@ -387,7 +418,7 @@ class _Tree:
             box[a, other] = new
             yield _follows(a, other, new, [(upward, a, y, (own + rest) / 2)], upward=upward)
 
-    def _ratios(self, a: int, y: int, other: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    def _ratios(self, a: int, y: int, other: int) -> tuple[Ends, Ends]:
         """Least and greatest q(other|t) / q(y|t) over the cells of a, and over those of all other values."""
         if (a, y, other) not in self.factors:
             found = []

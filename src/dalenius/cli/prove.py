@@ -9,9 +9,7 @@ from dalenius.cli.common import FILE
 
 @click.command()
 @click.argument("certificate", type=FILE)
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Where to write it; standard output where nothing is given."
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write it; else it is printed.")
 def prove(*, certificate: Path, out: Path | None) -> None:
     """Write a file that Coq with Coq-Interval accepts exactly if the certificate's bounds are proved.
 

@@ -44,8 +44,8 @@ def answer(job: Job) -> None:
         job.tell("error", sentence="There is not enough memory for this problem; take fewer records or outputs.")
 
 
-def _options(asked: Question, tolerance: float, seconds: float, report: Report) -> Options:
-    return Options.from_user(unit=asked.unit, tolerance=tolerance, time_limit=seconds, seed=0, progress=report)
+def _options(unit: str, tolerance: float, seconds: float, report: Report) -> Options:
+    return Options.from_user(unit=unit, tolerance=tolerance, time_limit=seconds, seed=0, progress=report)
 
 
 def _described(job: Job, release: Release, options: dict[str, Any], budget: float | None = None) -> None:
@@ -184,7 +184,7 @@ def _curve(job: Job, release: Release, found: Audit, independent: Audit | None) 
         knowledge = points[place]
         if spent > CURVE:
             break
-        options = _options(asked, tolerance, max(0.05, (CURVE - spent) / (len(points) - k)), lambda _: job.stop())
+        options = _options(asked.unit, tolerance, max(0.05, (CURVE - spent) / (len(points) - k)), lambda _: job.stop())
         adversary = adversary_of(mechanism, options, knowledge=knowledge, reference=asked.reference)
         one = solve(audit_problem(mechanism, options, adversary, None), options, warm_starts)
         spent += one.seconds
@@ -234,9 +234,7 @@ def _designed(drawn: "Drawn", query: Query, error: float | None, limits: dict[st
         words, channel = _saved(release_audit, drawn.best), pieces.channel(drawn.best.mechanism, narrow=job.narrow)
         job.tell("designed", words=words, channel=channel, result=_keep(job, [drawn.best], drawn.best))
         drawn.draw("the frontier")
-    search = Options.from_user(
-        unit=limits["unit"], tolerance=limits["tolerance"], time_limit=FRONTIER, seed=0, progress=limits["progress"]
-    )
+    search = _options(limits["unit"], limits["tolerance"], FRONTIER, limits["progress"])
     task = distortion_of(query, "absolute", None, None)
     adversary = adversary_of(query, search, knowledge=limits["knowledge"], reference=limits["reference"])
     found = designs.frontier_of(task, adversary, search, FRONTIER_POINTS, named=True, each=drawn.each)

@@ -26,15 +26,7 @@ from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
 from dalenius.results.units import in_unit
-from dalenius.settings import DEFAULT
 from dalenius.verifier.rested import rested_on
-
-# The bounds of mechanisms whose rows are not written out, by what the noise is added to.
-FORMULAS = {
-    "sum": ("sibson", "centre", "blend", "law", "power", "monotone"),
-    "counts": ("blend", "centres", "moved", "own-count"),
-    "records": ("product", "looks", "bellman"),
-}
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -498,14 +490,6 @@ def _witness(audit: Audit) -> list[str]:
     return lines
 
 
-def _noise_on(mechanism: Mechanism) -> str:
-    """What rows that are not written out are made of: their bounds are formulas."""
-    if mechanism.has_rows:
-        return "rows"
-    structures = {"sum": mechanism.as_sum, "counts": mechanism.as_counts, "records": mechanism.as_records}
-    return next((name for name, structure in structures.items() if structure is not None), "rows")
-
-
 def _stopped(audit: Audit) -> list[str]:
     if audit.method == "paper":
         reason = "every start has ended" if audit.stopped == "method" else why(audit)
@@ -514,11 +498,7 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    tried = (
-        f" ({', '.join(FORMULAS.get(_noise_on(audit.mechanism), DEFAULT.portfolio.bounds))})"
-        if audit.stopped == "method"
-        else ""
-    )
+    tried = f" ({', '.join(audit.tried)})" if audit.stopped == "method" and audit.tried else ""
     lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(

@@ -68,6 +68,7 @@ def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
         seconds=run.deadline.seconds,
         nodes=run.deadline.nodes,
         upper_by=found.upper_by,
+        tried=found.tried,
         secret=problem.secret,
     )
 

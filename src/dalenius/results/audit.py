@@ -130,6 +130,7 @@ class Audit(Certified):
         certificate: the proof of both bounds.
         extremes: leakage without a limit, and under the uniform prior, for orientation; None where nothing is known.
         upper_by: which bound gave `upper`.
+        tried: the names of the bounds that were tried; none where a formula answers.
         secret: what was given as `secret=`: None (every record), the index of a record, a Group or a Function.
 
     Example:
@@ -145,6 +146,7 @@ class Audit(Certified):
     extremes: Extremes | None
     nodes: int
     upper_by: str
+    tried: tuple[str, ...] = ()
     secret: Secret | None = None
     # Records that to_dict lists one by one.
     most_listed: ClassVar[int] = 1000

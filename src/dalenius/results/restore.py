@@ -43,7 +43,8 @@ def _audit(content: dict[str, Any], certificate: dict[str, Any], mechanism: Mech
     # "bounds" is the name of `upper_by` in version 0.1.
     found = read_notes(Audit, {"upper_by": content["bounds"], **content} if "bounds" in content else content)
     sampled = mechanism.as_samples is not None
-    if (found["proved"] == "upper") != sampled or len(found["upper_by"]) > LONGEST:
+    names = (found["upper_by"], *found.get("tried", ()))
+    if (found["proved"] == "upper") != sampled or max(map(len, names)) > LONGEST or len(names) > LONGEST:
         refuse(f"it is proved {found['proved']!r}, the upper bound by {show(found['upper_by'])}")
     secret = secret_of(content, certificate, mechanism)
     adversary = adversary_of(content["adversary"], certificate, mechanism)

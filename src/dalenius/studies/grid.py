@@ -90,40 +90,51 @@ def place_words(varied: Mapping[str, Any]) -> str:
 
 def read_grid(source: Source) -> tuple[Head, tuple[Point, ...]]:
     """Check the whole file before any work; every mistake is reported, with its line."""
-    content, names = source.content, ("study", "fix", "vary")
-    mistakes: list[tuple[Place, str]] = [
-        ((name,), f"there is no table [{name}]; {nearest(name, names)}")
-        for name in sorted(set(content) - set(names))[:MOST_MISTAKES]
-    ]
-    tables = {name: content.get(name, {}) for name in names}
-    for name, table in tables.items():
-        if not isinstance(table, dict):
-            mistakes.append(((name,), f"{name} is not a table; write [{name}] on a line of its own"))
-    if mistakes:
-        raise source.refuse(mistakes)
+    tables, mistakes = _tables(source), list[tuple[Place, str]]()
     head = None
     try:
         head = Head.model_validate(tables["study"])
     except ValidationError as error:
         mistakes += mistakes_of(error, Head, ("study",))
+    grid = _grid(source, tables["vary"], mistakes)
+    mistakes += _unknown(tables["fix"], tables["vary"])
+    if head is None or mistakes:
+        raise source.refuse(mistakes)
+    return head, _points(source, head, tables["fix"], grid)
+
+
+def _tables(source: Source) -> dict[str, dict[str, Any]]:
+    """Return the tables of a study by their names; refused where there are others, or one is something else."""
+    names = ("study", "fix", "vary")
+    mistakes: list[tuple[Place, str]] = [
+        ((name,), f"there is no table [{name}]; {nearest(name, names)}")
+        for name in sorted(set(source.content) - set(names))[:MOST_MISTAKES]
+    ]
+    tables = {name: source.content.get(name, {}) for name in names}
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            mistakes.append(((name,), f"{name} is not a table; write [{name}] on a line of its own"))
+    if mistakes:
+        raise source.refuse(mistakes)
+    return tables
+
+
+def _grid(source: Source, vary: Mapping[str, Any], mistakes: list[tuple[Place, str]]) -> dict[str, list[Any]]:
+    """Return the values of every varied key; what is wrong with one is added to the mistakes."""
     ranges: dict[str, Range | list[Any]] = {}
-    for name, given in tables["vary"].items():
+    for name, stated in vary.items():
         try:
-            ranges[name] = _range(given)
+            ranges[name] = _range(stated)
         except InputError as error:
             mistakes.append((("vary", name), str(error)))
-    if not tables["vary"]:
+    if not vary:
         example = "write [vary] on a line, and below it what changes, such as knowledge = [0.1, 0.5]"
         mistakes.append((("vary",), f"nothing is varied; {example}"))
     # Counted before they are listed: a range may be longer than the memory.
     many = math.prod(one.steps if isinstance(one, Range) else len(one) for one in ranges.values())
     if many > MOST_POINTS:
         refuse(f"{source.path}: the grid has {many} points; at most {MOST_POINTS} are taken")
-    grid = {name: one.values() if isinstance(one, Range) else one for name, one in ranges.items()}
-    mistakes += _unknown(tables["fix"], tables["vary"])
-    if head is None or mistakes:
-        raise source.refuse(mistakes)
-    return head, _points(source, head, tables["fix"], grid)
+    return {name: list(one.values()) if isinstance(one, Range) else one for name, one in ranges.items()}
 
 
 def _range(given: object) -> Range | list[Any]:

@@ -11,14 +11,15 @@ from large_samples import feasible
 
 import dalenius as dl
 from dalenius.bounds.trees.window import Window
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import kl, mutual_information
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Merged, lump
+from dalenius.verifier.forms import sums
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.steps.window import inside
+from dalenius.verifier.steps.window import step as window_step
 from dalenius.verifier.verify import verify_here
 
 
@@ -27,9 +28,19 @@ def mechanism() -> dl.Mechanism:
     return dl.mechanisms.geometric(dl.queries.count(n=20), epsilon=1)
 
 
-def cells_of(mechanism: dl.Mechanism) -> Cells:
-    lumped, _ = lump(mechanism, 0, Merged.of(mechanism))
-    return Cells(lumped, 0.5, WINDOW)
+@pytest.fixture(scope="module")
+def log_joint(mechanism: dl.Mechanism) -> np.ndarray:
+    return UNIFORM.log_joint(mechanism.statistic, 0)
+
+
+@pytest.fixture(scope="module")
+def window(mechanism: dl.Mechanism, log_joint: np.ndarray) -> Window:
+    return Window.around(mechanism.as_sum, log_joint, 2.2, 0.04)
+
+
+@pytest.fixture(scope="module")
+def small(mechanism: dl.Mechanism, log_joint: np.ndarray, window: Window) -> Cells:
+    return Cells(window.cells(mechanism.as_sum, log_joint), 0.5, WINDOW)
 
 
 def joint(cells: Cells, pi: np.ndarray) -> np.ndarray:
@@ -39,29 +50,30 @@ def joint(cells: Cells, pi: np.ndarray) -> np.ndarray:
 
 
 def test_no_prior_tells_more_by_the_whole_channel_and_none_is_farther_from_the_reference(
-    mechanism: dl.Mechanism,
+    mechanism: dl.Mechanism, log_joint: np.ndarray, window: Window, small: Cells
 ) -> None:
-    cells = cells_of(mechanism)
-    window = Window.around(cells)
     assert 0 < window.rows[0] < window.rows[1] < 20
-    small = Cells(window.reduced(cells.lumped), 0.5, WINDOW)
     assert small.q.sum(axis=1) == pytest.approx(1)
     assert small.rho.sum() == pytest.approx(1)
-    rng = np.random.default_rng(3)
+    reference, rng = np.exp(log_joint), np.random.default_rng(3)
     for knowledge in (0.01, 0.3, 2.0, 8.0):
-        pi = feasible(cells.rho[None], knowledge, rng)[0]
-        there = window.there(cells.lumped, pi)
-        assert kl(there, small.rho) <= kl(pi, cells.rho) + 1e-12
-        assert mutual_information(joint(cells, pi)) <= mutual_information(joint(small, there)) + 1e-12
+        masses = feasible(reference.reshape(1, -1), knowledge, rng)[0].reshape(reference.shape)
+        there = window.there(log_joint, masses)
+        assert kl(there, small.rho) <= kl(masses.ravel(), reference.ravel()) + 1e-12
+        told = mutual_information(mechanism.joint(masses))
+        assert told <= mutual_information(joint(small, there)) + 1e-12
+        assert window.there(log_joint, window.back(log_joint, there)) == pytest.approx(there)
 
 
-def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism) -> None:
-    cells = cells_of(mechanism)
-    window = Window.around(cells)
-    small = Cells(window.reduced(cells.lumped), 0.5, WINDOW)
-    asked = Asked(rebuild(dict(mechanism.describe())), Group((0,)), Knowledge(arb(0.5), none=False, free=False))
-    (first, last), (low, high) = window.rows, window.outputs
-    found = inside(asked.question, range(first, last + 1), range(low, high + 1))
+@pytest.mark.parametrize("large", [False, True], ids=["rows", "sum"])
+def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism, window: Window, small: Cells, large: bool) -> None:
+    knowledge = Knowledge(arb(0.5), none=False, free=False)
+    step = {"rows": list(window.rows), "outputs": list(window.outputs)}
+    described = dict(mechanism.describe())
+    if large:
+        found = sums.in_window(sums.ask(sums.rebuild(described), Group((0,)), sums.UNIFORM), knowledge, step)
+    else:
+        found = window_step(Asked(rebuild(described), Group((0,)), knowledge).question, step)
     assert np.array([[float(x) for x in row] for row in found.channel.rows]) == pytest.approx(small.q, abs=1e-12)
     assert [float(x) for cell in found.cells for x in cell.values()] == pytest.approx(small.rho, abs=1e-12)
 
@@ -90,11 +102,12 @@ def step(proof: dict) -> dict:
         (lambda p: step(p).update(outputs=[step(p)["outputs"][0], step(p)["outputs"][1] + 1]), "groups"),
         (lambda p: step(p).update(outputs=[-1, 5]), "'outputs'"),
         (lambda p: p.update(kind="convex"), "lacks 's'"),
-        (lambda p: p.update(kind="window"), "its kind is none of"),
+        (lambda p: p.update(kind="window"), "a sum takes the step 'window'"),
         (lambda p: p.update(tree=p["tree"][:-8]), ""),
         (lambda p: p.pop("steps"), ""),
-        # The values of the secret are outputs now, and the window is another one.
-        (lambda p: p.update(steps=p["steps"] * 2), ""),
+        (lambda p: p.update(steps=p["steps"] * 2), "where 1 are needed"),
+        (lambda p: step(p).update(step="grid"), "a sum takes the step 'window'"),
+        (lambda p: p.update(kind=["convex"]), "a sum takes the step 'window'"),
     ],
 )
 def test_a_forged_proof_is_refused(sound: dict, change: object, reason: str) -> None:

@@ -272,3 +272,43 @@ def test_the_secret_told_costs_no_more_than_every_answer_told(points: Json) -> N
     assert few < points_step.bound(given, arb(0.3), silent, "it")
     with pytest.raises(Refused, match="'told' must be"):
         points_step.bound(given, arb(0.3), {**proof, "steps": [{**step, "told": "answer"}]}, "it")
+
+
+IN_WINDOW: Json = {"step": "window", "rows": [2450, 2550], "outputs": [2440, 2560]}
+
+
+def test_a_window_near_the_mean_holds_no_less_than_one_of_all_classes() -> None:
+    channel = asked("geometric(epsilon=1)", "count(n=5000)", UNIFORM, (0,))
+    assert channel.quick is not None
+    whole, quick = (sums.in_window(each, FREE, IN_WINDOW) for each in (channel, channel.quick))
+    assert quick.raised and not whole.raised  # noqa: PT018 - one is the other's question with more mass
+    for cells, others in zip(whole.cells, quick.cells, strict=True):
+        assert list(cells) == list(others)
+        *inside, far = cells
+        assert all(cells[k].overlaps(others[k]) for k in inside)
+        assert not others[far] < cells[far]
+    assert all(sum(row, ZERO).overlaps(ONE) for row in whole.channel.rows)
+    with sized(own_entries=100), pytest.raises(Refused, match="entries, above the limit of 100"):
+        sums.in_window(channel, FREE, IN_WINDOW)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, ""),
+        ({"upper": 0.6}, "exceeds claimed"),
+        ({"kind": "looks"}, "a sum takes the step 'window'"),
+        ({"kind": ["trivial"]}, "a sum takes the step 'window'"),
+        ({"steps": [{**IN_WINDOW, "step": "grid"}]}, "a sum takes the step 'window'"),
+        ({"steps": [IN_WINDOW, IN_WINDOW]}, "where 1 are needed"),
+        ({"steps": [{**IN_WINDOW, "rows": [0, 5001]}]}, "'rows' of a window"),
+    ],
+)
+def test_a_proof_in_a_window_is_checked_by_its_kind(change: Json, words: str) -> None:
+    channel = asked("geometric(epsilon=1)", "count(n=5000)", UNIFORM, (0,))
+    proof = {"steps": [IN_WINDOW], "kind": "trivial", "upper": 0.7, **change}
+    if not words:
+        assert sums.check_proof(channel, FREE, proof, "it") == 0.7
+        return
+    with pytest.raises(Refused, match=words):
+        sums.check_proof(channel, FREE, proof, "it")

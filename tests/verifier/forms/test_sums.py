@@ -26,7 +26,7 @@ Json = Any
 
 
 def certificate(mechanism: str = "geometric(epsilon=1)", query: str = "count(n=300)", knowledge: float = 0.4) -> Json:
-    settings = dl.Settings(portfolio=without("monotone"))
+    settings = dl.Settings(portfolio=without("monotone", "window"))
     audit = dl.audit(both(mechanism, query)[0], knowledge=knowledge, tolerance=1e-3, settings=settings)
     return copy.deepcopy(audit.certificate.data)
 
@@ -225,7 +225,7 @@ def test_orders_are_proofs_of_dense_audits_too() -> None:
 
 
 def test_saved_audits_carry_their_witness(tmp_path: Any) -> None:
-    settings = dl.Settings(portfolio=without("monotone"))
+    settings = dl.Settings(portfolio=without("monotone", "window"))
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1), knowledge=0.4, settings=settings)
     path = tmp_path / "audit.json"
     audit.save(path)

@@ -16,6 +16,7 @@ from dalenius.bounds.closing import Formula
 from dalenius.bounds.power import _Curve
 from dalenius.bounds.power import power as solved
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.settings import without
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import power
 from dalenius.verifier.verify import verify_here
@@ -67,7 +68,8 @@ def test_no_prior_leaks_more(n: int, p: float) -> None:
 
 
 def certificate() -> Json:
-    audit = dl.audit(both("gaussian(sigma=4)", "count(n=12)")[0], knowledge=0.3)
+    formulas = dl.Settings(portfolio=without("window"))
+    audit = dl.audit(both("gaussian(sigma=4)", "count(n=12)")[0], knowledge=0.3, settings=formulas)
     return json.loads(audit.certificate.text())
 
 

@@ -82,6 +82,10 @@ class Inner(Bracket):
 
     given: Bracket = field(kw_only=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.tried = self.given.tried
+
     @property
     def floor(self) -> float:
         """No upper bound need be below what the given rows leak."""

@@ -27,15 +27,16 @@ from typing import Any, TypeVar
 from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
-from dalenius.verifier.kernel.cells import Knowledge, Shares
+from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.proofs import claimed, twice
+from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
+from dalenius.verifier.kernel.proofs import claimed, compare, twice
 from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
-from dalenius.verifier.steps import points
+from dalenius.verifier.steps import points, window
 
 from . import named
 from .counting import Near, Sum, dense
@@ -47,6 +48,8 @@ Proof = dict[str, Any]
 T = TypeVar("T")
 # Tails of the noise and of the prior that are enclosed.
 HIDDEN = arb(2) ** -64
+# Steps that a proof may take: one of them.
+STEPS = ("window", "points")
 # Proofs that can do with classes near the mean.
 QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
@@ -289,15 +292,70 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     def check(channel: Large) -> float:
         if proof.get("kind") != "power":
             _ = channel.values, channel.others  # with all bits
+        if windowed:
+            return twice(lambda: _claimed_in_window(channel, knowledge, proof, where))
         return twice(lambda: claimed(kinds, channel, knowledge, proof, where))
 
-    return _quick_first(channel, check) if proof.get("kind") in QUICK else check(channel)
+    windowed = "steps" in proof and proof.get("kind") != "monotone"
+    return _quick_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
 
 
 def _trivial(channel: Large, *_: object) -> Ball:
     """log|A|, log|Y|, and the log of the number of classes."""
     possible = sum(not p.is_zero() for _, p in channel.values)
     return arb(min(possible, channel.width, len(channel.answers))).log()
+
+
+def _claimed_in_window(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> float:
+    """The same of a proof about rows and outputs that matter, by a kind that needs nothing but cells."""
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    stated = mapping(sequence(proof["steps"], f"the steps of {where}", 1)[0], f"the step of {where}")
+    kind = field(proof, "kind", where)
+    if stated.get("step") != "window" or not isinstance(kind, str) or kind not in IN_CELLS:
+        known = ", ".join(IN_CELLS)
+        refuse(f"{where}: a sum takes the step 'window' before one of {known}, or points before monotone rows")
+    question = in_window(channel, knowledge, stated)
+    lost = channel.lost * arb(len(channel.values)).log()
+    for place, bound in IN_CELLS[kind](question, proof, where):
+        compare(bound + lost, upper, place)
+    return upper
+
+
+def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Question:
+    """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells.
+
+    See steps/window.py. Classes that are not seen are far, and a mass above theirs serves for them.
+    """
+    rows, outputs = window.ranges(stated, len(channel.answers), channel.width)
+    values = [(c, p) for c, p in channel.values if not p.is_zero()]
+    if (size := len(values) * len(rows) * (len(outputs) + len(values))) > (most := largest().own_entries):
+        refuse(f"the window has {size} entries, above the limit of {most}")
+    low, end = channel.low + outputs.start, channel.low + outputs.stop
+    last = channel.low + channel.width
+    known: dict[int, Ball] = {}
+
+    def below(k: int) -> Ball:
+        """P(noise <= k)."""
+        if k not in known:
+            known[k] = channel.noise.tail(-k) if k < 0 else 1 - channel.noise.tail(k + 1)
+        return known[k]
+
+    def entries(row: int) -> tuple[list[Ball], Ball]:
+        # Clamping moves nothing across a cut inside the range of the outputs.
+        f = channel.answers[row]
+        chances = [ZERO if c == channel.low else ONE if c == last else below(c - 1 - f) for c in range(low, end + 1)]
+        law = [(y - x).nonnegative_part() for x, y in pairwise(chances)]
+        return law, chances[0] + (1 - chances[-1])
+
+    cells = []
+    for c, p in values:
+        law = zip(channel.seen, _law(channel, c), strict=True)
+        masses = {t: p * x for t, x in law if not x.is_zero()}
+        if not channel.left.is_zero():
+            masses[-1] = p * channel.left
+        cells.append(masses)
+    kept, cells = window.revealing(cells, rows, entries)
+    return Question(Channel(rows=kept), cells, knowledge, raised=not channel.left.is_zero())
 
 
 def _maximal(channel: Large, knowledge: Knowledge, *_: object) -> Ball:

@@ -5,6 +5,7 @@ itself elsewhere. Then I(A;Y) <= I(A;Y') for every prior, and with rho'(a, far) 
 divergence of a prior whose far cells are put together is at most that of the prior (docs/mathematics.md, 2.4).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,33 +17,49 @@ from dalenius.verifier.kernel.reading import field, refuse, sequence, whole
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
     """Return the question about Y', with the values of the secret at the end of the outputs."""
-    rows = _range(stated, "rows", len(question.channel.rows))
-    outputs = _range(stated, "outputs", question.channel.outputs)
-    return inside(question, rows, outputs)
+    return inside(question, *ranges(stated, len(question.channel.rows), question.channel.outputs))
+
+
+def ranges(stated: dict[str, Any], rows: int, outputs: int) -> tuple[range, range]:
+    """The rows and the outputs that are kept, of so many."""
+    return _range(stated, "rows", rows), _range(stated, "outputs", outputs)
 
 
 def inside(question: Question, rows: range, outputs: range) -> Question:
     """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells."""
-    values = len(question.cells)
+
+    def entries(row: int) -> tuple[list[Ball], Ball]:
+        q = question.channel.rows[row]
+        return q[outputs.start : outputs.stop], sum((*q[: outputs.start], *q[outputs.stop :]), ZERO)
+
+    kept, cells = revealing(question.cells, rows, entries)
+    # What the noise is called says nothing of these rows.
+    return replace(question, channel=Channel(rows=kept), cells=cells)
+
+
+def revealing(
+    given: Sequence[Shares], rows: range, entries: Callable[[int], tuple[list[Ball], Ball]]
+) -> tuple[list[list[Ball]], list[Shares]]:
+    """The rows and cells of Y'. entries: of a row, those at outputs that are kept, and what it has elsewhere."""
+    values = len(given)
     kept: list[list[Ball]] = []
     cells: list[Shares] = []
-    for a, cell in enumerate(question.cells):
+    for a, cell in enumerate(given):
         masses: Shares = {}
         far = ZERO
         for row, rho in ticking(cell.items()):
             if row not in rows:
                 far += rho
                 continue
-            q = question.channel.rows[row]
-            left = sum((*q[: outputs.start], *q[outputs.stop :]), ZERO)
+            q, left = entries(row)
             masses[len(kept)] = rho
-            kept.append([*q[outputs.start : outputs.stop], *(left if b == a else ZERO for b in range(values))])
+            kept.append([*q, *(left if b == a else ZERO for b in range(values))])
         if not far.is_zero():
             masses[len(kept)] = far
-            kept.append([*[ZERO] * len(outputs), *(ONE if b == a else ZERO for b in range(values))])
+            width = len(entries(rows.start)[0])
+            kept.append([*[ZERO] * width, *(ONE if b == a else ZERO for b in range(values))])
         cells.append(masses)
-    # What the noise is called says nothing of these rows.
-    return replace(question, channel=Channel(rows=kept), cells=cells)
+    return kept, cells
 
 
 def _range(proof: dict[str, Any], key: str, size: int) -> range:

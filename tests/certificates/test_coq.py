@@ -1,0 +1,175 @@
+"""Files for Coq: what is written, what is refused by name, and, at night, what Coq says of examples and forgeries."""
+
+import copy
+import importlib.util
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from dalenius.certificates import coq
+from dalenius.certificates.coq import to_coq
+from dalenius.cli import main
+from dalenius.errors import InputError
+
+PROOFS = Path(__file__).parents[2] / "proofs"
+EXAMPLES = sorted(path.stem for path in (PROOFS / "examples").glob("*.json"))
+
+
+def example(name: str = "first-audit") -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((PROOFS / "examples" / f"{name}.json").read_text())
+    return data
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_file_states_the_question_and_both_bounds_exactly(name: str) -> None:
+    data = example(name)
+    text = to_coq(data)
+    for bound in ("lower", "upper"):
+        exact = Fraction(data[bound])
+        assert (
+            f"Definition {bound} : number := (Binary {exact.numerator} {exact.denominator.bit_length() - 1})." in text
+        )
+    assert "Theorem lower_bound" in text
+    assert "Theorem upper_bound : forall i, (i < " in text
+    assert text.count("(") == text.count(")")
+
+
+def test_nothing_in_a_certificate_becomes_a_command() -> None:
+    data = example()
+    data["problem"]["mechanism"] += " # *) Axiom easy : False. (*"
+    data["adversary"]["*) Axiom easy : False. (*"] = 1
+    text = to_coq(data)
+    assert text.split("From Coq")[0].count("*)") == 1
+    data["witness"]["record"] = "0 p). Axiom easy : False. Print (0"
+    with pytest.raises(InputError, match="the record of the witness"):
+        to_coq(data)
+
+
+def test_ratios_and_complements_become_sums_of_bounds() -> None:
+    text = to_coq(example())
+    # From the posterior at output 2 to that at output 0; and of the first value what the second leaves.
+    assert "(Follows (Side true 1 0) " in text
+    assert "(Follows (Side false 0 " in text
+
+
+def changed(parts: dict[str, Any]) -> dict[str, Any]:
+    data = copy.deepcopy(example())
+    for key, part in parts.items():
+        if isinstance(part, dict) and isinstance(data.get(key), dict):
+            data[key].update(part)
+        elif key == "proof":
+            data["proofs"][0].update(part)
+        else:
+            data[key] = part
+    return data
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"format": "dalenius/design-certificate"}, "not the certificate of an audit"),
+        ({"form": "sum"}, "form 'sum'"),
+        ({"adversary": {"independent": True}}, "independent records"),
+        ({"adversary": {"reference": {"marginal": [0.1, 0.9]}}}, "a reference prior"),
+        ({"secret": {"records": [0, 1]}}, "a secret other than every record"),
+        ({"problem": {"mechanism": "laplace(epsilon=1)"}}, r"laplace\(epsilon=1\) of count\(n=4\)"),
+        ({"problem": {"query": "count(n=40)"}}, "datasets, more than"),
+        ({"proof": {"kind": "monotone"}}, "the kind 'monotone'"),
+        ({"proof": {"groups": [0, 0, 1, 1, 2]}}, "groups of outputs"),
+        ({"proof": {"tree": "AAAA"}}, "damaged"),
+        ({"problem": {"mechanism": "geometric(1)"}}, "arguments|damaged"),
+        ({"proof": {"steps": [{"kind": "grid", "k": 3}]}}, "steps"),
+    ],
+)
+def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=f"no proof in Coq: .*{words}"):
+        to_coq(changed(parts))
+
+
+def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coq, "LEAVES", 3)
+    with pytest.raises(InputError, match="228 leaves, more than 3"):
+        to_coq(example())
+    with pytest.raises(InputError, match="nodes, more than 3"):
+        to_coq(example("channel-anything-known"))
+    monkeypatch.setattr(coq, "ENTRIES", 49)
+    with pytest.raises(InputError, match="50 entries of a value, a class and an output, more than 49"):
+        to_coq(example())
+
+
+def test_the_command_writes_the_same_file(tmp_path: Path) -> None:
+    given, out = PROOFS / "examples" / "parity.json", tmp_path / "parity.v"
+    done = CliRunner().invoke(main, ["prove", str(given), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert out.read_text() == to_coq(example("parity"))
+
+
+# What Coq says
+
+
+def nearer(data: dict[str, Any]) -> None:
+    # Less than the witness leaks; a tree may prove a little less than its certificate claims.
+    data["upper"] = data["lower"] - 1e-6
+
+
+def more(data: dict[str, Any]) -> None:
+    data["lower"] += 1e-6
+
+
+def less_known(data: dict[str, Any]) -> None:
+    adversary = data["adversary"]
+    if "knowledge" in adversary:
+        adversary["knowledge"] -= 1e-6
+    else:
+        adversary["entropy"] += 1.5
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    """The theorems, compiled, and the script that checks a file."""
+    if shutil.which("coqc") is None:
+        pytest.skip("Coq is not installed; `make prove` installs Debian's packages")
+    subprocess.run(["coq_makefile", "-f", "_CoqProject", "-o", "CoqMakefile"], cwd=PROOFS, check=True)
+    subprocess.run(["make", "-f", "CoqMakefile"], cwd=PROOFS, check=True, capture_output=True)
+    spec = importlib.util.spec_from_file_location("check", PROOFS / "check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_coq_accepts_the_examples(name: str, check: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "proof.v"
+    file.write_text(to_coq(example(name)))
+    assert check.refused(file) == ""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("forge", [nearer, more, less_known])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_coq_refuses_forgeries(
+    name: str, forge: Callable[[dict[str, Any]], None], check: ModuleType, tmp_path: Path
+) -> None:
+    data = example(name)
+    forge(data)
+    file = tmp_path / "forged.v"
+    file.write_text(to_coq(data))
+    assert "Error" in check.refused(file)
+
+
+@pytest.mark.nightly
+def test_the_script_refuses_other_axioms(check: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "assumed.v"
+    file.write_text("Axiom easy : 0 = 1.\nTheorem hard : 0 = 1. Proof. exact easy. Qed.\nPrint Assumptions hard.\n")
+    assert check.refused(file) == "it assumes easy"
