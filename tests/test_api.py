@@ -232,7 +232,7 @@ def test_numpy_random_state_is_left_alone() -> None:
 def test_the_shortest_limit_still_gives_a_true_bracket(limit: float) -> None:
     mechanism = named("count(n=4)", "geometric(epsilon=1)")
     audit = dl.audit(mechanism, entropy=2.0, time_limit=limit, tolerance=1e-9)
-    assert audit.stopped == "time_limit"
+    assert audit.stopped in ("time_limit", "nearly")
     assert audit.lower - 5e-5 <= 0.37404711931908063 <= audit.upper + 5e-5
     assert audit.upper <= LN2 + 1e-10
     answer = dl.verify(audit, mechanism)

@@ -184,7 +184,7 @@ class Portfolio(Part):
     most_posteriors: int = 1024
     # Numbers of all trees of posteriors of an audit, leaves x numbers of a leaf, above which none grows: 1 GB. With 1.6
     # for each tree those of six records came to 6 GB in a minute.
-    most_tree_numbers: int = 125_000_000
+    most_tree_numbers: int = 96_000_000
     # Numbers of another tree, nodes x outputs, above which it does not grow: 8,764 nodes of 10,000 outputs each made
     # 790 MB, and took 482 s to check.
     most_numbers: int = 2**23

@@ -201,7 +201,7 @@ def test_a_tree_grows_no_further_than_a_certificate_may_hold() -> None:
 def test_chains_do_not_begin_from_rows_that_floats_are_too_short_for() -> None:
     # e^-10000 is 0 in floats. Chains from there met below what a prior leaks, and the audit called its bracket closed.
     mechanism = dl.mechanisms.gaussian(dl.queries.count(n=801), sigma=5)
-    alone = Settings(portfolio=replace(Portfolio(), opening=("monotone",), wide=()))
+    alone = Settings(portfolio=only("monotone"))
     audit = dl.audit(mechanism, knowledge=0.5, settings=alone, relative=0.5, verify=False)
     assert audit.upper > audit.lower + 0.01
     assert dl.verify(audit.certificate).verified

@@ -100,7 +100,7 @@ def test_very_many_records(family: str, leakage: float) -> None:
     louder = found.value < found.too_little if found.parameter == "epsilon" else found.value > found.too_little
     assert louder
     too_little = FAMILIES[family].build(query, **{found.parameter: found.too_little})
-    assert audit(too_little, knowledge=0.4).lower > leakage
+    assert audit(too_little, knowledge=0.4, relative=0.3).lower > leakage
     assert found.distortion == found.mechanism.expected_distortion()
     assert found.to_dict()["dp_epsilon"] == pytest.approx(found.mechanism.dp_epsilon())
     assert found.audits < 40

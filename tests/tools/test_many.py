@@ -93,7 +93,7 @@ def test_after_an_interrupt_every_audit_has_a_bracket() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     first = M.symmetric(Q.modular_sum(n=2, modulus=2), flip=0.3)
-    found = dl.audit_many([first, *mechanisms], knowledge=0.5, tolerance=1e-9, verify=False, jobs=1, progress=press)
+    found = dl.audit_many([first, *mechanisms], knowledge=0.5, tolerance=1e-8, verify=False, jobs=1, progress=press)
     assert found[0].stopped == "gap"
     assert all(audit.stopped == "interrupted" for audit in found[1:])
     assert all(0 <= audit.lower <= audit.upper for audit in found)

@@ -14,6 +14,7 @@ def prove(*, certificate: Path, out: Path | None) -> None:
     """Write a file that Coq with Coq-Interval accepts exactly if the certificate's bounds are proved.
 
     \b
+      dalenius audit --channel examples/channel.csv --records 2,2,2 --entropy 0 --certificate proof.json
       dalenius prove proof.json --out proof.v
       coqc -R proofs Dalenius proof.v
 

@@ -917,9 +917,9 @@ def test_a_mean_is_not_a_count_of_steps(kind: str, query: str) -> None:
     assert not verify_here(data).verified
 
 
-@pytest.mark.parametrize("query", ["mean(n=3, low=-1, high=3, step=2)", "mean(n=4, low=0, high=1)"])
+@pytest.mark.parametrize("query", ["mean(n=2, low=-1, high=3, step=2)", "mean(n=3, low=0, high=1)"])
 def test_a_design_of_a_mean_is_verified(query: str) -> None:
     for goal in ({"distortion": 0.1}, {"leakage": 0.2}):
-        design = dl.design(parse_query(query), knowledge=0.3, **goal, tolerance=1e-2, time_limit=20)
+        design = dl.design(parse_query(query), knowledge=0.3, **goal, tolerance=3e-2, time_limit=20)
         verdict = verify_here(json.loads(design.certificate.text()))
         assert verdict.verified, verdict.reason
