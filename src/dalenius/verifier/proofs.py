@@ -1,6 +1,7 @@
 """Proofs of an upper bound for one secret of a channel that is written out: steps, and then a kind of the kernel.
 
-Every step leads to a question in cells that leaks no less (see its file), so that steps compose in any order.
+Every step leads to a question in cells that leaks no less (see its file), so that steps compose. A grid of rows comes
+first, as it needs the rows as they were given.
 """
 
 from collections.abc import Callable
