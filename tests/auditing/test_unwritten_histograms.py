@@ -231,3 +231,11 @@ def test_what_else_is_asked_of_such_a_release() -> None:
     found = dl.calibrate("geometric", query, leakage=0.1, knowledge=0.05, accuracy=0.5, tolerance=0.05, time_limit=600)
     assert found.leakage.upper <= 0.1
     assert found.distortion == found.mechanism.expected_distortion()
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 700.0])
+def test_extreme_noise_on_the_smallest_histogram_is_verified(epsilon: float) -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=2, k=2), epsilon=epsilon)
+    audit = dl.audit(mechanism, knowledge=0.5)
+    assert audit.closed
+    assert dl.verify(audit).verified
