@@ -199,8 +199,9 @@ class Scan:
     deadline: Deadline
     # Steps at most, where a verifier would take too long.
     most: int = 10**9
-    # Whether the problem is its own mirror image: so is r then, and a verifier has half as much to repeat.
-    even: bool = False
+    # The mirror image of every output, where the problem is its own: so is r then, and a verifier has half as much to
+    # repeat.
+    mirror: Ints | None = None
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
     # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
@@ -240,7 +241,7 @@ class Scan:
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
-                log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
+                log_r = log_r if self.mirror is None else (log_r + log_r[self.mirror]) / 2
                 log_r = log_r - lse(log_r)
                 if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
                     continue
