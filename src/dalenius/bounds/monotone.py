@@ -206,6 +206,9 @@ class Scan:
     quick: bool = False
     # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
     closing: bool = False
+    # Multipliers and shares in place of those of the settings, where every pair takes long.
+    factors: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
     tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
@@ -229,8 +232,9 @@ class Scan:
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
         budget = SEARCH.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
-        few, reached = self.most < SEARCH.rounds, dict.fromkeys(settings.factors + SEARCH.factors_quick, 0.0)
-        factors, shares = SEARCH.factors_quick if self.quick else settings.factors, settings.shares
+        factors = self.factors or (SEARCH.factors_quick if self.quick else settings.factors)
+        shares = self.shares or settings.shares
+        few, reached = self.most < SEARCH.rounds, dict.fromkeys(factors, 0.0)
         trees = "posteriors" in self.cells.settings.portfolio.bounds
         if trees and self.cells.size * q.shape[1] <= SEARCH.small:
             factors, shares = settings.factors[:1], settings.shares[:1]

@@ -14,17 +14,25 @@ from dalenius.numerics.types import Floats, Ints
 
 
 @dataclass(frozen=True)
-class OutputLimits:
-    """How many outputs noise on points may have."""
+class PointLimits:
+    """How much a verifier may have to do for noise on points."""
 
-    # Several releases together, in a first look and later: a verifier takes a logarithm of each in every step.
-    first: int = 1500
-    most: int = 8000
-    # Gaussian noise: the chance at which outputs far away are put together.
+    # Several releases: microseconds of one step of a chain, in a first look and later; how much a product, an output and
+    # a pair of halves take of them.
+    first: float = 15_000.0
+    most: float = 110_000.0
+    product: float = 0.026
+    output: float = 6.0
+    pair: float = 0.3
+    # Points at most that have outputs, and every how many of all points they are.
+    outputs: int = 200
+    apart: int = 8
+    # Gaussian noise: the chance at which outputs far away are put together, and points x outputs.
     put_together: float = 1e-12
+    entries: int = 2**19
 
 
-LIMITS = OutputLimits()
+LIMITS = PointLimits()
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,10 @@ class OnPoints:
         """What a step of the chains costs a verifier, in products of a point and a value."""
         return cells
 
+    def too_many(self, many: int, place: Place, most: int) -> bool:  # noqa: ARG002 - as above
+        """Whether so many points are out of the question."""
+        return False
+
     def stated(self, many: int, place: Place) -> dict[str, Any]:  # noqa: ARG002 - as above
         """What a certificate says of the noise."""
         return {}
@@ -104,35 +116,45 @@ class Several(OnPoints):
         rates = joint.rates
         return cls(math.fsum(rates), tuple((rates[places[0]], tuple(places)) for _, places in joint.groups))
 
-    @property
-    def _apart(self) -> int:
-        """Every how many points have outputs: about as much is lost between these as between points."""
-        squares = math.fsum(rate**2 * len(places) for rate, places in self.groups)
-        return max(1, round(self.rate / math.sqrt(squares)))
-
-    def outputs(self, many: int) -> int:
-        """How many outputs the releases have together, with so many points that have outputs."""
-        return math.prod(math.comb(many + len(places) - 1, len(places)) for _, places in self.groups)
-
     def first(self, place: Place, answers: Ints) -> Place:  # noqa: ARG002 - as above
         """A first look at few points."""
         return self._with(place.reach, LIMITS.first)
 
     def farther(self, place: Place, reach: float, most: int) -> Place:  # noqa: ARG002 - as above
-        """Points that reach as far, as many as may be."""
+        """Points that reach as far."""
         return self._with(reach, LIMITS.most)
 
-    def _with(self, reach: float, outputs: int) -> Place:
-        gaps = 1
-        while self.outputs(gaps + 2) <= outputs:
-            gaps += 1
-        apart = min(self._apart, max(1, int(2 * reach / gaps)))
-        return Place(max(1, math.ceil(2 * reach / (gaps * apart))), reach, apart)
-
-    def finer(self, place: Place, many: int, most: int) -> Place | None:
-        """Points that are nearer to each other, as near as may be."""
+    def finer(self, place: Place, many: int, most: int) -> Place | None:  # noqa: ARG002 - as above
+        """Points that lose less between them."""
         nearer = self._with(place.reach, LIMITS.most)
-        return nearer if nearer.step < place.step else None
+        return nearer if self.between(nearer) < self.between(place) else None
+
+    def _with(self, reach: float, most: float) -> Place:
+        """The points that reach as far and lose least, of those for which a verifier takes no longer than this."""
+        best: tuple[float, Place] | None = None
+        for apart in range(1, LIMITS.apart + 1):
+            for gaps in range(LIMITS.outputs, 0, -1):
+                if self.microseconds(gaps * apart + 1, gaps + 1) > most and gaps > 1:
+                    continue
+                place = Place(max(1, math.ceil(2 * reach / (gaps * apart))), reach, apart)
+                lost = self.between(place)
+                best = (lost, place) if best is None or lost < best[0] else best
+                break
+        assert best is not None  # noqa: S101 - for the type checker: two points will do
+        return best[1]
+
+    def microseconds(self, many: int, outputs: int) -> float:
+        """What one step of a chain takes a verifier, with this many points of which so many have outputs."""
+        runs = [len(places) for _, places in self.groups]
+        spare, halves = (sum(runs) + 1) // 2, [1, 1]
+        for k in runs:
+            left = min(k, spare)
+            halves[0] *= math.comb(outputs + left - 1, left)
+            halves[1] *= math.comb(outputs + k - left - 1, k - left)
+            spare -= left
+        pairs = halves[0] * halves[1]
+        every = math.prod(math.comb(outputs + k - 1, k) for k in runs)
+        return LIMITS.product * pairs * many + LIMITS.output * every + LIMITS.pair * pairs
 
     def between(self, place: Place) -> float:
         """The chance that the answer is not a mixture of the points, or that a release of a point is not."""
@@ -177,11 +199,6 @@ class Several(OnPoints):
             own = np.array([turned[tuple(size - 1 - y for y in reversed(run))] for run in runs.tolist()])
             found = (found[:, None] * len(runs) + own).ravel()
         return found
-
-    def work(self, cells: int, many: int, place: Place) -> int:
-        """A product with a matrix takes less for each entry, and outputs take a logarithm each."""
-        outputs = self.outputs((many - 1) // place.apart + 1)
-        return cells + outputs // 2 + many * outputs // 50
 
     def stated(self, many: int, place: Place) -> dict[str, Any]:
         """The releases of each group, and the points."""
@@ -239,6 +256,10 @@ class Answers(OnPoints):
     def work(self, cells: int, many: int, place: Place) -> int:
         """A product with a matrix takes less for each entry."""
         return cells * (1 + ((many - 1) * place.step + 2 * self._reach) // 50)
+
+    def too_many(self, many: int, place: Place, most: int) -> bool:
+        """Whether there are more points than allowed, or products with them take long."""
+        return many > most or many * ((many - 1) * place.step + 1 + 2 * self._reach) > LIMITS.entries
 
     def stated(self, many: int, place: Place) -> dict[str, Any]:  # noqa: ARG002 - as above
         """The points, and which outputs are put together."""

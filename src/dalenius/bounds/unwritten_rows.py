@@ -16,7 +16,7 @@ and the multiplier as large, as the share allows.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -69,6 +69,8 @@ SAME = 1e-9
 class PointSearch:
     """Where points are put, and how far chains are run on them."""
 
+    # Points that reach this far, as a share of what they should, will do.
+    nearly_as_far: float = 1.02
     # How often points are refined, and to which number at most.
     refinements: int = 4
     most_points: int = 1200
@@ -97,6 +99,10 @@ class PointSearch:
     beyond_nats_quick: float = 7.0
     # Several releases: the share of a lower bound that answers beyond the points have of the output law.
     beyond_dear: float = 0.003
+    # And at which multipliers chains are run, how long, and how near.
+    factors_dear: tuple[float, ...] = (1.05, 1.03, 1.1)
+    rounds_dear: int = 120
+    near_dear: float = 0.02
     # Steps x points x values, which a verifier repeats in ten seconds; and where a share of the bound is asked for.
     # Ages of 200 people, 101 values, have a gap of 11 % with 37 steps and of 2 % with 123.
     chain_work: int = 6 * 10**5
@@ -190,6 +196,8 @@ class Points:
     def _bound_at(self, place: Place) -> tuple[Formula | None, Place | None]:
         """The bound on these points, and points that would bring a better one; None where there are none."""
         settings = self.settings.of(MonotoneRows)
+        if self.noise.too_many(self._between_ends(place)[1], place, self.most):
+            return None, None
         cells, inside, first = self._cells(place)
         pi, s, value = self._climb(cells)
         if s <= settings.least_s:
@@ -197,7 +205,7 @@ class Points:
         outside = int((~inside).sum())
         nats = SEARCH.beyond_nats_quick if self.coarse or self.noise.dear else SEARCH.beyond_nats
         reach = self.spread * math.sqrt(2 * (self._price(outside) / s + nats)) if outside else 0.0
-        if reach > place.reach < self.whole:
+        if reach > SEARCH.nearly_as_far * place.reach and place.reach < self.whole:
             return None, self.noise.farther(place, min(reach, self.whole), self.most)
         between = self.noise.between(place)
         told, by_order = self.told if between > 0 else (0.0, None)
@@ -211,7 +219,10 @@ class Points:
         many = len(cells.lumped.channel)
         most = (SEARCH.chain_work_quick if quick else SEARCH.chain_work) // self.noise.work(cells.size, many, place)
         mirror = self.noise.mirror(many, place) if self.even else None
-        scan = Scan(cells, Order(np.arange(many)), self.deadline, max(1, most), mirror, quick or self.noise.dear)
+        scan = Scan(cells, Order(np.arange(many)), self.deadline, max(1, most), mirror, quick)
+        if self.noise.dear:
+            near = SEARCH.near_dear * value
+            scan = replace(scan, most=SEARCH.rounds_dear, quick=False, factors=SEARCH.factors_dear, shares=(0.0,))
         rows = scan.run(pi, s, value, max(near, enough - value) if self.coarse else near)
         if rows is None:
             return None, None

@@ -119,18 +119,28 @@ def coarsen_releases(
             cuts[j] = chosen[picks]
         parts.append((part, chosen[picks], len(places)))
     grid = Grid(starts, tuple(cuts))
-    return _on_blocks(joint.statistic, secret, reference, grid, partial(_joint_rows, parts, chunk=settings.chunk // 8))
+    rows = partial(_joint_rows, parts, chunk=settings.chunk // 8, most=settings.chunk)
+    return _on_blocks(joint.statistic, secret, reference, grid, rows, most=settings.chunk)
 
 
 def _on_blocks(
-    statistic: Statistic, secret: Secret, reference: Reference, grid: Grid, rows_of: Callable[[Floats, Ints], Floats]
+    statistic: Statistic,
+    secret: Secret,
+    reference: Reference,
+    grid: Grid,
+    rows_of: Callable[[Floats, Ints], Floats],
+    *,
+    most: float = math.inf,
 ) -> tuple[Lumped, Lift, Grid]:
-    """The problem on blocks. rows_of: of log rho(t|a,B) and the blocks' first classes, q(G|a,B) as (A, B, G)."""
+    """The problem on blocks. rows_of: of log rho(t|a,B) and the blocks' first classes, q(G|a,B) as (A, B, G).
+
+    Blocks of more than `most` classes, all of them unlikely, are left out: no prior on the others has mass there.
+    """
     log_rho = reference.log_joint(statistic, secret)
     log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
     log_block -= np.logaddexp.reduce(log_block, axis=None)
     block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
-    held = np.isfinite(log_block)
+    held = np.isfinite(log_block) & (np.bincount(block_of) <= most)
     cell = np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1)
     # log rho(t|a,B), in place: where a secret has many values, memory has no room for a second array.
     log_share = log_rho
@@ -171,13 +181,16 @@ def _grid(
     return Grid(starts, np.arange(low, high + 1, step))
 
 
-def _joint_rows(parts: Sequence[tuple[NoisySum, Ints, int]], log_share: Floats, starts: Ints, chunk: int) -> Floats:
-    """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; parts: releases, their cuts, how often each is run."""
+def _joint_rows(parts: Sequence[tuple[NoisySum, Ints, int]], log_share: Floats, starts: Ints, chunk: int, most: int) -> Floats:  # noqa: PLR0917 - of every block
+    """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; parts: releases, their cuts, how often each is run.
+
+    Blocks of more than `most` classes are left out.
+    """
     answers = parts[0][0].answers
     found: Floats | None = None
     ends = np.append(starts[1:], answers.size)
     for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        for i in range(start, end, chunk):
+        for i in range(start, end, chunk) if end - start <= most else ():
             some = slice(i, min(i + chunk, end))
             law = np.ones((some.stop - some.start, 1))
             for part, cuts, often in parts:

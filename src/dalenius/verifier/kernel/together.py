@@ -9,13 +9,13 @@ left and a right half. With M the chances of the left half's outputs by row, N t
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 from math import comb, factorial, prod
 from operator import mul
 
 from flint import arb, arb_mat
 
-from .balls import ZERO, Ball, matrix
+from .balls import ONE, ZERO, Ball, matrix
 from .limits import tick, ticking
 
 # For every release the outputs of its runs, ascending.
@@ -58,7 +58,7 @@ class Together:
             halves[1].append((z, often - min(often, spare)))
             spare -= min(often, spare)
         sides = [list(listed(half)) for half in halves]
-        left, right = ([_chances(releases, side, t) for t in ticking(range(self.rows))] for side in sides)
+        left, right = (_chances(releases, side) for side in sides)
         self.left, self.right, self.width = matrix(left), right, len(sides[1])
         self.across = self.left.transpose()
         # Which output every pair is; and one pair of every output, with how many tuples both halves stand for.
@@ -86,16 +86,16 @@ class Together:
         found = (self.across * scaled).entries()
         return [found[i] * share for i, share in self.pair]
 
-    def log_row(self, t: int) -> list[Ball]:
-        """Log probabilities of one tuple of every output under a row."""
-        return [x.log() for x in self.combined([arb(int(k == t)) for k in range(self.rows)])]
 
-
-def _chances(releases: Sequence[tuple[Sequence[Sequence[Ball]], int]], side: Sequence[Outputs], t: int) -> list[Ball]:
-    """What row t gives to each of these outputs, all their tuples together."""
-    laws = [rows[t] for rows, _ in releases]
+def _chances(releases: Sequence[tuple[Sequence[Sequence[Ball]], int]], side: Sequence[Outputs]) -> list[list[Ball]]:
+    """What every row gives to each of these outputs, all their tuples together."""
+    places = [[(j, y) for j, run in enumerate(outputs) for y in run] for outputs in side]
+    many = [orders(outputs) for outputs in side]
+    if many == [1] * len(side) and all(len(each) == 1 for each in places):
+        # One run of one release: its rows as they are.
+        return [list(row) for row in releases[places[0][0][0]][0]]
     found = []
-    for outputs in side:
-        chances = list(chain.from_iterable(map(law.__getitem__, run) for law, run in zip(laws, outputs, strict=True)))
-        found.append(prod(chances[1:], start=chances[0]) * orders(outputs) if chances else arb(1))
+    for laws in ticking(zip(*(rows for rows, _ in releases), strict=True)):
+        chances = (prod((laws[j][y] for j, y in each), start=ONE) for each in places)
+        found.append([x * k for x, k in zip(chances, many, strict=True)])
     return found
