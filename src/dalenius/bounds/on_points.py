@@ -56,6 +56,11 @@ class OnPoints:
     # Whether all points are answers; whether a verifier takes long for every step of the chains.
     on_answers: ClassVar[bool] = False
     dear: ClassVar[bool] = False
+    # The share of a lower bound that answers beyond the points may cost; 0 where points may reach as far as they like.
+    beyond: ClassVar[float] = 0.0
+    # Multipliers and shares of a flat law at which chains are run, in place of those of the settings.
+    factors: ClassVar[tuple[float, ...]] = ()
+    shares: ClassVar[tuple[float, ...]] = ()
 
     def first(self, place: Place, answers: Ints) -> Place:  # noqa: ARG002 - the same for all noise
         """Where to begin, in place of this."""
@@ -109,6 +114,9 @@ class Several(OnPoints):
 
     groups: tuple[tuple[float, tuple[int, ...]], ...] = ()
     dear: ClassVar[bool] = True
+    beyond: ClassVar[float] = 0.003
+    factors: ClassVar[tuple[float, ...]] = (1.05, 1.03, 1.1)
+    shares: ClassVar[tuple[float, ...]] = (0.0,)
 
     @classmethod
     def of(cls, joint: Joint) -> "Several":
@@ -212,6 +220,10 @@ class Answers(OnPoints):
 
     mechanism: NoisySum | None = None
     on_answers: ClassVar[bool] = True
+    # Far out the divergence of Gaussian rows grows faster than the reference falls, and chains do not meet.
+    beyond: ClassVar[float] = 0.001
+    factors: ClassVar[tuple[float, ...]] = (1.02, 1.01, 1.05)
+    shares: ClassVar[tuple[float, ...]] = (1e-3, 3e-3)
 
     @property
     def _added(self) -> NoisySum:
@@ -255,7 +267,7 @@ class Answers(OnPoints):
 
     def work(self, cells: int, many: int, place: Place) -> int:
         """A product with a matrix takes less for each entry."""
-        return cells * (1 + ((many - 1) * place.step + 2 * self._reach) // 50)
+        return cells * (1 + ((many - 1) * place.step + 2 * self._reach) // 150)
 
     def too_many(self, many: int, place: Place, most: int) -> bool:
         """Whether there are more points than allowed, or products with them take long."""

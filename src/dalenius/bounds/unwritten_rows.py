@@ -16,7 +16,7 @@ and the multiplier as large, as the share allows.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -97,10 +97,7 @@ class PointSearch:
     beyond_share: float = 0.01
     beyond_of: float = 1.0
     beyond_nats_quick: float = 7.0
-    # Several releases: the share of a lower bound that answers beyond the points have of the output law.
-    beyond_dear: float = 0.003
-    # And at which multipliers chains are run, how long, and how near.
-    factors_dear: tuple[float, ...] = (1.05, 1.03, 1.1)
+    # Several releases: how long chains are run, and how near.
     rounds_dear: int = 120
     near_dear: float = 0.02
     # Steps x points x values, which a verifier repeats in ten seconds; and where a share of the bound is asked for.
@@ -155,7 +152,7 @@ class Points:
         reach = settings.spreads * self.spread
         fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
         place: Place | None = Place(fine, reach)
-        if self.coarse or self.noise.dear:
+        if self.coarse or self.noise.beyond:
             per_spread = min(settings.points_per_spread, SEARCH.points_per_spread_quick)
             place = Place(max(1, int(self.spread / per_spread)), SEARCH.spreads_quick * self.spread)
         place = self.noise.first(place, self.answers)
@@ -186,8 +183,8 @@ class Points:
     @cached_property
     def beyond(self) -> float:
         """The share of the output law that answers beyond the points have; a bound grows by as much."""
-        if self.noise.dear:
-            return max(SEARCH.beyond, SEARCH.beyond_dear * self.known)
+        if self.noise.beyond:
+            return max(SEARCH.beyond, self.noise.beyond * self.known)
         if self.fine:
             return min(SEARCH.beyond, SEARCH.beyond_share * self.fine)
         most = SEARCH.beyond_share * self.allowed * min(self.known, SEARCH.beyond_of)
@@ -203,7 +200,7 @@ class Points:
         if s <= settings.least_s:
             return None, None
         outside = int((~inside).sum())
-        nats = SEARCH.beyond_nats_quick if self.coarse or self.noise.dear else SEARCH.beyond_nats
+        nats = SEARCH.beyond_nats_quick if self.coarse or self.noise.beyond else SEARCH.beyond_nats
         reach = self.spread * math.sqrt(2 * (self._price(outside) / s + nats)) if outside else 0.0
         if reach > SEARCH.nearly_as_far * place.reach and place.reach < self.whole:
             return None, self.noise.farther(place, min(reach, self.whole), self.most)
@@ -220,9 +217,9 @@ class Points:
         most = (SEARCH.chain_work_quick if quick else SEARCH.chain_work) // self.noise.work(cells.size, many, place)
         mirror = self.noise.mirror(many, place) if self.even else None
         scan = Scan(cells, Order(np.arange(many)), self.deadline, max(1, most), mirror, quick)
+        scan.factors, scan.shares = self.noise.factors, self.noise.shares
         if self.noise.dear:
-            near = SEARCH.near_dear * value
-            scan = replace(scan, most=SEARCH.rounds_dear, quick=False, factors=SEARCH.factors_dear, shares=(0.0,))
+            scan.most, scan.quick, near = SEARCH.rounds_dear, False, SEARCH.near_dear * value
         rows = scan.run(pi, s, value, max(near, enough - value) if self.coarse else near)
         if rows is None:
             return None, None
