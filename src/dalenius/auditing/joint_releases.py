@@ -21,8 +21,8 @@ from dalenius.reductions.lump import Lift
 from dalenius.reductions.one_release import one_release
 from dalenius.search.deadline import Deadline
 
-# The part of the time that the audit of one release may take.
-ONE_SHARE = 0.3
+# The part of the time that the audit of one release may take; of Gaussian noise it is the only upper bound.
+ONE_SHARE, ONLY_SHARE = 0.3, 0.7
 
 
 def audit_joint(
@@ -32,9 +32,8 @@ def audit_joint(
     if (reason := refusal(problem, joint.rounded[0], about)) is not None:
         raise InputError(reason)
     one = one_release(joint)
-    single = audit_large(
-        replace(problem, mechanism=one.channel), one.channel, about, deadline.part(ONE_SHARE * deadline.left)
-    )
+    share = deadline.part((ONE_SHARE if joint.rates else ONLY_SHARE) * deadline.left)
+    single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
     masses = single[1].masses(single[0].pi)
     coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
     proofs = [one.proof(single[0].proof, coarse[0].secrets)]

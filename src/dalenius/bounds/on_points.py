@@ -20,7 +20,7 @@ class PointLimits:
     # Several releases: microseconds of one step of a chain, in a first look and later; how much a product, an output and
     # a pair of halves take of them.
     first: float = 15_000.0
-    most: float = 110_000.0
+    most: float = 160_000.0
     product: float = 0.026
     output: float = 6.0
     pair: float = 0.3
@@ -115,7 +115,7 @@ class Several(OnPoints):
     groups: tuple[tuple[float, tuple[int, ...]], ...] = ()
     dear: ClassVar[bool] = True
     beyond: ClassVar[float] = 0.003
-    factors: ClassVar[tuple[float, ...]] = (1.05, 1.03, 1.1)
+    factors: ClassVar[tuple[float, ...]] = (1.08, 1.12)
     shares: ClassVar[tuple[float, ...]] = (0.0,)
 
     @classmethod
@@ -221,9 +221,9 @@ class Answers(OnPoints):
     mechanism: NoisySum | None = None
     on_answers: ClassVar[bool] = True
     # Far out the divergence of Gaussian rows grows faster than the reference falls, and chains do not meet.
-    beyond: ClassVar[float] = 0.001
-    factors: ClassVar[tuple[float, ...]] = (1.02, 1.01, 1.05)
-    shares: ClassVar[tuple[float, ...]] = (1e-3, 3e-3)
+    beyond: ClassVar[float] = 0.0005
+    factors: ClassVar[tuple[float, ...]] = (1.1, 1.05)
+    shares: ClassVar[tuple[float, ...]] = (1e-3,)
 
     @property
     def _added(self) -> NoisySum:
@@ -267,7 +267,7 @@ class Answers(OnPoints):
 
     def work(self, cells: int, many: int, place: Place) -> int:
         """A product with a matrix takes less for each entry."""
-        return cells * (1 + ((many - 1) * place.step + 2 * self._reach) // 150)
+        return cells * (1 + ((many - 1) * place.step + 2 * self._reach) // 400)
 
     def too_many(self, many: int, place: Place, most: int) -> bool:
         """Whether there are more points than allowed, or products with them take long."""

@@ -99,7 +99,7 @@ class PointSearch:
     beyond_nats_quick: float = 7.0
     # Several releases: how long chains are run, and how near.
     rounds_dear: int = 120
-    near_dear: float = 0.02
+    near_dear: float = 0.1
     # Steps x points x values, which a verifier repeats in ten seconds; and where a share of the bound is asked for.
     # Ages of 200 people, 101 values, have a gap of 11 % with 37 steps and of 2 % with 123.
     chain_work: int = 6 * 10**5

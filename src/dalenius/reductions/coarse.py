@@ -48,7 +48,7 @@ class Coarseness(Part):
     fineness: int = 128
     # Of several releases: blocks, and groups of outputs of all of them together, at most.
     joint_blocks: int = 256
-    joint_groups: int = 4096
+    joint_groups: int = 8192
 
 
 FINE = Coarseness()
