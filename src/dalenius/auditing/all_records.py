@@ -13,8 +13,8 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
-from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.on_points import rate_of
+from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.model import secret as secrets
 from dalenius.model.channels.joint import Joint

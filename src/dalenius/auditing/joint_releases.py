@@ -6,12 +6,11 @@ which all are a function; where the bracket stays open, and the noise falls by a
 
 from dataclasses import replace
 
-import numpy as np
-
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import audit_large, from_below, on_few_points, refusal
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import Several
+from dalenius.bounds.proof import Proof
 from dalenius.errors import InputError
 from dalenius.model.channels.joint import Joint
 from dalenius.model.problem import AuditProblem
@@ -36,7 +35,7 @@ def audit_joint(
     single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
     masses = single[1].masses(single[0].pi)
     coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
-    proofs = [one.proof(single[0].proof, coarse[0].secrets)]
+    proofs: list[Proof] = [one.proof(single[0].proof, coarse[0].secrets)]
     if problem.knowledge <= 0:
         proofs.append(Formula("trivial", single[0].trivial))
     audit, lift, grid = from_below(

@@ -84,9 +84,9 @@ def _finer(
     found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
     best = max(first, found, key=lambda tried: tried[0].lower)
     audit, audit.tried = best[0], first[0].tried
-    limits = {"known": audit.lower, "fine": audit.tolerance}
-    if audit.worth_more and (rows := on_few_points(problem, mechanism, about, deadline, **limits)) is not None:
-        audit.try_formulas(rows)
+    if audit.worth_more:
+        rows = on_few_points(problem, mechanism, about, deadline, known=audit.lower, fine=audit.tolerance)
+        audit.try_formulas(*([] if rows is None else [rows]))
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
     _in_windows(problem, mechanism, about, deadline, best)
@@ -203,7 +203,9 @@ def on_few_points(
     if noise is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
-    return Points(answers, noise, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine).best()
+    return Points(
+        answers, noise, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine
+    ).best()
 
 
 def from_below(

@@ -208,8 +208,8 @@ class Scan:
     quick: bool = False
     # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
     closing: bool = False
-    # Multipliers and shares in place of those of the settings, where every pair takes long: each multiplier then has the
-    # output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
+    # Multipliers and shares in place of those of the settings, where every pair takes long: each multiplier then has
+    # the output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
     factors: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
     tried: list[tuple[Floats, float]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Noise on points of the answers, between which answers are mixtures: what monotone rows on points need of it (MATH 4.11)."""
+"""Noise on points of the answers, between which answers are mixtures (MATH 4.11)."""
 
 import math
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from dalenius.numerics.types import Floats, Ints
 class PointLimits:
     """How much a verifier may have to do for noise on points."""
 
-    # Several releases: microseconds of one step of a chain, in a first look and later; how much a product, an output and
-    # a pair of halves take of them.
+    # Several releases: microseconds of one step of a chain, in a first look and later; how many a product, an output
+    # and a pair of halves take.
     first: float = 15_000.0
     most: float = 160_000.0
     product: float = 0.026
@@ -62,7 +62,7 @@ class OnPoints:
     factors: ClassVar[tuple[float, ...]] = ()
     shares: ClassVar[tuple[float, ...]] = ()
 
-    def first(self, place: Place, answers: Ints) -> Place:  # noqa: ARG002 - the same for all noise
+    def first(self, place: Place, answers: Ints) -> Place:
         """Where to begin, in place of this."""
         return place
 
@@ -78,32 +78,32 @@ class OnPoints:
         """The chance b that an answer gives an output between its points in the worst place."""
         return between_points(self.rate, 1, place.step)
 
-    def lost(self, place: Place) -> float:  # noqa: ARG002 - as above
+    def lost(self, place: Place) -> float:
         """The chance of outputs that were put together, and tell more than their sum."""
         return 0.0
 
-    def channel(self, first: int, many: int, place: Place) -> Floats:  # noqa: ARG002 - as above
+    def channel(self, first: int, many: int, place: Place) -> Floats:
         """The law of outputs at every point."""
         places = np.arange(float(many))
         return Geometric(self.rate * place.step).rows(places[:, None], places)
 
-    def log_orders(self, many: int, place: Place) -> Floats:  # noqa: ARG002 - as above
+    def log_orders(self, many: int, place: Place) -> Floats:
         """The logarithm of how many tuples of outputs each output stands for."""
         return np.zeros(1)
 
-    def mirror(self, many: int, place: Place) -> Ints:  # noqa: ARG002 - as above
+    def mirror(self, many: int, place: Place) -> Ints:
         """The mirror image of every output."""
         return np.arange(many)[::-1]
 
-    def work(self, cells: int, many: int, place: Place) -> int:  # noqa: ARG002 - as above
+    def work(self, cells: int, many: int, place: Place) -> int:
         """What a step of the chains costs a verifier, in products of a point and a value."""
         return cells
 
-    def too_many(self, many: int, place: Place, most: int) -> bool:  # noqa: ARG002 - as above
+    def too_many(self, many: int, place: Place, most: int) -> bool:
         """Whether so many points are out of the question."""
         return False
 
-    def stated(self, many: int, place: Place) -> dict[str, Any]:  # noqa: ARG002 - as above
+    def stated(self, many: int, place: Place) -> dict[str, Any]:
         """What a certificate says of the noise."""
         return {}
 
@@ -124,15 +124,15 @@ class Several(OnPoints):
         rates = joint.rates
         return cls(math.fsum(rates), tuple((rates[places[0]], tuple(places)) for _, places in joint.groups))
 
-    def first(self, place: Place, answers: Ints) -> Place:  # noqa: ARG002 - as above
+    def first(self, place: Place, answers: Ints) -> Place:
         """A first look at few points."""
         return self._with(place.reach, LIMITS.first)
 
-    def farther(self, place: Place, reach: float, most: int) -> Place:  # noqa: ARG002 - as above
+    def farther(self, place: Place, reach: float, most: int) -> Place:
         """Points that reach as far."""
         return self._with(reach, LIMITS.most)
 
-    def finer(self, place: Place, many: int, most: int) -> Place | None:  # noqa: ARG002 - as above
+    def finer(self, place: Place, many: int, most: int) -> Place | None:
         """Points that lose less between them."""
         nearer = self._with(place.reach, LIMITS.most)
         return nearer if self.between(nearer) < self.between(place) else None
@@ -189,7 +189,8 @@ class Several(OnPoints):
         j, offset = np.divmod(np.arange(many), place.apart)
         near = np.sinh(rate * place.step * offset)
         share = 1 - near / (near + np.sinh(rate * place.step * (place.apart - offset)))
-        return share[:, None] * laws[j] + (1 - share)[:, None] * laws[np.minimum(j + 1, outputs.size - 1)]
+        mixed = share[:, None] * laws[j] + (1 - share)[:, None] * laws[np.minimum(j + 1, outputs.size - 1)]
+        return np.asarray(mixed)
 
     def log_orders(self, many: int, place: Place) -> Floats:
         """The logarithm of how many tuples of outputs each output stands for."""
@@ -239,18 +240,18 @@ class Answers(OnPoints):
         """Every answer is a point."""
         return Place(math.gcd(*np.diff(answers).tolist()), place.reach)
 
-    def finer(self, place: Place, many: int, most: int) -> None:  # noqa: ARG002 - as above
+    def finer(self, place: Place, many: int, most: int) -> None:
         """There are none."""
 
-    def farther(self, place: Place, reach: float, most: int) -> Place:  # noqa: ARG002 - as above
+    def farther(self, place: Place, reach: float, most: int) -> Place:
         """Points that reach as far."""
         return Place(place.step, reach)
 
-    def between(self, place: Place) -> float:  # noqa: ARG002 - as above
+    def between(self, place: Place) -> float:
         """Nothing."""
         return 0.0
 
-    def lost(self, place: Place) -> float:  # noqa: ARG002 - as above
+    def lost(self, place: Place) -> float:
         """The chance of outputs beyond the reach."""
         return 2 * self._added.tail(self._reach)
 
@@ -259,7 +260,7 @@ class Answers(OnPoints):
         last = first + (many - 1) * place.step
         centres = np.arange(first, last + 1, place.step, dtype=float)
         outputs = np.arange(first - self._reach, last + self._reach + 1, dtype=float)
-        return self._added.noise.rows(centres[:, None], outputs)
+        return np.asarray(self._added.noise.rows(centres[:, None], outputs))
 
     def mirror(self, many: int, place: Place) -> Ints:
         """The mirror image of every output."""
@@ -273,7 +274,7 @@ class Answers(OnPoints):
         """Whether there are more points than allowed, or products with them take long."""
         return many > most or many * ((many - 1) * place.step + 1 + 2 * self._reach) > LIMITS.entries
 
-    def stated(self, many: int, place: Place) -> dict[str, Any]:  # noqa: ARG002 - as above
+    def stated(self, many: int, place: Place) -> dict[str, Any]:
         """The points, and which outputs are put together."""
         return {"points": many, "reach": self._reach}
 

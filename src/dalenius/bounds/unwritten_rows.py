@@ -151,11 +151,11 @@ class Points:
         found: Formula | None = None
         reach = settings.spreads * self.spread
         fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
-        place: Place | None = Place(fine, reach)
+        begin = Place(fine, reach)
         if self.coarse or self.noise.beyond:
             per_spread = min(settings.points_per_spread, SEARCH.points_per_spread_quick)
-            place = Place(max(1, int(self.spread / per_spread)), SEARCH.spreads_quick * self.spread)
-        place = self.noise.first(place, self.answers)
+            begin = Place(max(1, int(self.spread / per_spread)), SEARCH.spreads_quick * self.spread)
+        place: Place | None = self.noise.first(begin, self.answers)
         for _ in range(SEARCH.refinements):
             if place is None or self.deadline.expired():
                 break
@@ -190,7 +190,9 @@ class Points:
         most = SEARCH.beyond_share * self.allowed * min(self.known, SEARCH.beyond_of)
         return max(SEARCH.beyond, most) if self.coarse else SEARCH.beyond
 
-    def _bound_at(self, place: Place) -> tuple[Formula | None, Place | None]:
+    def _bound_at(  # noqa: PLR0911 - points that will not do are seen early
+        self, place: Place
+    ) -> tuple[Formula | None, Place | None]:
         """The bound on these points, and points that would bring a better one; None where there are none."""
         settings = self.settings.of(MonotoneRows)
         if self.noise.too_many(self._between_ends(place)[1], place, self.most):

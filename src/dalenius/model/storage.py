@@ -123,7 +123,7 @@ def load_mechanism(path: Path) -> "Mechanism":
         raise InputError(message) from error
 
 
-def mechanism_from(content: dict[str, Any]) -> "Mechanism":
+def mechanism_from(content: dict[str, Any]) -> "Mechanism":  # noqa: PLR0911 - one for each kind of file
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
     from dalenius.model.channels.joint import Joint

@@ -86,7 +86,7 @@ def coarsen(
     log_size = reference.log_classes(mechanism.statistic)
     room = int(settings.blocks / fewer), int(settings.cuts / fewer)
     grid = _grid(mechanism, log_size, knowledge, (many, room), settings)
-    rows = partial(_rows, mechanism, cuts=grid.cuts, chunk=settings.chunk)
+    rows = partial(_rows, mechanism, cuts=np.asarray(grid.cuts), chunk=settings.chunk)
     return _on_blocks(mechanism.statistic, secret, reference, grid, rows)
 
 
@@ -181,7 +181,9 @@ def _grid(
     return Grid(starts, np.arange(low, high + 1, step))
 
 
-def _joint_rows(parts: Sequence[tuple[NoisySum, Ints, int]], log_share: Floats, starts: Ints, chunk: int, most: int) -> Floats:  # noqa: PLR0917 - of every block
+def _joint_rows(
+    parts: Sequence[tuple[NoisySum, Ints, int]], log_share: Floats, starts: Ints, chunk: int, most: int
+) -> Floats:
     """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; parts: releases, their cuts, how often each is run.
 
     Blocks of more than `most` classes are left out.

@@ -1,9 +1,9 @@
 """One release in place of several of the same sum: all of them together are a function of it, with chance.
 
-Geometric and Laplace noise of the rates c_1, c_2, ... is a function of geometric noise of the rate c_1 + c_2 + ... on the
-same answer (the cone, MATH 4.14). Gaussian noise of the variances v_1, v_2, ... is one of Gaussian noise of the variance
-v, 1/v = 1/v_1 + 1/v_2 + ..., as the weighted mean is sufficient; and that, but for a tiny chance, of discrete Gaussian
-noise of a little less variance on a lattice, which is what is audited. From below neither says anything.
+Geometric and Laplace noise of the rates c_1, c_2, ... is a function of geometric noise of the rate c_1 + c_2 + ... on
+the same answer (the cone, MATH 4.14). Gaussian noise of the variances v_1, v_2, ... is one of Gaussian noise of the
+variance v, 1/v = 1/v_1 + 1/v_2 + ..., as the weighted mean is sufficient; and that, but for a tiny chance, of discrete
+Gaussian noise of a little less variance on a lattice, which is what is audited. From below neither says anything.
 """
 
 import math

@@ -296,7 +296,7 @@ def _repeated(mechanism: Written, often: int) -> Written:
     return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
-def information_bound(
+def information_bound(  # noqa: PLR0911 - one for each kind of mechanism
     mechanism: Mechanism,
     knowledge: float,
     deadline: Deadline,

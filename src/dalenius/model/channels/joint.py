@@ -13,7 +13,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.query import Query
-from dalenius.model.statistic import Statistic
+from dalenius.model.statistic import Statistic, Sum
 
 # Releases at most.
 MOST = 64
@@ -53,7 +53,8 @@ class Joint(Mechanism):
             all(one is not None and isinstance(one.noise, kinds) for one in rounded)
             for kinds in ((Geometric, Laplace), (Gaussian, DiscreteGaussian))
         )
-        plain = np.array_equal(query.integers.answers, getattr(query.statistic, "values", ()))
+        statistic = query.statistic
+        plain = isinstance(statistic, Sum) and np.array_equal(np.asarray(query.integers.answers), statistic.values)
         limited = falling and all(math.isfinite(one.noise.rate) for one in rounded)  # type: ignore[union-attr]
         return cls(query, whole) if query.statistic.size > 1 and (limited or (normal and plain)) else None
 
@@ -131,9 +132,7 @@ class Joint(Mechanism):
         return np.stack(drawn, axis=1)
 
     def __repr__(self) -> str:
-        return (
-            f"<Joint {self.name} of {self.query}: {self.n} records, {self.n_outputs:.3g} outputs, never written out>"
-        )
+        return f"<Joint {self.name} of {self.query}: {self.n} records, {self.n_outputs:.3g} outputs, never written out>"
 
 
 def _rounded(part: Mechanism) -> NoisySum | None:

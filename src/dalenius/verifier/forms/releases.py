@@ -83,7 +83,9 @@ def rebuild(problem: dict[str, Any]) -> Releases:
         refuse(f"there are {len(listed)} releases; the form is for 2 to {MOST}")
     parts = tuple(named.added(text, asked, rounded=True) for text in listed)
     last = asked.low + asked.width - 1
-    inside, outside = (asked.low + 1, last), (asked.low - asked.width, last + asked.width)
+    # Outputs that are not clamped may be cut anywhere near the answers.
+    far = largest().points
+    inside, outside = (asked.low + 1, last), (asked.low - far, last + far)
     cuts = tuple(inside if named.kept_inside(text) else outside for text in listed)
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
     text = f"{people}; {asked.text}; {' and '.join(part.text for part in parts)}"

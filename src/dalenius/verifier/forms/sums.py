@@ -225,8 +225,8 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     given = field(witness, "masses", "the witness")
 
     def check(channel: Large) -> None:
-        density = density(channel, given, knowledge, starts)
-        twice(lambda: attains(_information(channel, density, starts, cuts), lower))
+        shares = density(channel, given, knowledge, starts)
+        twice(lambda: attains(_information(channel, shares, starts, cuts), lower))
 
     quick_first(channel, check)
 
@@ -372,6 +372,7 @@ def _at_reference(channel: Large, knowledge: Knowledge, _: Proof, where: str) ->
 
 
 def ascending(value: object, what: str, low: int, high: int) -> list[int]:
+    """Return whole numbers from low to high that ascend."""
     listed = [whole(x, what, low, high) for x in sequence(value, what)]
     if any(x >= y for x, y in pairwise(listed)):
         refuse(f"the {what} do not ascend")

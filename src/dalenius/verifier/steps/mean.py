@@ -7,10 +7,10 @@
 2. Let h = 1/g for a whole g, 0 < u < v, and V(x|t) proportional to the density of N(t, u) at x in hZ, in which all
    answers t lie: discrete Gaussian noise. Add N(0, v - u). The density of the sum at y is that of N(t, v) times
    sum_x N(x; m, r) / sum_x N(x; t, u) for some m, r = u (v - u) / v: by Poisson's formula the upper sum is at most
-   g (1 + d), d = 2 sum_{k>=1} exp(-2 pi^2 r g^2 k^2), and the lower one at least g. So the real release is that function
-   of V with a chance of 1 / (1 + d), and some other law else.
-3. Coins that do not depend on the data may be shown: L <= kept L(V) + (1 - kept) log|A|, kept the product of the chances
-   (docs/mathematics.md, 1.2). In units of h the answers are g t, and the noise of V is discrete Gaussian noise on them.
+   g (1 + d), d = 2 sum_{k>=1} exp(-2 pi^2 r g^2 k^2), and the lower one at least g. So the real release is that
+   function of V with a chance of 1 / (1 + d), and some other law else.
+3. Coins that do not depend on the data may be shown: L <= kept L(V) + (1 - kept) log|A|, kept the product of the
+   chances (docs/mathematics.md, 1.2). In units of h the answers are g t, and the noise of V is discrete Gaussian noise.
 """
 
 from collections.abc import Sequence

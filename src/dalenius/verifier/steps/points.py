@@ -105,7 +105,8 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
             answers, law, beyond = given.law(name, first, points.last)
             inside, laws = points.cells(answers, law)
             chains = OneValue(points.rows(laws), list(laws.values()), log_r, s)
-            g = chains.bound_from(*points.ends(laws), rounds)
+            low_end, high_end = points.ends(laws)
+            g = chains.bound_from(low_end, high_end, rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
         exponents.append(s * (p.log() + log_inside) + g - (1 - kappa).log())
@@ -185,7 +186,6 @@ class _Points:
         return inside, {j: masses[j] / inside for j in sorted(masses)}
 
 
-
 class _One(_Points):
     """Geometric noise on the points, with the factor exp(-rate step)."""
 
@@ -214,9 +214,7 @@ class _One(_Points):
 class _Several(_Points):
     """Several releases: each has geometric noise on every few of the points, and points between are mixtures again."""
 
-    def __init__(  # noqa: PLR0917 - as the points that it has
-        self, rates: Sequence[tuple[Ball, int]], first: int, step: int, many: int, outputs: int
-    ) -> None:
+    def __init__(self, rates: Sequence[tuple[Ball, int]], first: int, step: int, many: int, outputs: int) -> None:
         super().__init__(rates, first, step, many)
         self.outputs = outputs
         self.sizes = [((many - 1) // outputs + 1, often) for _, often in rates]
