@@ -107,14 +107,17 @@ def processed(outputs: Sequence[Any], rows: Rows, kernels: Sequence[Kernel]) -> 
             if q is not ZERO:
                 for z, p in law.items():
                     parts.setdefault(z, []).append((q, p))
-        found.append([_entry(parts.get(z, []), shared) for z in after])
+        # All the mass in one place is 1, whatever it was put together from.
+        found.append(
+            [_entry(parts.get(z, []), shared) if len(parts) > 1 else ONE if z in parts else ZERO for z in after]
+        )
     return after, found
 
 
 def _entry(parts: list[tuple[Ball, Fraction]], shared: dict[tuple[tuple[int, Fraction], ...], Ball]) -> Ball:
     if not parts:
         return ZERO
-    key = tuple((id(q), p) for q, p in parts)
+    key = tuple(sorted((id(q), p) for q, p in parts))
     if key not in shared:
         shared[key] = (
             parts[0][0]
