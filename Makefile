@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove clean
+.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove verify-page clean
 
 setup: .venv/.ready
 
@@ -120,6 +120,11 @@ prove: setup
 	cd proofs && coq_makefile -f _CoqProject -o CoqMakefile && $(MAKE) --no-print-directory -f CoqMakefile
 	for proof in proofs/examples/*.json; do $(BIN)/dalenius prove $$proof --out out/prove/$$(basename $$proof .json | tr - _).v || exit 1; done
 	$(BIN)/python proofs/check.py proofs/Assumptions.v out/prove/*.v
+
+# The page on which a certificate is checked in the browser, from npm's pyodide and python-flint's wheel for it.
+verify-page: setup
+	$(BIN)/python verify-page/build.py out/verify
+	@echo "out/verify/index.html; to look at it: $(BIN)/python -m http.server --directory out/verify --bind 127.0.0.1"
 
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs
