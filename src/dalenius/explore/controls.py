@@ -91,15 +91,16 @@ MECHANISMS = (
     Choice("constant", "always the same answer", ()),
 )
 COUNTS = ("histogram", "table")
-OF_NUMBERS = ("random_rounding", "rounding", "suppressed")
 
 
 def fits(query: str, mechanism: str) -> bool:
     """Whether the gallery has this mechanism for this query."""
     if mechanism == "noisy_max":
         return query in COUNTS
-    if mechanism in ("subsampled", "shuffled_response"):
-        return query == "count" or (query in COUNTS and mechanism == "shuffled_response")
-    if mechanism in OF_NUMBERS and query == "mean":
+    if mechanism == "shuffled_response":
+        return query in ("count", *COUNTS)
+    if mechanism == "subsampled":
+        return query in ("count", "pairs")
+    if mechanism in ("random_rounding", "rounding") and query == "mean":
         return False
     return not (mechanism == "discrete_gaussian" and query in COUNTS)

@@ -24,6 +24,7 @@ M = dl.mechanisms
         (lambda: M.subsampled(COUNT, 0), "rate = 0 is out of range; it must be above 0 and at most 1"),
         (lambda: M.subsampled(COUNT, 1.5), "rate = 1.5 is out of range"),
         (lambda: M.subsampled(CELLS, 0.5), "subsampled is for counts of records, not for histogram"),
+        (lambda: M.subsampled(dl.queries.total(2, [1, 1]), 0.5), "subsampled is for counts of records, not for total"),
         (lambda: M.subsampled(COUNT, 0.5, mechanism="randomized_response(epsilon=1)"), "looks at more than the count"),
         (lambda: M.shuffled_response(dl.queries.total(2, [0, 3]), epsilon=1), "use histogram"),
         (lambda: M.cell_key(COUNT, [(0, 0, 1), (2, 0, 1)]), "no row for the answer 1"),

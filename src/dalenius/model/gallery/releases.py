@@ -212,7 +212,7 @@ def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXAC
     """
     share, inner = Rate().checked(rate), _inner(query, mechanism)
     statistic = query.statistic
-    if not (isinstance(statistic, Sum) and statistic.modulus is None and set(statistic.contributions) <= {0, 1}):
+    if not (isinstance(statistic, Sum) and statistic.modulus is None and set(statistic.contributions) == {0, 1}):
         refuse(f"subsampled is for counts of records, not for {query}; use queries.count")
     if share == 1:
         return inner
@@ -229,7 +229,9 @@ def _mixed(rows: Floats, rate: float) -> Floats:
     kept = np.zeros((len(rows), len(rows)))
     for t in range(len(rows)):
         kept[t, : t + 1] = np.exp(log_binomial(t, (1 - rate, rate)))
-    return np.asarray(kept @ rows)
+    # Mixtures of equal rows are these rows, without rounding.
+    alike = np.logical_and.accumulate((rows == rows[0]).all(axis=1))
+    return np.where(alike[:, None], rows, kept @ rows)
 
 
 def shuffled_response(query: Query, *, epsilon: float) -> Written:
