@@ -365,8 +365,10 @@ def adversary_words(audit: Audit) -> str:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
     exact = audit.adversary.given == "entropy"
-    bound = f"H(X) >= {f'{audit.entropy:.12g}' if exact else short(audit.entropy)}"
     knows = short(audit.knowledge) if exact else f"{audit.knowledge:.12g}"
+    entropy = f"{audit.entropy:.12g}" if exact else short(audit.entropy)
+    # Four digits of a large number would hide what is known.
+    bound = f"H(X) >= {entropy if exact or most < 1e4 else f'log|X| - {knows}'}"  # noqa: PLR2004
     if audit.adversary.knowledge == 0:
         return f"knows nothing before the release: its prior is uniform, H(X) = {short(most)} {audit.unit}"
     if audit.adversary.free:
@@ -472,7 +474,10 @@ def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
 def _witness(audit: Audit) -> list[str]:
     cells, more = heaviest(audit)
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        spread = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
+        entropy, knows = (in_unit(x, audit.unit) for x in (audit.prior.entropy(), audit.prior.divergence()))
+        # Four digits of a large number would hide what is known.
+        shown = short(entropy) if entropy < 1e4 else f"log|X| - {short(knows)}"  # noqa: PLR2004
+        spread = f"its entropy is {shown} {audit.unit}"
     else:
         spread = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
     if audit.prior.even:
