@@ -419,7 +419,7 @@ def subset_selection(query: Query, *, epsilon: float) -> PerRecord:
     """Every record as a set of w values, w the whole number nearest to k / (1 + e^epsilon), at least 1.
 
     A set with the record's value is e^epsilon times as likely as one without it; labels have a 1 for each value in the
-    set [ye18].
+    set [barg18].
 
     Args:
         query: what is answered.

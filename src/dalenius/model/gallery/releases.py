@@ -134,7 +134,8 @@ def cell_key(
         table: rows of (answer, change, probability); the last answer's rows serve all larger answers. Or a CSV file:
             with the columns i, j and p, as ptable exports them, answer i becomes j with probability p; with the columns
             pcv, ckey and pvalue, answer pcv changes by pvalue where the key is ckey, and all keys are equally likely.
-            Of 750 such rows the last 250 serve larger answers in turn: 751 has the row of 501.
+            There 0 stays where it has no rows, and of 750 answers the last 250 serve larger ones in turn: 751 is
+            changed as 501 is.
         mechanism: whose outputs are changed; by default the exact answer.
 
     Returns:
@@ -211,7 +212,7 @@ def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXAC
     """
     share, inner = Rate().checked(rate), _inner(query, mechanism)
     statistic = query.statistic
-    if not (isinstance(statistic, Sum) and statistic.modulus is None and set(statistic.contributions) <= {0, 1}):
+    if not (isinstance(statistic, Sum) and statistic.modulus is None and set(statistic.contributions) == {0, 1}):
         refuse(f"subsampled is for counts of records, not for {query}; use queries.count")
     if share == 1:
         return inner
@@ -228,7 +229,9 @@ def _mixed(rows: Floats, rate: float) -> Floats:
     kept = np.zeros((len(rows), len(rows)))
     for t in range(len(rows)):
         kept[t, : t + 1] = np.exp(log_binomial(t, (1 - rate, rate)))
-    return np.asarray(kept @ rows)
+    # Mixtures of equal rows are these rows, without rounding.
+    alike = np.logical_and.accumulate((rows == rows[0]).all(axis=1))
+    return np.where(alike[:, None], rows, kept @ rows)
 
 
 def shuffled_response(query: Query, *, epsilon: float) -> Written:
@@ -362,18 +365,17 @@ def _file(table: object) -> tuple[list[tuple[int, int, float]], int]:
     path = path_of(table)
     text = read_bytes(path).decode("utf-8-sig", errors="replace")
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    lines = list(csv.DictReader(text.splitlines(), delimiter=delimiter))
-    columns = [name.strip() for name in lines[0]] if lines else []
+    columns, *lines = [
+        [cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=delimiter)
+    ] or [[]]
 
     def column(name: str) -> list[float]:
-        found = []
-        for k, line in enumerate(lines):
-            cell = next(iter(v for key, v in line.items() if key and key.strip() == name), None)
-            try:
-                found.append(float((cell or "").replace(",", ".")))
-            except ValueError:
-                refuse(f"{path}: line {k + 2} has {show(cell)} in the column {name}; it must be a number")
-        return found
+        k = columns.index(name)
+        try:
+            return [float(line[k]) for line in lines]
+        except (ValueError, IndexError):
+            bad = next(i for i, line in enumerate(lines) if not _is_number(line, k))
+            refuse(f"{path}: line {bad + 2} has no number in the column {name}: {show(delimiter.join(lines[bad]))}")
 
     if {"i", "j", "p"} <= set(columns):
         rows = zip(_whole(column("i")), _whole(column("j")), column("p"), strict=True)
@@ -391,11 +393,20 @@ def _file(table: object) -> tuple[list[tuple[int, int, float]], int]:
             f"{path}: the answer {short} has {answers[short]} of {keys} keys; every answer has one line for each key"
         )
     cycle = REUSED if max(answers) == KEYED_COUNTS else 1
-    return [(y, change, many / keys) for (y, change), many in sorted(pairs.items())], cycle
+    zero = [] if 0 in answers else [(0, 0, 1.0)]
+    return [*zero, *((y, change, many / keys) for (y, change), many in sorted(pairs.items()))], cycle
+
+
+def _is_number(line: list[str], k: int) -> bool:
+    try:
+        float(line[k])
+    except (ValueError, IndexError):
+        return False
+    return True
 
 
 def _whole(numbers: list[float]) -> list[int]:
-    bad = next((x for x in numbers if x != round(x)), None)
+    bad = next((x for x in numbers if not x.is_integer()), None)
     if bad is not None:
         refuse(f"a perturbation table has {bad:g} where a whole number belongs: i, j, pcv, ckey and pvalue are whole")
     return [round(x) for x in numbers]

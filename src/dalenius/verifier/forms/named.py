@@ -295,7 +295,7 @@ def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Row
     rate, of = number(given["rate"], "rate", 0.0, 1.0), asked.statistic
     if rate == 0:
         refuse("rate is 0; it must be above 0")
-    if not isinstance(of, Sum) or of.modulus is not None or not set(of.contributions) <= {0, 1}:
+    if not isinstance(of, Sum) or of.modulus is not None or set(of.contributions) != {0, 1}:
         refuse(f"subsampled is for counts of records, not for {asked.text}")
     outputs, rows = _released(given["mechanism"], asked)
     return outputs, rows if rate == 1 else offices.sampled(rows, rate)

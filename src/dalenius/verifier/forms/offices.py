@@ -107,14 +107,17 @@ def processed(outputs: Sequence[Any], rows: Rows, kernels: Sequence[Kernel]) -> 
             if q is not ZERO:
                 for z, p in law.items():
                     parts.setdefault(z, []).append((q, p))
-        found.append([_entry(parts.get(z, []), shared) for z in after])
+        # All the mass in one place is 1, whatever it was put together from.
+        found.append(
+            [_entry(parts.get(z, []), shared) if len(parts) > 1 else ONE if z in parts else ZERO for z in after]
+        )
     return after, found
 
 
 def _entry(parts: list[tuple[Ball, Fraction]], shared: dict[tuple[tuple[int, Fraction], ...], Ball]) -> Ball:
     if not parts:
         return ZERO
-    key = tuple((id(q), p) for q, p in parts)
+    key = tuple(sorted((id(q), p) for q, p in parts))
     if key not in shared:
         shared[key] = (
             parts[0][0]
@@ -152,12 +155,13 @@ def sampled(rows: Rows, rate: float) -> Rows:
     """The rows of a count of records that are each kept with chance `rate`: binomial mixtures of the rows of counts."""
     kept, left = arb(rate), 1 - arb(rate)
     powers = [(kept**s, left**s) for s in range(len(rows))]
-    found = []
-    for t in range(len(rows)):
-        tick()
+    # Mixtures of equal rows are these rows, with the same entries.
+    alike = next((t for t, row in enumerate(rows) if list(map(id, row)) != list(map(id, rows[0]))), len(rows))
+    found = rows[:alike]
+    for t in ticking(range(alike, len(rows))):
         law = [math.comb(t, s) * powers[s][0] * powers[t - s][1] for s in range(t + 1)]
         found.append([_mixed(law, column) for column in zip(*rows[: t + 1], strict=True)])
-    return found if len(rows[0]) > 1 else [[ONE] for _ in rows]
+    return found
 
 
 def _mixed(law: Sequence[Ball], column: Sequence[Ball]) -> Ball:
