@@ -5,6 +5,6 @@ From Dalenius Require Import Sums Closing Posteriors Choices Contraction Witness
 Definition proved :=
   (@gibbs, @closing, @closing_linear, @posteriors_bound, @capacity_bound, @constrained_capacity,
    @information_convex, @blended_bound, @witness, @lumping_upper, @lumping_lower, @variational,
-   @weak_duality, @witness_proves, @posteriors_prove, @choices_prove, @audited_above, @audited_below,
+   @weak_duality, @witness_proves, @posteriors_prove, @choices_prove, @values_prove, @audited_above, @audited_below,
    @least_leakage, @least_distortion, @errs_at_most).
 Print Assumptions proved.

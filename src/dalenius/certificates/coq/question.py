@@ -11,7 +11,10 @@ import numpy as np
 
 from dalenius.certificates.coq.words import listed, number, refuse, table
 from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.processed import Processed
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.releases import EXACT
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum
 
@@ -87,18 +90,23 @@ def _checked(problem: Problem) -> Problem:
     return problem
 
 
-def _of_rows(records: Sequence[int], classes: tuple[int, ...], rows: list[list[float]]) -> Problem:
+def _of_rows(records: Sequence[int], classes: tuple[int, ...], rows: Sequence[Sequence[float | Fraction]]) -> Problem:
     text = [f"Definition rows : list (list number) := {table(rows)}."]
-    return Problem(tuple(records), classes, [[x / math.fsum(row) for x in row] for row in rows], text)
+    laws = [[float(Fraction(x) / sum(Fraction(z) for z in row)) for x in row] for row in rows]
+    return Problem(tuple(records), classes, laws, text)
 
 
 def _named(text: str, query: Query, classes: tuple[int, ...]) -> Problem:
     """A mechanism of the gallery whose probabilities are rational or powers of one exponential."""
     mechanism = parse_mechanism(text, query).written()
+    exactly = None if query.vector else _fractions(mechanism)
+    if exactly is not None:
+        return _of_rows(query.records, classes, exactly)
     family, labels = _FAMILIES.get(text.partition("(")[0].strip()), list(mechanism.labels)
     answers = [] if query.vector else np.asarray(query.answers, dtype=np.int64).tolist()
+    known = ", ".join(_FAMILIES)
     if family is None or query.vector or not set(answers) <= set(labels):
-        refuse(f"{text} of {query} has none yet, only {', '.join(_FAMILIES)} on whole numbers")
+        refuse(f"{text} of {query} has none yet, only {known} on whole numbers, and what is made of the exact answer")
     places, width = [labels.index(f) for f in answers], len(labels)
     lines, weight = family(_arguments(text), query, width)
     rows = [[float(x) for x in row] for row in mechanism.rows]
@@ -111,6 +119,15 @@ def _named(text: str, query: Query, classes: tuple[int, ...]) -> Problem:
         f"Definition rows : list (list number) := map (fun f => map (weight f) (seq 0 {width})) {listed(places)}."
     )
     return Problem(tuple(query.records), classes, rows, lines)
+
+
+def _fractions(mechanism: Mechanism) -> list[list[Fraction]] | None:
+    """Rows of what becomes of the exact answer: rounded, perturbed or suppressed. None for other mechanisms."""
+    before = mechanism.before if isinstance(mechanism, Processed) else None
+    if not isinstance(mechanism, Processed) or before is None or before.name != EXACT:
+        return None
+    laws = [mechanism.laws[row.index(1.0)] for row in before.rows.tolist()]
+    return [[law.get(label, Fraction(0)) for label in mechanism.labels] for law in laws]
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -30,24 +30,31 @@ def upper_bound(problem: Problem, proofs: list[dict[str, Any]]) -> list[str]:
 
 
 def _proof(problem: Problem, proof: dict[str, Any]) -> list[str]:
-    """The tree of one record, which Coq accepts or not."""
+    """The bound on one record: data that Coq checks or not, and what follows."""
     if proof.get("steps"):
         refuse("steps before a proof have none yet")
     kind, i = proof["kind"], proof["record"]
-    if kind == "choices":
-        kind, check, tree = "choice_tree", f"choices_right rows masses_{i} upper", _choices(problem, i, proof["tree"])
+    question, tree = f"rows masses_{i}", ""
+    if kind == "trivial":
+        theorem, asked = "values", f"{question} upper"
+    elif kind == "choices":
+        theorem, asked = "choices", f"{question} upper"
+        tree = f"choice_tree :=\n{_choices(problem, i, proof['tree'])}"
     elif kind == "posteriors" and len(set(proof["groups"])) == len(proof["groups"]):
-        kind, check, tree = "tree", f"posteriors_right rows masses_{i} limit upper", _Tree(problem, i, proof).text()
+        theorem, asked = "posteriors", f"{question} limit upper"
+        tree = f"tree :=\n{_Tree(problem, i, proof).text()}"
     else:
         words = "posteriors of groups of outputs" if kind == "posteriors" else f"the kind {kind!r}"
         refuse(
             f"{words} has none yet; audit with Settings(portfolio=only('choices', 'posteriors')) of dalenius.settings"
         )
+    given = f" tree_{i}" if tree else ""
     return [
         f"Definition masses_{i} := Eval vm_compute in cell_masses sizes answer rows {i}.",
-        f"Definition tree_{i} : {kind} :=\n{tree}.",
-        f"Lemma checked_{i} : {check} tree_{i} = true.",
+        *([f"Definition tree_{i} : {tree}."] if tree else []),
+        f"Lemma checked_{i} : {theorem}_right {asked}{given} = true.",
         "Proof. vm_cast_no_check (eq_refl true). Qed.",
+        f"Definition bounded_{i} := {theorem}_prove {question} limit upper{given} checked_{i}.",
         "",
     ]
 
@@ -61,15 +68,14 @@ def _all_records(problem: Problem, proofs: list[dict[str, Any]]) -> list[str]:
         "  intros i I.",
     ]
     for j in range(len(problem.records)):
-        proof = next((x for x in proofs if problem.masses(x["record"]) == problem.masses(j)), None)
-        if proof is None:
+        i = next((x["record"] for x in proofs if problem.masses(x["record"]) == problem.masses(j)), None)
+        if i is None:
             refuse(f"record {j} is interchangeable with others in a way that has none yet")
-        i, by = proof["record"], "choices_prove" if proof["kind"] == "choices" else "posteriors_prove"
         lines += [
             "  destruct i as [|i].",
             "  { apply audited_above; [vm_compute; reflexivity|].",
             f"    replace (cell_masses sizes answer rows {j}) with masses_{i} by (vm_compute; reflexivity).",
-            f"    exact ({by} rows masses_{i} limit upper tree_{i} checked_{i}). }}",
+            f"    exact bounded_{i}. }}",
         ]
     return [*lines, "  lia.", "Qed.", ""]
 
@@ -152,7 +158,8 @@ class _Tree:
             if other == y:
                 continue
             (least, most), (rest_least, rest_most) = self._ratios(a, y, other)
-            factor = most / rest_least if upward else least / rest_most
+            end, divisor = (most, rest_least) if upward else (least, rest_most)
+            factor = end / divisor if divisor > 0.0 else math.inf
             outward = 1.0 + OUTWARD if upward else 1.0 - OUTWARD
             if not 0.0 < factor < math.inf or not 0.0 < c < 1.0:
                 continue
