@@ -22,6 +22,7 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
+from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
@@ -125,6 +126,7 @@ def facts(audit: Audit) -> Facts:
     named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
+        ("Guess", guess.sentences(audit)),
         ("Record", from_file(audit, [_records(audit)], certified=not others))
         if audit.secret is None
         else ("Secret", from_file(audit, [_secret(audit)], certified=not own_names)),

@@ -18,6 +18,7 @@ from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
+from dalenius.results import guess as guesses
 from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
 from dalenius.results.units import in_unit
 
@@ -160,6 +161,27 @@ class Audit(Certified):
     def confidence(self) -> float | None:
         """The confidence with which `upper` holds for a mechanism known by samples; None if it holds for certain."""
         return self.mechanism.confidence
+
+    def guess(self, before: float = 0.5) -> float:
+        """Return the greatest chance of a right guess of the secret after the release, certified by `upper`.
+
+        Args:
+            before: the chance of the best guess before the release, above 0 and below 1.
+
+        Returns:
+            The p above `before` with p log(p/before) + (1-p) log((1-p)/(1-before)) = upper, in nats, rounded up; 1
+            where upper excludes nothing.
+
+        Raises:
+            InputError: before is not between 0 and 1.
+
+        Example:
+            >>> query = dl.queries.count(n=4)
+            >>> audit = dl.audit(dl.mechanisms.geometric(query, epsilon=1), adversary="independent")
+            >>> round(audit.guess(before=0.5), 4), round(audit.guess(before=0.1), 4)
+            (0.7311, 0.2664)
+        """
+        return guesses.guess(self.upper, before, self.unit)
 
     @property
     def reference(self) -> Reference:
