@@ -2,18 +2,20 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from dalenius.auditing.one_record import one_record, tiny
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.auditing.roads import find
-from dalenius.errors import refuse
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.results import checking
 from dalenius.results.answers import audit_answer
@@ -39,7 +41,7 @@ def audit(
     *bare: object,
     entropy: float | None = None,
     knowledge: float | None = None,
-    adversary: Literal["bounded", "independent"] = "bounded",
+    adversary: Literal["bounded", "independent"] | list[Any] | tuple[Any, ...] = "bounded",
     unit: str = "nats",
     secret: object = None,
     reference: object = None,
@@ -69,7 +71,8 @@ def audit(
         knowledge: most that the adversary knows, log|X| - b; with a reference, D(p || reference) <= knowledge.
         adversary: "bounded" for the above; "independent" for any prior under which the records are independent. With
             `reference` the other records then follow that product law exactly, and with `knowledge` the prior is also
-            in the ball, where the bracket may stay open. Single records only.
+            in the ball, where the bracket may stay open. Single records only. Or a list of priors, each as for
+            `leakage`: the largest leakage among them, and nothing else is to be given.
         unit: "nats" or "bits", for every amount of information that goes in or comes out, including the tolerance.
         secret: what is to stay hidden, instead of every single record: the index of a record; a list of indices,
             whose records are one secret together; a function of the dataset (called with a tuple of the records'
@@ -126,13 +129,49 @@ def audit(
     checking.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
     checked_mechanism(mechanism)
+    if isinstance(adversary, (list, tuple)):
+        limits = {"entropy": entropy, "knowledge": knowledge, "reference": reference}
+        return checking.checked(_worst_of(adversary, mechanism, options, secret, limits), verify, options.time_limit)
     against = adversary_of(
-        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=cast("str", adversary)
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
     answer = solve(problem, options.within(checking.searching(options.time_limit, verify)))
     return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
+
+
+def _worst_of(
+    priors: Sequence[object], mechanism: Mechanism, options: Options, secret: object, limits: Mapping[str, object]
+) -> Audit:
+    """Audit every prior of a list, an adversary that knows nothing else, and return the one that may leak most.
+
+    Its certificate has those of the others inside.
+    """
+    given = next((name for name, value in limits.items() if value is not None), None)
+    if given is not None or options.method is not None:
+        what = f"{given} = {show(limits[given])}" if given is not None else "method"
+        refuse(f"{what} with a list of priors as adversary, which says all that is known; leave it out")
+    if mechanism.as_real_records is not None:
+        refuse(
+            "a list of priors is for records of finitely many values; audit each density by itself, with knowledge=0"
+        )
+    if not priors:
+        refuse("adversary = [] lists no prior; give one or more, such as [[0.9, 0.1], [0.5, 0.5]]")
+    audits = []
+    for k, prior in enumerate(priors):
+        if isinstance(prior, (int, float, str)):
+            refuse(f"entry {k} of adversary is {show(prior)}, not a prior; write a list of laws, as [[0.9, 0.1]]")
+        given_law = prior.weights() if isinstance(prior, Prior) else prior
+        try:
+            against = adversary_of(mechanism, options, knowledge=0.0, reference=given_law)
+            audits.append(solve(audit_problem(mechanism, options, against, secret), options))
+        except InputError as error:
+            message = f"prior {k} of adversary: {error}"
+            raise InputError(message) from error
+    worst = max(audits, key=lambda audit: audit.upper)
+    data = {**worst.certificate.data, "priors": [audit.certificate.data for audit in audits if audit is not worst]}
+    return replace(worst, certificate=Certificate.written(data), seconds=sum(audit.seconds for audit in audits))
 
 
 def solve(

@@ -370,7 +370,7 @@ def adversary_words(audit: Audit) -> str:
         return _independent_words(audit)
     if isinstance(audit.reference, Density):
         return _beyond_density(audit)
-    if not audit.reference.uniform:
+    if not audit.reference.uniform or audit.priors > 1:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
     exact = audit.adversary.given == "entropy"
@@ -420,6 +420,8 @@ def _beyond_density(audit: Audit) -> str:
 def _beyond(audit: Audit) -> str:
     """How much the adversary may know beyond a reference prior."""
     rho = reference_words(audit.reference)
+    if audit.priors > 1:
+        return f"has the worst of {audit.priors} listed priors and knows nothing else: {rho}"
     most = short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
     if audit.adversary.knowledge == 0:
         return f"knows the reference prior and nothing else: {rho}"

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.auditing.evidence import found_of
 from dalenius.auditing.found import Found
 from dalenius.certificates.audits import VERSION, adversary_data, listed
 from dalenius.certificates.certificate import Certificate
@@ -79,18 +78,14 @@ def design_answer(
     asked: DesignProblem,
     problem: "Problem",
     designed: "Designed",
-    leaks: Found | None = None,
     *,
     budget: float,
     run: Run,
 ) -> Design:
-    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it.
-
-    leaks: what was found of its leakage, where that is not in the audits of the design.
-    """
+    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
     distortion = asked.distortion
     audited = asked.audit(designed.together)
-    leakage = audit_answer(audited, leaks or found_of(audited, designed.found), run)
+    leakage = audit_answer(audited, designed.leaks, run)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)

@@ -184,6 +184,11 @@ class Audit(Certified):
         return guesses.guess(self.upper, before, self.unit)
 
     @property
+    def priors(self) -> int:
+        """How many priors were listed as the adversary's, of which this is the worst; 1 where none were."""
+        return 1 + len(self.certificate.data.get("priors", ()))
+
+    @property
     def reference(self) -> Reference:
         """The prior from which knowledge counts: uniform by default."""
         return self.adversary.reference
@@ -193,7 +198,7 @@ class Audit(Certified):
         extremes = self.extremes
         return {
             **values(self, "lower", "upper", "unit", "entropy", "knowledge"),
-            "adversary": self.adversary.kind,
+            "adversary": "listed" if self.priors > 1 else self.adversary.kind,
             "record": self.record,
             "records": self._record_list(),
             "secret": self._secret(),
@@ -234,7 +239,9 @@ class Audit(Certified):
         sure = "" if self.confidence is None else f" with confidence {self.confidence:g}"
         digits = decimals(self.upper)
         knows = (
-            "independent records"
+            f"the worst of {self.priors} priors"
+            if self.priors > 1
+            else "independent records"
             if self.adversary.unlimited
             else f"knowledge <= {self.knowledge:.6g}"
             if self.adversary.given == "knowledge"

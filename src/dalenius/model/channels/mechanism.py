@@ -379,11 +379,35 @@ class Mechanism(Described, ABC):
     def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
         """Return this mechanism with its output processed further; that never leaks more.
 
-        post: a matrix with one row per output and one column per new output, or a function of the output's label.
+        post: a matrix with one row per output and one column per new output, or a function of the output: a number, a
+        tuple of counts, or the label where outputs are not those of the query.
         """
         from dalenius.model.channels.written import processed
 
         return processed(self, post)
+
+    def suppress(self, below: int, *, keep_zero: bool = True) -> "Written":
+        """Return this mechanism with small numbers published as 'suppressed'; that never leaks more.
+
+        Args:
+            below: outputs from 1 to below - 1 become one output, 'suppressed'; of a table every count by itself.
+            keep_zero: False to suppress 0 as well.
+
+        Returns:
+            A Mechanism; a named one has a name, `suppressed(...)`.
+
+        Raises:
+            InputError: below is less than 1, or outputs are not numbers.
+
+        Example:
+            >>> dl.mechanisms.exact(dl.queries.count(n=4)).suppress(below=3).labels
+            ('suppressed', 0, 3, 4)
+        """
+        from dalenius.model.gallery.releases import suppressed
+
+        if self.query is None:
+            refuse("suppress needs a query that says what the outputs are; use Mechanism.from_rows, or then(...)")
+        return suppressed(self.query, below, keep_zero=keep_zero, mechanism=self)
 
     def profile(
         self,
