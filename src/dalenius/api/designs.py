@@ -162,8 +162,8 @@ def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: 
     if options.method is not None:
         return options.method.design(asked, problem, budget, run)
     quick = least_leakage(asked, problem, deadline)
-    designed, leaks = quick or (Designer(problem, asked, deadline, options.seed).solve()[0], None)
-    return design_answer(asked, problem, designed, leaks, budget=budget, run=run)
+    designed = quick or Designer(problem, asked, deadline, options.seed).solve()[0]
+    return design_answer(asked, problem, designed, budget=budget, run=run)
 
 
 def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:

@@ -337,7 +337,14 @@ KINDS: dict[str, Callable[[Point, int], Measured]] = {
 def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit: str = "nats") -> tuple[Audit, bool]:
     """The bracket of L(b), and whether the verifier agrees that it is proved and about this mechanism."""
     answer = audit(
-        mechanism, entropy=b, unit=unit, tolerance=tolerance, time_limit=Precision.time_limit, seed=seed, verify=False
+        mechanism,
+        entropy=b,
+        unit=unit,
+        tolerance=tolerance,
+        relative=0.0,
+        time_limit=Precision.time_limit,
+        seed=seed,
+        verify=False,
     )
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
