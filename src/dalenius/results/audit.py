@@ -300,6 +300,8 @@ def _index(record: int | None) -> int:
 
 def limit_words(adversary: Adversary, unit: str) -> str:
     """Return `H(X) >= 1.5 nats`, or with a reference prior `knowledge <= 0.5 nats beyond the reference`."""
+    if adversary.unlimited:
+        return "independent records"
     if adversary.reference.uniform:
         return f"H(X) >= {in_unit(adversary.entropy, unit):.6g} {unit}"
     return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit} beyond the reference"

@@ -298,10 +298,10 @@ class Ledger(Result):
         about everything together. `tolerance` is in units of distortion; options as for dl.design.
         """
         budget = self._limit()
-        if self.independent:
+        if self.independent and self._releases:
             refuse(
-                'a design is against adversaries of bounded knowledge; with adversary="independent" use '
-                "ledger.calibrate"
+                "a design after earlier releases is against adversaries of bounded knowledge; with "
+                'adversary="independent" use ledger.calibrate'
             )
         task = distortion_of(query, measure, outputs, p0)
         if query.records != self.records:
