@@ -13,7 +13,7 @@ from dalenius.cli import common
 @common.REFERENCE
 @common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
 @common.solving(tolerance=1e-6, time_limit=None, paper=True)
-@common.RELATIVE
+@common.relative()
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of search trees, however fast the machine is."
 )
@@ -44,8 +44,8 @@ def audit(
 ) -> int:
     """Bound the maximal leakage about a record from both sides.
 
-    The adversary may have any prior whose entropy is at least B (or that knows at most K). With --adversary independent
-    it may have any prior under which the records are independent, and neither B nor K is needed.
+    The adversary may have any prior that knows at most K. With --adversary independent it may have any prior under
+    which the records are independent, and K is not needed.
 
     With --at-most L the exit code is the verdict: 0 if the upper bound is within L, 1 if the lower bound is above it,
     3 if neither is proved.
@@ -59,7 +59,7 @@ def audit(
     escort, hinge, penalty_owner.
 
     \b
-      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --secret 0,1 --knowledge 0.5
       dalenius audit --channel examples/channel.csv --records 2,2,2 --knowledge 0.5
     """

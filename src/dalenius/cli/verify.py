@@ -55,7 +55,7 @@ def verify(
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
     \b
-      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --certificate proof.json
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5 --certificate proof.json
       dalenius verify proof.json
       dalenius verify proof.json --query "count(n=4)" --mechanism "geometric(epsilon=1)"
 

@@ -255,10 +255,10 @@ class Audit(Certified):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Series):
-    """L(b) along b, each point an audit.
+    """The leakage along what the adversary may know, each point an audit.
 
     Attributes:
-        entropies: b at each point, in the unit of the audits.
+        entropies: entropy of the prior at each point, log|X| - knowledge, in the unit of the audits.
         audits: one per point.
         missing: how many points were asked for and are not there, because Ctrl-C came first.
         interrupted: whether Ctrl-C came.
@@ -313,7 +313,7 @@ class Curve(Series):
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
         first = self.audits[0]
-        beyond = not first.reference.uniform or not math.isfinite(first.entropy)
+        beyond = first.adversary.given == "knowledge" or not math.isfinite(first.entropy)
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
         sure = "" if self.audits[0].confidence is None else f", each with confidence {self.audits[0].confidence:g}"
         return (
@@ -328,10 +328,13 @@ def _index(record: int | None) -> int:
 
 
 def limit_words(adversary: Adversary, unit: str) -> str:
-    """Return `H(X) >= 1.5 nats`, or with a reference prior `knowledge <= 0.5 nats beyond the reference`."""
-    if adversary.reference.uniform:
+    """Return `knowledge <= 0.5 nats`, with a reference prior `beyond the reference`; H(X) >= 1.5 nats if so given."""
+    if adversary.unlimited:
+        return "independent records"
+    if adversary.given == "entropy":
         return f"H(X) >= {in_unit(adversary.entropy, unit):.6g} {unit}"
-    return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit} beyond the reference"
+    beyond = "" if adversary.reference.uniform else " beyond the reference"
+    return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit}{beyond}"
 
 
 def _row(audit: Audit) -> dict[str, Any]:

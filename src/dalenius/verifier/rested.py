@@ -5,8 +5,8 @@ from typing import Any
 
 from .kernel.reading import DESIGN, JOINT
 
-# Kinds of proof and of witness that are checked in `special`.
-SPECIAL = ("own-count", "moved", "tied", "product", "looks", "bellman", "beside", "power")
+# Kinds of proof and of witness that are checked in `special`, and mixtures.
+SPECIAL = ("own-count", "moved", "tied", "product", "looks", "bellman", "beside", "power", "mixture")
 STEPS = ("grid", "window", "order", "points")
 
 

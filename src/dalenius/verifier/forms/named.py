@@ -18,8 +18,9 @@ from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import number, refuse, sequence, show, whole
 
-from . import choosing, discrete, releases
+from . import choosing, discrete, offices
 from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
+from .reference import digest
 
 Rows = list[list[Ball]]
 
@@ -161,8 +162,16 @@ def query(text: object, *, listed: bool = True) -> Query:
 
 def spelled(name: str, arguments: dict[str, Any]) -> str:
     """Return a call in our own spelling, free of whatever else the string held."""
+
+    def shown(key: str, value: object) -> str:
+        if key == "table":
+            return f"a table (sha256 {digest(value)})"
+        if key == "mechanism":
+            return spelled(*call(value, MECHANISMS, "the mechanism inside"))
+        return repr(value)
+
     listed = (
-        f"{key}=[{len(value)} rows]" if key == "table" and isinstance(value, list) else f"{key}={value!r}"
+        f"{key}={shown(key, value)}"
         for key, value in arguments.items()
         if value not in (None, "integer", "exact()") and key != "names" and (key, value) != ("clamp", True)
     )
@@ -253,7 +262,7 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     return asked.statistic, rows, spelled(name, given)
 
 
-RELEASES = (*releases.KERNELS, "subsampled", "shuffled_response")
+RELEASES = (*offices.KERNELS, "subsampled", "shuffled_response")
 # Mechanisms with outputs that can be processed further.
 NUMBERS = ("exact", "symmetric", "exponential", *ADDITIVE)
 
@@ -261,13 +270,13 @@ NUMBERS = ("exact", "symmetric", "exponential", *ADDITIVE)
 def _released(text: object, asked: Query) -> tuple[Sequence[Any], Rows]:
     """The outputs of a mechanism, numbers or vectors of counts, and its rows, one per class."""
     name, given = call(text, MECHANISMS, "the mechanism")
-    kernels: list[releases.Kernel] = []
-    while name in releases.KERNELS:
-        kernels.insert(0, releases.KERNELS[name](given))
+    kernels: list[offices.Kernel] = []
+    while name in offices.KERNELS:
+        kernels.insert(0, offices.KERNELS[name](given))
         text = given["mechanism"]
         name, given = call(text, MECHANISMS, "the mechanism inside")
     if kernels:
-        return releases.processed(*_released(text, asked), kernels)
+        return offices.processed(*_released(text, asked), kernels)
     if name == "subsampled":
         return _subsampled(given, asked)
     if name == "shuffled_response":
@@ -289,18 +298,18 @@ def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Row
     if not isinstance(of, Sum) or of.modulus is not None or set(of.contributions) != {0, 1}:
         refuse(f"subsampled is for counts of records, not for {asked.text}")
     outputs, rows = _released(given["mechanism"], asked)
-    return outputs, rows if rate == 1 else releases.sampled(rows, rate)
+    return outputs, rows if rate == 1 else offices.sampled(rows, rate)
 
 
 def _shuffled(asked: Query, epsilon: Ball) -> Rows:
     """The counts of outputs of randomised response."""
     _fits(asked, asked.width, largest().own_entries)
     if isinstance(asked.statistic, Histogram):
-        return releases.shuffled(asked.statistic.counts, epsilon)
+        return offices.shuffled(asked.statistic.counts, epsilon)
     if asked.name != "count":
         refuse(f"shuffled_response is for counts and histograms, not for {asked.text}")
     n = asked.statistic.n
-    return releases.shuffled([(n - t, t) for t in range(n + 1)], epsilon)
+    return offices.shuffled([(n - t, t) for t in range(n + 1)], epsilon)
 
 
 def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
