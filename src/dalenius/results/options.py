@@ -219,6 +219,12 @@ def design_problem(
 ) -> DesignProblem:
     """Return what `design` is asked, or refuse it."""
     checks.exactly_one(", the budget to keep", distortion=distortion, leakage=leakage)
+    check_designed(adversary)
+    if adversary.kind == "independent" and leakage == 0:
+        refuse(
+            'leakage = 0 with adversary="independent": only constant answers leak nothing; give a budget above 0, or '
+            "a distortion budget"
+        )
     if options.method is not None:
         options.method.check_design(task)
     gap, settings = options.solver_tolerance, options.settings
@@ -228,6 +234,15 @@ def design_problem(
         return DesignProblem(task, adversary, "distortion", budget, gap, settings, share)
     budget = checks.real("distortion", distortion, 0.0, math.inf)
     return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share)
+
+
+def check_designed(adversary: Adversary) -> None:
+    """Refuse independent records with a limit of knowledge or a reference: no programme is exact for these."""
+    if adversary.kind == "independent" and not (adversary.unlimited and adversary.reference.uniform):
+        refuse(
+            'a design with adversary="independent" takes neither knowledge= nor reference=: leave them out, or leave '
+            "adversary out"
+        )
 
 
 def distortion_of(

@@ -338,10 +338,10 @@ class Ledger(Result):
                 settings=settings,
             )
         budget = self._limit()
-        if self.independent:
+        if self.independent and self._releases:
             refuse(
-                'a design is against adversaries of bounded knowledge; with adversary="independent" use '
-                "ledger.calibrate"
+                "a design after earlier releases is against adversaries of bounded knowledge; with "
+                'adversary="independent" use ledger.calibrate'
             )
         task = distortion_of(query, measure, outputs, p0)
         if query.records != self.records:
