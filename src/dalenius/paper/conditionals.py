@@ -63,7 +63,7 @@ def projected_gradient_coordinate_ascent(
     rows = parameters.shaped("rows", rows, (*p.shape, None))
 
     def project(v: Floats) -> Floats | None:
-        return _on_entropy(project_to_simplex(v), needed, tau_H, ends, escort="escort" in choice)
+        return _on_entropy(_on_simplex(v), needed, tau_H, ends, escort="escort" in choice)
 
     history = [float(information(marginal, answers(p, rows)))]
     best, kept, status = -math.inf, p, CAPPED
@@ -136,7 +136,10 @@ def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int
 
 def project_to_simplex(v: ArrayLike) -> Floats:
     """Algorithm 4: the nearest probability vector, max(v - theta, 0) with theta by sorting."""
-    v = parameters.vector("v", v)
+    return _on_simplex(parameters.vector("v", v))
+
+
+def _on_simplex(v: Floats) -> Floats:
     falling = np.sort(v)[::-1]
     theta = (np.cumsum(falling) - 1) / np.arange(1, v.size + 1)
     return np.asarray(np.maximum(v - theta[np.flatnonzero(falling > theta)[-1]], 0.0))
@@ -181,12 +184,12 @@ def _on_entropy(
     if abs(entropy(v) - target) < eps:
         return v
     z = np.log(np.maximum(v, floor)) if escort else v
+    below, above, ones = z - z.max(), z - z.min(), np.ones(z.size)
 
     def excess(beta: float) -> float:
-        exponents = beta * z
-        exponents -= exponents.max()
+        exponents = beta * (below if beta > 0 else above)
         weights = np.exp(exponents)
-        total = float(weights.sum())
+        total = float(weights @ ones)
         return math.log(total) - float(weights @ exponents) / total - target
 
     low, high = beta_range
