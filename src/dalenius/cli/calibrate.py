@@ -36,7 +36,7 @@ def calibrate(
     The certificate is that of the audit of the mechanism found.
 
     \b
-      dalenius calibrate --family geometric --query "count(n=4)" --leakage 0.05 --entropy 2
+      dalenius calibrate --family geometric --query "count(n=4)" --leakage 0.05 --knowledge 0.5
     """
     common.check_outputs(files, [reference])
     common.check_limit(asked)

@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 
 from numpy.typing import ArrayLike
 
-from dalenius.designing.cutting_planes import Problem
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model import secret as secrets
@@ -27,6 +26,9 @@ from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
 from dalenius.settings import DEFAULT, Settings
+
+if TYPE_CHECKING:
+    from dalenius.designing.cutting_planes import Problem
 
 # Seconds.
 MINUTE, DAY = 60.0, 86_400.0
@@ -53,7 +55,7 @@ class Method(Protocol):
     def audit(self, problem: AuditProblem, run: Run) -> Audit:
         """Answer an audit."""
 
-    def design(self, asked: DesignProblem, problem: Problem, budget: float, run: Run) -> Design:
+    def design(self, asked: DesignProblem, problem: "Problem", budget: float, run: Run) -> Design:
         """Answer a design; budget as the user gave it."""
 
 
