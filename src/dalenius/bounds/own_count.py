@@ -1,33 +1,36 @@
-"""Tables of few people, from above: the reference tilted along the own count, through the noise (MATH 4.8).
+"""Tables of few people: the reference tilted along the counts, through the noise (MATH 4.8, 3.1).
 
-All values of a record are alike. With h(t) = h(t_a) + sum_{b != a} g(t_b), w0(t) = rho(t|a) exp(h(t)) / Z, U_a = w0 q,
-r = sum_b U_b / k and s > 1
+p is the law of a record, rho_a the law of count vectors t given that the record is a. Count vectors with no count above
+its top are listed, all others are told as they are. For tilts f_a(t) = sum_b f_ab(t_b), w_a = rho_a exp(f_a) / Z_a,
+U_a = w_a q, weights c and r = sum_b c_b U_b the prior c_a w_a(t) leaks sum_a c_a <w_a, G_a>, G_a(t) = sum_y q(y|t)
+log( U_a(y) / r(y) ), and no prior leaks more than the closing formula with
 
-    I(A;Y) <= s K + (s-1) log sum_t rho(t|a) exp( Psi(t) / (s-1) ),
-    Psi(t) = sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z,
+    h(a,t) = G_a(t) - eta (f_a(t) - log Z_a) - log(1 - e),        e what r gives to count vectors that are not listed.
 
-up to counts above `top`. Count vectors with such a count are revealed, which can only tell more: at them
+eta = 1 serves for every tilt. Where the others stay independent under w_a, as with f_a(t) = slope t_a, the contraction
+of the noise does, and bounds with s below 1 follow.
 
-    Psi(t) = log( k F(t_a) / sum_b F(t_b) ) - h(t) + log Z,       F(t) = t exp( h(t) - g(t) ),
-
-with h = log k and g as at `top` for far counts. Beyond all counts the law of geometric and Laplace noise falls by the
-same factor for each of them, so that the outputs above `top` are as good as one. All sums are over one value's count
-and the multiset of the others: count vectors and outputs up to order.
+Where all values are alike one a stands for all, and count vectors and outputs are listed up to the order of the others.
+Beyond all counts the law of geometric and Laplace noise falls by the same factor for each of them, so that the outputs
+above the top are as good as one.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import Protocol
 
 import numpy as np
 
-from dalenius.bounds.closing import MANY_TERMS, TOGETHER, Formula, close
+from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close, least_closed
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.counted import Tilts
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import gammaln, logsumexp
+from dalenius.numerics.least import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
@@ -35,46 +38,331 @@ from dalenius.settings import Part
 
 @dataclass(frozen=True, kw_only=True)
 class OwnCountSearch(Part):
-    """Tables of few people, from above, by a tilt of the own count."""
+    """Tables of few people by tilts of the counts."""
 
-    # Multipliers s that are tried, and rounds of the tilt at each.
-    s: tuple[float, ...] = (1.6, 1.3, 1.15, 1.08, 1.04, 1.02, 1.01)
-    rounds: int = 4
+    # Rounds of the ascent, and of the tilt at each multiplier s.
+    rounds: int = 12
+    upper_rounds: int = 4
+    # Multipliers s that are tried with eta = 1, where the best prior has a lower one.
+    s: tuple[float, ...] = (1.06, 1.03, 1.015, 1.01)
+    # Slopes that are tried, as shares of the one that uses up the knowledge; and how closely the best is found.
+    slopes: tuple[float, float] = (0.05, 1.2)
+    slope_rounds: int = 9
+    # A contraction above this is not worth its search.
+    most_contraction: float = 0.97
     # Outputs, up to order, up to which no count is far.
     few: int = 2**17
     # With more outputs, counts rarer than this are far: the first that leaves at most `outputs`. With 1e-4 a table of
     # 16 people and 6 cells loses 0.15 % and takes a quarter of the time.
     rare: tuple[float, ...] = (1e-5, 1e-4, 1e-3)
+    # The same where the noise contracts: what is far is added to the law of the outputs there.
+    rare_contracting: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
     outputs: int = 2**20
     # Count vectors, up to order, at most.
     vectors: int = 2**17
 
 
-def own_count(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: OwnCountSearch) -> Formula | None:
-    """Choose h by fixed-point rounds, and s among a few; None where the table is too large."""
-    table = _Table.of(mechanism, settings)
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What tilts of the counts found: bounds, and the best prior."""
+
+    uppers: tuple[Formula, ...] = ()
+    lower: float = 0.0
+    tilts: Tilts | None = None
+
+
+def own_count(
+    mechanism: NoisyCounts, law: Floats, knowledge: float, deadline: Deadline, settings: OwnCountSearch
+) -> Counted:
+    """Search for tilts by fixed-point rounds: of the best prior, at multipliers above 1, and along one slope."""
+    table = table_of(mechanism, law, settings, settings.rare)
     if table is None or knowledge <= 0:
-        return None
+        return Counted()
+    search = _Search(table, knowledge, deadline, settings)
+    search.climb()
+    search.descend()
+    found = [] if search.found is None else [search.found]
+    wide = table_of(mechanism, law, settings, settings.rare_contracting)
+    if wide is not None and not deadline.expired():
+        found += _along_a_slope(mechanism, wide, knowledge, deadline, settings)
+    return Counted(tuple(found), search.lower, search.best)
+
+
+class Table(Protocol):
+    """Count vectors that are listed, and what the noise makes of laws on them.
+
+    tops: the largest counts listed, of every value or of all. log_p: log p(a) of the values that stand for all.
+    classes: for each of these values the counts, its own first, and log rho_a of all their orders together.
+    """
+
+    n: int
+    law: Floats
+    tops: tuple[int, ...]
+    log_p: Floats
+    classes: "list[tuple[Ints, Floats]]"
+
+    def features(self, a: int) -> Floats:
+        """Of each class the counts that it has: a tilt is linear in these."""
+
+    def split(self, a: int, tilt: Floats) -> list[Floats]:
+        """Tilts of features as one list for each count."""
+
+    def gains(self, tilts: list[Floats], log_c: Floats, beyond: Floats) -> list[Floats]:
+        """G_a of every class; tilts of features. beyond: what is added to U_a, or less mass is listed than there is."""
+
+
+@dataclass(eq=False)
+class _Search:
+    """The best prior of tilts, and the best bound with eta = 1."""
+
+    table: Table
+    knowledge: float
+    deadline: Deadline
+    settings: OwnCountSearch
+    lower: float = 0.0
+    best: Tilts | None = None
+    found: Formula | None = None
+
+    def __post_init__(self) -> None:
+        table = self.table
+        self.features = [table.features(a) for a in range(len(table.classes))]
+        self.log_c = table.log_p.copy()
+        self.tilts = []
+        for (counts, log_rho), features in zip(table.classes, self.features, strict=True):
+            own = counts[:, 0]
+            mean = float(np.exp(log_rho - logsumexp(log_rho)) @ own)
+            steep = math.sqrt(2 * self.knowledge / max(mean, 1.0))
+            self.tilts.append(np.linalg.lstsq(features, steep * own, rcond=1e-10)[0])
+        self.s = 1.0
+
+    def log_z(self, a: int, tilt: Floats) -> float:
+        """Log Z of a tilt, within the tops."""
+        return float(logsumexp(self.table.classes[a][1] + self.features[a] @ tilt))
+
+    def divergence(self, tilts: list[Floats], log_c: Floats) -> float:
+        """D(pi || rho) of the prior c_a w_a."""
+        total = 0.0
+        for a, tilt in enumerate(tilts):
+            lean, log_z = self.features[a] @ tilt, self.log_z(a, tilt)
+            w = np.exp(self.table.classes[a][1] + lean - log_z)
+            total += math.exp(log_c[a]) * (log_c[a] - self.table.log_p[a] + float(w @ lean) - log_z)
+        return total
+
+    def gains(self) -> list[Floats]:
+        """G_a at the tilts; a bound with eta = 1 and, where the prior is feasible, what it leaks are kept."""
+        table = self.table
+        gains = table.gains(self.tilts, self.log_c, np.zeros(len(self.tilts)))
+        listed = [self.features[a] @ tilt - self.log_z(a, tilt) for a, tilt in enumerate(self.tilts)]
+        closing = Closing(table, [g - x for g, x in zip(gains, listed, strict=True)])
+        s, upper = closing.least(self.knowledge)
+        if self.found is None or upper < self.found.upper:
+            self.found = Formula("own-count", upper, {"s": s, **self._stated().to_certificate()}, s, doubt=MANY_TERMS)
+        if self.divergence(self.tilts, self.log_c) <= self.knowledge * (1 - 1e-9):
+            laws = (np.exp(part[1] + x) for part, x in zip(table.classes, listed, strict=True))
+            leaked = float(np.exp(self.log_c) @ [w @ g for w, g in zip(laws, gains, strict=True)])
+            if leaked - MANY_TERMS > self.lower:
+                self.lower = leaked - MANY_TERMS
+                self.best = self._stated()
+        return gains
+
+    def _stated(self) -> Tilts:
+        parts = (self.table.split(a, tilt) for a, tilt in enumerate(self.tilts))
+        tilts = tuple(tuple(tuple(x.tolist()) for x in part) for part in parts)
+        return Tilts(self.table.tops, tilts, tuple(np.exp(self.log_c).tolist()))
+
+    def move(self, gains: list[Floats], s: float | None) -> None:
+        """Tilt by G_a / s, as near as counts one by one allow; without an s by the least that the knowledge allows.
+
+        The best tilt of all is G_a / s. Rare classes matter, so powers of masses are weights.
+        """
+        fitted = [self._fitted(a, g) for a, g in enumerate(gains)]
+
+        def at(log_s: float) -> tuple[list[Floats], Floats]:
+            s = math.exp(log_s)
+            tilts = [x / s for x in fitted]
+            log_z = np.array([self.log_z(a, x) for a, x in enumerate(tilts)])
+            # The posterior that the gain is about has the weights so far.
+            scaled = s / (1 + s) * (self.table.log_p + log_z + self.log_c / s)
+            return tilts, scaled - logsumexp(scaled)
+
+        if s is None:
+            low, high = math.log(0.02), math.log(200.0)
+            for _ in range(30):
+                middle = (low + high) / 2
+                inside = self.divergence(*at(middle)) <= self.knowledge * (1 - 2e-9)
+                low, high = (low, middle) if inside else (middle, high)
+            s = math.exp(high)
+        self.s = s
+        self.tilts, self.log_c = at(math.log(s))
+
+    def _fitted(self, a: int, gain: Floats, power: float = 0.25) -> Floats:
+        """The tilt of counts one by one that is nearest to a gain, by weighted least squares."""
+        log_rho, features = self.table.classes[a][1], self.features[a]
+        log_weight = log_rho + gain / max(self.s, 0.1)
+        weighed = features * np.exp(power * (log_weight - log_weight.max()))[:, None]
+        normal = weighed.T @ features
+        ridge = 1e-10 * np.trace(normal) / len(normal) * np.eye(len(normal))
+        return np.asarray(np.linalg.solve(normal + ridge, weighed.T @ gain))
+
+    def climb(self) -> None:
+        """Raise the lower bound, in turns of law and tilt; and look at what each tilt proves."""
+        for _ in range(self.settings.rounds):
+            gains, before = self.gains(), self.lower
+            self.move(gains, None)
+            if self.deadline.expired() or (before and self.lower - before < 0):
+                break
+
+    def descend(self) -> None:
+        """Lower the upper bound where the best prior's s is below 1, at multipliers nearer and nearer to 1."""
+        for s in [x for x in self.settings.s if x > self.s]:
+            for _ in range(self.settings.upper_rounds):
+                if self.deadline.expired():
+                    return
+                self.move(self.gains(), s)
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The closing formula for h of all listed classes, with what is not listed (MATH 4.8)."""
+
+    table: Table
+    h: list[Floats]
+    eta: float = 1.0
+
+    @cached_property
+    def far(self) -> tuple[float, Floats]:
+        """What r gives to count vectors that are not listed, and their share of rho_a at most."""
+        return far(self.table, self.eta)
+
+    def at(self, s: float, knowledge: float) -> float:
+        """The bound with this s."""
+        (told, outside), sigma = self.far, s - self.eta
+        gains = []
+        for (_, log_rho), h, beyond in zip(self.table.classes, self.h, outside, strict=True):
+            inside = float(logsumexp(log_rho + h / sigma)) - math.log1p(-told) / sigma
+            gains.append(sigma * float(np.logaddexp(inside, math.log(beyond) if beyond else -math.inf)))
+        # One that stands for all has the masses of all.
+        log_p = self.table.log_p if len(gains) > 1 else TOGETHER
+        return float(close(log_p, np.array(gains), knowledge, s=s, eta=self.eta))
+
+    def least(self, knowledge: float) -> tuple[float, float]:
+        """The s with the least bound, and that bound."""
+        if self.far[0] >= 1:
+            return 1.0 + self.eta, math.inf
+        log_sigma, upper = least_between(
+            lambda x: self.at(self.eta + math.exp(x), knowledge), *map(math.log, (1e-3, S_RANGE[1]))
+        )
+        return self.eta + math.exp(log_sigma), upper
+
+
+def far(table: Table, eta: float) -> tuple[float, Floats]:
+    """e, and at most rho_a of all count vectors that are not listed, for every a that stands for others.
+
+    e = ( m sum_b P_b(t_b > top_b) )^eta N^(1-eta), N the number of all count vectors: at them r is the power eta of m
+    times the sum of rho_b over the values b whose counts are above their tops, and m makes that no less than any rho_a.
+    """
+    n, k = table.n, table.law.size
+    tops = table.tops * (k if len(table.tops) == 1 else 1)
+    cut = [b for b in range(k) if tops[b] < n]
+    ratio = max((tops[a] / table.law[a] * table.law[b] / (tops[b] + 1) for a in range(k) for b in cut), default=1.0)
+    own = [_tail(n - 1, table.law[b], tops[b] - 1) for b in range(k)]
+    other = [_tail(n - 1, table.law[b], tops[b]) for b in range(k)]
+    outside = np.array([own[a] + sum(other) - other[a] for a in range(len(table.log_p))])
+    log_all = gammaln(n + k) - gammaln(n + 1.0) - gammaln(float(k))
+    total = max(1.0, ratio) * sum(own)
+    return float(total**eta * math.exp((1 - eta) * log_all)) if cut else 0.0, outside
+
+
+def _tail(n: int, p: float, top: int) -> float:
+    """P(Binomial(n, p) > top)."""
+    return float(np.exp(log_binomial(n, (1 - p, p))[top + 1 :]).sum()) if p < 1 else float(top < n)
+
+
+def _along_a_slope(
+    mechanism: NoisyCounts, table: Table, knowledge: float, deadline: Deadline, settings: OwnCountSearch
+) -> list[Formula]:
+    """The bound with the contraction of the noise, by the slope of the own count under the tilt."""
+    n, law, many = table.n, table.law, len(table.classes)
+
+    def contraction(slope: float) -> float:
+        tilted = [law * np.where(np.arange(law.size) == a, math.exp(slope), 1.0) for a in range(many)]
+        return max(mechanism.contraction([(n - 1, x / x.sum())]) for x in tilted)
+
+    if contraction(0.0) > settings.most_contraction:
+        return []
+    features = [table.features(a) for a in range(many)]
+    steep = np.array(
+        [
+            np.linalg.lstsq(x, c[:, 0].astype(float), rcond=1e-10)[0]
+            for x, (c, _) in zip(features, table.classes, strict=True)
+        ]
+    )
     best: Formula | None = None
-    h, g = np.zeros(table.top + 1), np.zeros(table.top + 1)
-    for s in settings.s:
-        for _ in range(settings.rounds):
-            if deadline.expired():
-                return best
-            told = table.divergences(h, g)
-            upper = table.bound(told, h, g, s, knowledge)
-            if best is None or upper < best.upper:
-                # h at the counts from 1 to `top`; no share of the reference for counts beyond.
-                data = {"s": s, "outside": 0.0, "tilt": h[1:].tolist(), "others": g.tolist()}
-                best = Formula("own-count", upper, data, s, doubt=MANY_TERMS)
-            h, g = table.next_tilt(h, g, told, s)
-    return best
+
+    def bound(slope: float) -> float:
+        nonlocal best
+        if deadline.expired():
+            return math.inf
+        eta = contraction(slope)
+        # All count vectors, listed or not.
+        log_z = slope + (n - 1) * np.log1p(law[:many] * math.expm1(slope))
+        listed = [slope * c[:, 0] for c, _ in table.classes]
+        inside = [float(logsumexp(r + x)) for (_, r), x in zip(table.classes, listed, strict=True)]
+        beyond = np.maximum(-np.expm1(np.array(inside) - log_z), 1e-15)
+        gains = table.gains(list(slope * steep), table.log_p, beyond)
+        h = [g - eta * (x - z) for g, x, z in zip(gains, listed, log_z, strict=True)]
+        s, upper = Closing(table, h, eta).least(knowledge)
+        if best is None or upper < best.upper:
+            data = {"s": s, "tops": list(table.tops), "slope": slope, "weights": np.exp(table.log_p).tolist()}
+            best = Formula("own-count", upper, data, s, doubt=MANY_TERMS)
+        return upper
+
+    whole = math.sqrt(2 * knowledge / (n * float(law.max())))
+    _golden(bound, settings.slopes[0] * whole, settings.slopes[1] * whole, settings.slope_rounds)
+    return [] if best is None else [best]
 
 
-def _outputs(n: int, top: int, k: int) -> int:
+def _golden(bound: Callable[[float], float], low: float, high: float, rounds: int) -> None:
+    """Look for the least of a function by golden sections, in few looks."""
+    share = (math.sqrt(5) - 1) / 2
+    x, y = high - share * (high - low), low + share * (high - low)
+    at_x, at_y = bound(x), bound(y)
+    for _ in range(rounds - 2):
+        if at_x < at_y:
+            high, y, at_y = y, x, at_x
+            x = high - share * (high - low)
+            at_x = bound(x)
+        else:
+            low, x, at_x = x, y, at_y
+            y = low + share * (high - low)
+            at_y = bound(y)
+
+
+def table_of(
+    mechanism: NoisyCounts, law: Floats, settings: OwnCountSearch, rare: Sequence[float]
+) -> "Alike | Ordered | None":
+    """The table with the highest tops that fit; None where there are none."""
+    n, held = mechanism.n, law[law > 0]
+    alike = np.unique(held).size == 1
+    # Beyond all counts other noise still tells them apart.
+    falling = isinstance(mechanism.noise, (Geometric, Laplace))
+    choices = [(n,) * held.size]
+    if falling:
+        tails = [np.cumsum(np.exp(log_binomial(n, (1 - p, p)))[::-1])[::-1] for p in held.tolist()]
+        choices += [tuple(min(n, int(np.searchsorted(-tail, -x))) for tail in tails) for x in rare]
+    for j, tops in enumerate(choices):
+        most = settings.few if falling and j == 0 else settings.outputs
+        wide = [min(n, top + 1) + 1 for top in tops]
+        if alike and _vectors(n, held.size) <= settings.vectors and _outputs(wide[0], held.size) <= most:
+            return Alike.of(mechanism, held, tops[0])
+        if not alike and math.prod(wide) <= most:
+            return Ordered.of(mechanism, held, tops)
+    return None
+
+
+def _outputs(wide: int, k: int) -> int:
     """Outputs up to order: the own one, and the multiset of the others."""
-    high = min(n, top + 1)
-    return math.comb(high + k - 1, k - 1) * (high + 1)
+    return math.comb(wide + k - 2, k - 1) * wide
 
 
 def _vectors(n: int, k: int) -> float:
@@ -83,32 +371,107 @@ def _vectors(n: int, k: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """Counts 0..top, and rows of the noise; count vectors as (own count, sorted others)."""
+class Ordered:
+    """Values that are not alike: count vectors one by one, and noise applied to one count after the other."""
 
     n: int
-    k: int
-    top: int
-    rows: Floats
+    law: Floats
+    tops: tuple[int, ...]
+    rows: list[Floats]
+    # Of every value.
+    counts: Ints
 
     @classmethod
-    def of(cls, mechanism: NoisyCounts, settings: OwnCountSearch) -> "_Table | None":
-        n, k = mechanism.n, mechanism.k
-        # Beyond all counts other noise still tells them apart.
-        falling = isinstance(mechanism.noise, (Geometric, Laplace)) and _vectors(n, k) <= settings.vectors
-        tops = [n] if _outputs(n, n, k) <= (settings.few if falling else settings.outputs) else []
-        if falling:
-            tail = np.cumsum(np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[::-1])[::-1]
-            tops += [min(n, int(np.searchsorted(-tail, -rare))) for rare in settings.rare]
-        top = next((top for top in tops if _outputs(n, top, k) <= settings.outputs), None)
-        if top is None:
-            return None
-        high = min(n, top + 1)
-        noise = mechanism.noise
-        return cls(n, k, top, noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0)))
+    def of(cls, mechanism: NoisyCounts, law: Floats, tops: tuple[int, ...]) -> "Ordered":
+        """List the count vectors within the tops."""
+        n = mechanism.n
+        rows = [mechanism.noise.rows(np.arange(x + 1.0)[:, None], np.arange(min(n, x + 1) + 1.0)) for x in tops]
+        first = np.indices([x + 1 for x in tops[:-1]]).reshape(len(tops) - 1, -1)
+        last = n - first.sum(axis=0)
+        kept = (last >= 0) & (last <= tops[-1])
+        return cls(n, law, tops, rows, np.vstack([first, last])[:, kept])
+
+    @property
+    def log_p(self) -> Floats:
+        """Every value stands for itself."""
+        return np.log(self.law)
+
+    @cached_property
+    def classes(self) -> list[tuple[Ints, Floats]]:
+        """Own counts from 1 on."""
+        counts, n = self.counts, self.n
+        log_rho = gammaln(n + 1.0) - gammaln(counts + 1.0).sum(axis=0) + np.log(self.law) @ counts
+        found = []
+        for a, p in enumerate(self.law.tolist()):
+            held = counts[a] > 0
+            listed = np.concatenate([counts[[a]], np.delete(counts, a, axis=0)])[:, held].T
+            found.append((listed, (log_rho + np.log(np.maximum(counts[a], 1) / (n * p)))[held]))
+        return found
+
+    def features(self, a: int) -> Floats:
+        """Every count by itself."""
+        counts = self.counts[:, self.counts[a] > 0]
+        parts = [part[:, None] == np.arange(top + 1) for part, top in zip(counts, self.tops, strict=True)]
+        return np.concatenate(parts, axis=1).astype(float)
+
+    def split(self, a: int, tilt: Floats) -> list[Floats]:
+        """In the order of the values, whichever is the own one."""
+        return np.split(tilt, np.cumsum([top + 1 for top in self.tops])[:-1])
+
+    def gains(self, tilts: list[Floats], log_c: Floats, beyond: Floats) -> list[Floats]:
+        """Through the noise and back."""
+        laws = []
+        for a, tilt in enumerate(tilts):
+            log_w = self.classes[a][1] + self.features(a) @ tilt
+            whole = float(logsumexp(log_w)) - math.log1p(-beyond[a])
+            law = np.zeros([top + 1 for top in self.tops])
+            law[tuple(self.counts[:, self.counts[a] > 0])] = np.exp(log_w - whole)
+            for axis, rows in enumerate(self.rows):
+                law = np.moveaxis(np.tensordot(law, rows, axes=(axis, 0)), -1, axis)
+            laws.append(np.maximum(law, LEAST))
+        r = sum(math.exp(c) * law for c, law in zip(log_c, laws, strict=True))
+        found = []
+        for a, law in enumerate(laws):
+            ratio = np.log((law + beyond[a]) / r)
+            for axis, rows in enumerate(self.rows):
+                ratio = np.moveaxis(np.tensordot(ratio, rows, axes=(axis, 1)), -1, axis)
+            found.append(ratio[tuple(self.counts[:, self.counts[a] > 0])])
+        return found
+
+
+LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Alike:
+    """Values that are all alike: count vectors as (own count, sorted others)."""
+
+    n: int
+    law: Floats
+    tops: tuple[int]
+    rows: Floats
+    log_p: Floats = field(default_factory=lambda: np.zeros(1))
+
+    @classmethod
+    def of(cls, mechanism: NoisyCounts, law: Floats, top: int) -> "Alike":
+        """Counts 0..top, and rows of the noise."""
+        high = min(mechanism.n, top + 1)
+        rows = mechanism.noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0))
+        return cls(mechanism.n, law, (top,), rows)
+
+    @property
+    def k(self) -> int:
+        """The number of values."""
+        return int(self.law.size)
+
+    @property
+    def top(self) -> int:
+        """That of every count."""
+        return self.tops[0]
 
     @cached_property
     def wide(self) -> int:
+        """Outputs of one count."""
         return int(self.rows.shape[1])
 
     def multisets(self, size: int) -> Ints:
@@ -131,6 +494,12 @@ class _Table:
         found: Ints = order[np.searchsorted(keys, together, sorter=order)]
         return found
 
+    @cached_property
+    def _times(self) -> Ints:
+        """How often each output is among all: the others' multiset, and the own."""
+        others = self.multisets(self.k - 1)[:, None, :]
+        return np.asarray((others == np.arange(self.wide)[None, :, None]).sum(axis=2) + 1)
+
     def others(self, g: Floats) -> Floats:
         """P(outputs Y, total N of the other counts) exp(sum g), as (multisets Y, N), times k^(n-1) / (n-1)!."""
         one = self.rows * np.exp(g - gammaln(np.arange(self.top + 1) + 1.0))[:, None]
@@ -147,46 +516,24 @@ class _Table:
         return found
 
     @cached_property
-    def classes(self) -> tuple[Ints, Floats]:
-        """Count vectors up to order as (own count, rising others), and log rho(t|a) of all their orders together."""
-        return self._weighed(np.array(list(self._listed((), self.n)), dtype=np.int64))
-
-    @cached_property
-    def far(self) -> tuple[Ints, Floats]:
-        """The same of those with a count above `top`."""
-        if self.top == self.n:
-            return np.zeros((0, self.k), dtype=np.int64), np.zeros(0)
-        everything = _Table(self.n, self.k, self.n, self.rows)
-        counts = np.array(list(everything._listed((), self.n)), dtype=np.int64)
-        return self._weighed(counts[counts.max(axis=1) > self.top])
-
-    def _weighed(self, counts: Ints) -> tuple[Ints, Floats]:
+    def classes(self) -> list[tuple[Ints, Floats]]:
+        """Count vectors up to order as (own count, rising others), and log rho_a of all their orders together."""
+        counts = np.array(list(self._listed((), self.n)), dtype=np.int64)
         orders = gammaln(float(self.k))
         for t in range(self.n + 1):
             orders = orders - gammaln((counts[:, 1:] == t).sum(axis=1) + 1.0)
         log_rho = gammaln(float(self.n)) - (self.n - 1) * math.log(self.k) + orders
-        return counts, log_rho - gammaln(counts[:, 0]) - gammaln(counts[:, 1:] + 1.0).sum(axis=1)
+        return [(counts, log_rho - gammaln(counts[:, 0]) - gammaln(counts[:, 1:] + 1.0).sum(axis=1))]
 
-    def farther(self, h: Floats, g: Floats) -> tuple[Floats, Floats]:
-        """Tilts of all counts: beyond `top` log k, and as at `top`."""
-        more = self.n - self.top
-        return np.append(h, np.full(more, math.log(self.k))), np.append(g, np.full(more, g[-1]))
+    def features(self, a: int) -> Floats:
+        """The own count, and how often others have each count."""
+        counts = self.classes[a][0]
+        many = np.stack([(counts[:, 1:] == t).sum(axis=1) for t in range(self.top + 1)], axis=1)
+        return np.concatenate([counts[:, :1] == np.arange(self.top + 1), many], axis=1).astype(float)
 
-    def revealed(self, h: Floats, g: Floats) -> Floats:
-        """Psi less log Z of far count vectors, where they are told."""
-        h, g = self.farther(h, g)
-        counts, tilted = self.far[0], np.arange(self.n + 1) * np.exp(h - g)
-        told = np.log(self.k * tilted[counts[:, 0]] / tilted[counts].sum(axis=1))
-        return np.asarray(told - h[counts[:, 0]] - g[counts[:, 1:]].sum(axis=1))
-
-    def log_z(self, h: Floats, g: Floats) -> tuple[float, float]:
-        """Log Z within `top`, and of all count vectors."""
-        (near, log_near), (far, log_far) = self.classes, self.far
-        inside = float(logsumexp(log_near + h[near[:, 0]] + g[near[:, 1:]].sum(axis=1)))
-        if not len(far):
-            return inside, inside
-        h, g = self.farther(h, g)
-        return inside, float(np.logaddexp(inside, logsumexp(log_far + h[far[:, 0]] + g[far[:, 1:]].sum(axis=1))))
+    def split(self, a: int, tilt: Floats) -> list[Floats]:
+        """That of the own count, and that of each other."""
+        return np.split(tilt, 2)
 
     def span(self, counts: tuple[int, ...]) -> range:
         """The counts that may come next, so that all that follow fit."""
@@ -205,23 +552,22 @@ class _Table:
         for t in self.span(counts):
             yield from self._listed((*counts, t), left - t)
 
-    def divergences(self, h: Floats, g: Floats) -> Floats:
-        """sum_y q(y|t) log( U_a(y) / r(y) ) - h(t) + log Z within `top` for every class there."""
-        counts, _ = self.classes
-        tilt = h[counts[:, 0]] + g[counts[:, 1:]].sum(axis=1)
-        log_z, _ = self.log_z(h, g)
+    def gains(self, tilts: list[Floats], log_c: Floats, beyond: Floats) -> list[Floats]:
+        """One contraction after the other; all values have the same weight."""
+        (h, g), (counts, log_rho) = np.split(tilts[0], 2), self.classes[0]
+        lean = log_rho + h[counts[:, 0]] + g[counts[:, 1:]].sum(axis=1)
+        log_z = float(logsumexp(lean)) - math.log1p(-beyond[0])
         t = np.arange(1, self.top + 1)
         weight = np.exp(h[1:] - log_z + gammaln(float(self.n)) - (self.n - 1) * math.log(self.k) - gammaln(t))
         u = (self.others(g)[:, self.n - t] * weight) @ self.rows[1:]
         together = np.zeros(math.comb(self.wide + self.k - 1, self.k))
         places = self.places[self.k - 1]
-        many = (self.multisets(self.k - 1)[:, None, :] == np.arange(self.wide)[None, :, None]).sum(axis=2) + 1
-        np.add.at(together, places, many * u)
-        ratio = np.log(np.maximum(u, 1e-300)) - np.log(np.maximum(together[places] / self.k, 1e-300))
+        np.add.at(together, places, self._times * u)
+        ratio = np.log(np.maximum(u + beyond[0], LEAST)) - np.log(np.maximum(together[places] / self.k, LEAST))
         found: list[float] = []
         for own in t.tolist():
             self._descend((own,), ratio @ self.rows[own], found)
-        return np.asarray(np.array(found) - tilt + log_z)
+        return [np.array(found)]
 
     def _descend(self, counts: tuple[int, ...], values: Floats, found: list[float]) -> None:
         """Contract one output after the other with the count that it comes from, others rising."""
@@ -234,27 +580,3 @@ class _Table:
         columns = values[self.places[self.k - len(counts) - 1]] @ self.rows[span.start : span.stop].T
         for j, count in enumerate(span):
             self._descend((*counts, count), columns[:, j], found)
-
-    def bound(self, told: Floats, h: Floats, g: Floats, s: float, knowledge: float) -> float:
-        """The bound, far counts included."""
-        total = float(logsumexp(self.classes[1] + told / (s - 1)))
-        if self.top < self.n:
-            inside, everywhere = self.log_z(h, g)
-            far = self.far[1] + (self.revealed(h, g) + everywhere) / (s - 1)
-            total = float(logsumexp([total + (everywhere - inside) / (s - 1), logsumexp(far)]))
-        return float(close(TOGETHER, np.array([(s - 1) * total]), knowledge, s=s, eta=1.0))
-
-    def next_tilt(self, h: Floats, g: Floats, told: Floats, s: float, power: float = 0.25) -> tuple[Floats, Floats]:
-        """The tilts nearest to G(t) / s, G(t) = sum_y q(y|t) log( U_a(y) / r(y) ), by weighted least squares.
-
-        The best tilt of all is G / s. Rare classes matter, as Psi is divided by s - 1: so powers of masses are weights;
-        0.25 was a little better than 0.5 and 1.
-        """
-        counts, log_rho = self.classes
-        tilt = h[counts[:, 0]] + g[counts[:, 1:]].sum(axis=1)
-        wanted = (told + tilt) / s
-        weight = np.exp(power * (log_rho + wanted - np.max(log_rho + wanted)) / 2)
-        many = np.stack([(counts[:, 1:] == t).sum(axis=1) for t in range(self.top + 1)], axis=1)
-        features = np.concatenate([counts[:, :1] == np.arange(1, self.top + 1), many], axis=1).astype(float)
-        found = np.linalg.lstsq(features * weight[:, None], wanted * weight, rcond=1e-10)[0]
-        return np.append(0.0, found[: self.top]), np.asarray(found[self.top :])
