@@ -10,9 +10,9 @@ from dalenius.auditing.local_records import refusal as refused_by_records
 from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
-from dalenius.bounds.own_count import Counted
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.counted import Counted
 from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import PointRows, rate_of
 from dalenius.model import secret as secrets

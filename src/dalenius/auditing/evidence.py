@@ -9,7 +9,7 @@ from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.auditing.found import Found
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.bounds.closing import Formula
-from dalenius.bounds.own_count import Counted
+from dalenius.bounds.counted import Counted
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
 from dalenius.model import reference as rho

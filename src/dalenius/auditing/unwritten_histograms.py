@@ -17,8 +17,8 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import SumSearch, blend_of_counts, centre_of_counts
 from dalenius.bounds.closing import Formula
+from dalenius.bounds.counted import Counted, CountedSearch, counted_bounds
 from dalenius.bounds.moved_counts import MovedSearch, moved_counts
-from dalenius.bounds.own_count import Counted, OwnCountSearch, own_count
 from dalenius.errors import refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -93,11 +93,13 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
     knowledge, settings = problem.knowledge, problem.settings
     one, formulas = isinstance(about, int), "formulas" in problem.settings.portfolio.opening
     best: Tied | Counted | None = None
+    listed = False
     if formulas and audit.open:
-        counted = own_count(mechanism, law, knowledge, deadline, settings.of(OwnCountSearch))
+        counted = counted_bounds(mechanism, law, knowledge, deadline, settings.of(CountedSearch))
         audit.try_formulas(*counted.uppers)
-        best = _raised(audit, counted) if one and mechanism.listed else None
-    if np.unique(law).size > 1:
+        listed = mechanism.listed and bool(counted.uppers)
+        best = _raised(audit, counted) if one and listed else None
+    if listed or np.unique(law).size > 1:
         return best
     if one:
         best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best

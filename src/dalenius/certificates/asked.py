@@ -15,12 +15,12 @@ from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior
+from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum
-from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.tied import Decoder, TiedPrior
 
 
@@ -132,10 +132,9 @@ def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str
     if "law" in witness:
         assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
         return independent_prior(mechanism, secret, witness, reference)
-    if witness.get("kind") == "tied":
-        return _tied(mechanism, secret, certificate, reference)
-    if witness.get("kind") == "counted":
-        return _counted(mechanism, secret, certificate, reference)
+    if witness.get("kind") in ("tied", "counted"):
+        of_counts = _tied if witness["kind"] == "tied" else _counted
+        return of_counts(mechanism, secret, certificate, reference)
     if "blocks" in witness:
         part = mechanism.witnessed(witness.get("cell"))
         return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)

@@ -6,7 +6,7 @@ from typing import Any
 from .kernel.reading import DESIGN, JOINT
 
 # Kinds of proof and of witness that are checked in `special`.
-SPECIAL = ("own-count", "moved", "tied", "counted", "product", "looks", "bellman", "beside", "power")
+SPECIAL = ("counted", "moved", "tied", "counted", "product", "looks", "bellman", "beside", "power")
 STEPS = ("grid", "window", "order", "points")
 
 

@@ -20,7 +20,6 @@ from dalenius.model.query import Query, UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 from dalenius.numerics.types import Floats
 
-
 # Pairs of a value and a count vector.
 MOST_MASSES = 2**21
 
@@ -122,7 +121,7 @@ class NoisyCounts(Noisy):
 
         A record moves two counts by one each. Rounded Laplace noise is geometric noise, and more of it on top.
         """
-        noise, counts = self.noise, np.count_nonzero(records[0][1])
+        noise, counts = self.noise, int(np.count_nonzero(records[0][1]))
         eta = least_contraction(noise, float(self.n), counts)
         if not isinstance(noise, (Geometric, Laplace)):
             return eta

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalenius.numerics.types import Floats
 
-# Parts of the range of log M to either side of 0, steps of beta, and where a function is convex: as a verifier has them.
+# Parts of the range of log M to either side of 0, steps of beta, where a function is convex: as a verifier has them.
 PARTS = 48
 STEP = 1.125
 LAST = 4096.0
@@ -44,7 +44,7 @@ def contraction(rate: float, records: Sequence[tuple[int, Floats]]) -> float:
 def _theta(c: float, b: float, law: Floats, crude: float) -> float:
     """At least theta on the step of beta that ends in b; the first begins with 1."""
     j = np.arange(-PARTS, PARTS)
-    low, upper = np.exp(c * j / PARTS), np.exp(c * (j + 1) / PARTS)
+    low = np.exp(c * j / PARTS)
     high, both, most, least = math.exp(c), 2 * math.cosh(c), float(law.max()), float(law.min())
     with np.errstate(over="ignore"):
         below = law.size * least * low / (both - low) - 2 * most * math.sinh(c) * high * (high / low) ** (b - 2)

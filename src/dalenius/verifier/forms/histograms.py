@@ -21,7 +21,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
-from dalenius.verifier.special import moved, own_count, product_laws, tied
+from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
 from .counting import Histogram, Records, Sum
@@ -116,7 +116,7 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     if witness["kind"] in ("tied", "counted"):
         if channel.labels:
             refuse("a witness that ties values to their counts is about the whole record")
-        (tied if witness["kind"] == "tied" else own_count).check_witness(witness, channel, knowledge, lower)
+        (tied if witness["kind"] == "tied" else counted).check_witness(witness, channel, knowledge, lower)
         return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
     sums.check_witness(witness, channel.count(cell), knowledge, lower)
@@ -237,6 +237,6 @@ KINDS = {
     "trivial": lambda channel, *_: arb(len(_alike(channel))).log(),
     "blend": _blend,
     "centre": _centre,
-    "own-count": own_count.bound,
+    "counted": counted.bound,
     "moved": moved.bound,
 }

@@ -73,7 +73,7 @@ def _ends(masses: Sequence[Ball]) -> tuple[Ball, Ball]:
     return largest, least
 
 
-def _theta(c: Ball, b: Ball, most: Ball, least: Ball, k: int, *, crude: Ball) -> Ball:  # noqa: PLR0917 - the letters
+def _theta(c: Ball, b: Ball, most: Ball, least: Ball, k: int, *, crude: Ball) -> Ball:
     """Guarantee: result >= theta for every beta of the step that ends in b; the first begins with 1.
 
     Of every part of the range of M one end serves for each factor: s rises up to M = 1 and falls from there.
@@ -89,7 +89,7 @@ def _theta(c: Ball, b: Ball, most: Ball, least: Ball, k: int, *, crude: Ball) ->
             kappa = kappa.max(_kappa(ONE, 1 / (high * upper)))
         spread = (both - near - 1 / near) / (both - 2) if j not in (-1, 0) else ONE
         found = c.sinh() ** 2 * most * kappa * spread / below if below > 0 else crude
-        top = top.max(found if found < crude else crude)
+        top = top.max(min(crude, found))
     return top
 
 

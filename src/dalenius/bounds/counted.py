@@ -16,15 +16,14 @@ above the top are as good as one.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Protocol
 
 import numpy as np
 
-from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close, least_closed
+from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, least_closed
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counted import Tilts
@@ -37,7 +36,7 @@ from dalenius.settings import Part
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnCountSearch(Part):
+class CountedSearch(Part):
     """Tables of few people by tilts of the counts."""
 
     # Rounds of the ascent, and of the tilt at each multiplier s.
@@ -71,8 +70,8 @@ class Counted:
     tilts: Tilts | None = None
 
 
-def own_count(
-    mechanism: NoisyCounts, law: Floats, knowledge: float, deadline: Deadline, settings: OwnCountSearch
+def counted_bounds(
+    mechanism: NoisyCounts, law: Floats, knowledge: float, deadline: Deadline, settings: CountedSearch
 ) -> Counted:
     """Search for tilts by fixed-point rounds: of the best prior, at multipliers above 1, and along one slope."""
     table = table_of(mechanism, law, settings, settings.rare)
@@ -88,37 +87,14 @@ def own_count(
     return Counted(tuple(found), search.lower, search.best)
 
 
-class Table(Protocol):
-    """Count vectors that are listed, and what the noise makes of laws on them.
-
-    tops: the largest counts listed, of every value or of all. log_p: log p(a) of the values that stand for all.
-    classes: for each of these values the counts, its own first, and log rho_a of all their orders together.
-    """
-
-    n: int
-    law: Floats
-    tops: tuple[int, ...]
-    log_p: Floats
-    classes: "list[tuple[Ints, Floats]]"
-
-    def features(self, a: int) -> Floats:
-        """Of each class the counts that it has: a tilt is linear in these."""
-
-    def split(self, a: int, tilt: Floats) -> list[Floats]:
-        """Tilts of features as one list for each count."""
-
-    def gains(self, tilts: list[Floats], log_c: Floats, beyond: Floats) -> list[Floats]:
-        """G_a of every class; tilts of features. beyond: what is added to U_a, or less mass is listed than there is."""
-
-
 @dataclass(eq=False)
 class _Search:
     """The best prior of tilts, and the best bound with eta = 1."""
 
-    table: Table
+    table: "Alike | Ordered"
     knowledge: float
     deadline: Deadline
-    settings: OwnCountSearch
+    settings: CountedSearch
     lower: float = 0.0
     best: Tilts | None = None
     found: Formula | None = None
@@ -156,7 +132,7 @@ class _Search:
         closing = Closing(table, [g - x for g, x in zip(gains, listed, strict=True)])
         s, upper = closing.least(self.knowledge)
         if self.found is None or upper < self.found.upper:
-            self.found = Formula("own-count", upper, {"s": s, **self._stated().to_certificate()}, s, doubt=MANY_TERMS)
+            self.found = Formula("counted", upper, {"s": s, **self._stated().to_certificate()}, s, doubt=MANY_TERMS)
         if self.divergence(self.tilts, self.log_c) <= self.knowledge * (1 - 1e-9):
             laws = (np.exp(part[1] + x) for part, x in zip(table.classes, listed, strict=True))
             leaked = float(np.exp(self.log_c) @ [w @ g for w, g in zip(laws, gains, strict=True)])
@@ -225,7 +201,7 @@ class _Search:
 class Closing:
     """The closing formula for h of all listed classes, with what is not listed (MATH 4.8)."""
 
-    table: Table
+    table: "Alike | Ordered"
     h: list[Floats]
     eta: float = 1.0
 
@@ -234,28 +210,25 @@ class Closing:
         """What r gives to count vectors that are not listed, and their share of rho_a at most."""
         return far(self.table, self.eta)
 
-    def at(self, s: float, knowledge: float) -> float:
-        """The bound with this s."""
-        (told, outside), sigma = self.far, s - self.eta
-        gains = []
+    def gains(self, sigma: float) -> Floats:
+        """G_a by s - eta."""
+        told, outside = self.far
+        found = []
         for (_, log_rho), h, beyond in zip(self.table.classes, self.h, outside, strict=True):
             inside = float(logsumexp(log_rho + h / sigma)) - math.log1p(-told) / sigma
-            gains.append(sigma * float(np.logaddexp(inside, math.log(beyond) if beyond else -math.inf)))
-        # One that stands for all has the masses of all.
-        log_p = self.table.log_p if len(gains) > 1 else TOGETHER
-        return float(close(log_p, np.array(gains), knowledge, s=s, eta=self.eta))
+            found.append(sigma * float(np.logaddexp(inside, math.log(beyond) if beyond else -math.inf)))
+        return np.array(found)
 
     def least(self, knowledge: float) -> tuple[float, float]:
         """The s with the least bound, and that bound."""
         if self.far[0] >= 1:
             return 1.0 + self.eta, math.inf
-        log_sigma, upper = least_between(
-            lambda x: self.at(self.eta + math.exp(x), knowledge), *map(math.log, (1e-3, S_RANGE[1]))
-        )
-        return self.eta + math.exp(log_sigma), upper
+        # One that stands for all has the masses of all.
+        log_p = self.table.log_p if len(self.h) > 1 else TOGETHER
+        return least_closed(log_p, self.gains, knowledge, eta=self.eta, s_range=(1e-3, S_RANGE[1]))
 
 
-def far(table: Table, eta: float) -> tuple[float, Floats]:
+def far(table: "Alike | Ordered", eta: float) -> tuple[float, Floats]:
     """e, and at most rho_a of all count vectors that are not listed, for every a that stands for others.
 
     e = ( m sum_b P_b(t_b > top_b) )^eta N^(1-eta), N the number of all count vectors: at them r is the power eta of m
@@ -279,7 +252,7 @@ def _tail(n: int, p: float, top: int) -> float:
 
 
 def _along_a_slope(
-    mechanism: NoisyCounts, table: Table, knowledge: float, deadline: Deadline, settings: OwnCountSearch
+    mechanism: NoisyCounts, table: "Alike | Ordered", knowledge: float, deadline: Deadline, settings: CountedSearch
 ) -> list[Formula]:
     """The bound with the contraction of the noise, by the slope of the own count under the tilt."""
     n, law, many = table.n, table.law, len(table.classes)
@@ -314,32 +287,16 @@ def _along_a_slope(
         s, upper = Closing(table, h, eta).least(knowledge)
         if best is None or upper < best.upper:
             data = {"s": s, "tops": list(table.tops), "slope": slope, "weights": np.exp(table.log_p).tolist()}
-            best = Formula("own-count", upper, data, s, doubt=MANY_TERMS)
+            best = Formula("counted", upper, data, s, doubt=MANY_TERMS)
         return upper
 
     whole = math.sqrt(2 * knowledge / (n * float(law.max())))
-    _golden(bound, settings.slopes[0] * whole, settings.slopes[1] * whole, settings.slope_rounds)
+    least_between(bound, settings.slopes[0] * whole, settings.slopes[1] * whole, most=settings.slope_rounds)
     return [] if best is None else [best]
 
 
-def _golden(bound: Callable[[float], float], low: float, high: float, rounds: int) -> None:
-    """Look for the least of a function by golden sections, in few looks."""
-    share = (math.sqrt(5) - 1) / 2
-    x, y = high - share * (high - low), low + share * (high - low)
-    at_x, at_y = bound(x), bound(y)
-    for _ in range(rounds - 2):
-        if at_x < at_y:
-            high, y, at_y = y, x, at_x
-            x = high - share * (high - low)
-            at_x = bound(x)
-        else:
-            low, x, at_x = x, y, at_y
-            y = low + share * (high - low)
-            at_y = bound(y)
-
-
 def table_of(
-    mechanism: NoisyCounts, law: Floats, settings: OwnCountSearch, rare: Sequence[float]
+    mechanism: NoisyCounts, law: Floats, settings: CountedSearch, rare: Sequence[float]
 ) -> "Alike | Ordered | None":
     """The table with the highest tops that fit; None where there are none."""
     n, held = mechanism.n, law[law > 0]

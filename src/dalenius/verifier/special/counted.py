@@ -1,4 +1,4 @@
-"""Noisy histograms of few people: the reference tilted along the counts, as a bound "own-count" and a witness "counted".
+"""Noisy histograms of few people: the reference tilted along the counts, a bound and a witness of the kind "counted".
 
 p is the law of a record, rho_a the law of count vectors t given that the record is a. With tilts f_ab of the counts
 
@@ -7,9 +7,9 @@ p is the law of a record, rho_a the law of count vectors t given that the record
 
 The prior c_a w_a(t) leaks sum_a c_a sum_y U_a(y) log( U_a(y) / r(y) ). And the majorant eta, h(a,t) = G_a(t) - eta log(
 w_a(t) / rho_a(t) ) - log(1 - e) closes (kernel/closing.py) for every s > eta, with count vectors above the tops told as
-they are: there h <= 0, and e is what r has of them. eta = 1 serves for every tilt. With a `slope`, f_aa(t) = slope t and
-no other tilt, all records are independent under w_a, on all count vectors: eta is then the contraction of the noise,
-and U_a has what is beyond the tops more, which is at most `beyond` at every output.
+they are: there h <= 0, and e is what r has of them. eta = 1 serves for every tilt. With a `slope`, f_aa(t) = slope t
+and no other tilt, all records are independent under w_a, on all count vectors: eta is then the contraction of the
+noise, and U_a has what is beyond the tops more, which is at most `beyond` at every output.
 
 Outputs from top + 1 on are put together where the noise is geometric or Laplace. Where all values are alike one of them
 stands for all, and all sums run over its count, or output, and the others up to order; then the tilts are that of the
@@ -54,8 +54,9 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     power, inside = 1 / (s - eta), (1 - told).log()
     outputs, logs = table.outputs(laws, _weights(table, proof, where))
     exponents = []
-    for law, values, total in zip(laws, outputs, outside, strict=True):
+    for law, values, beyond in zip(laws, outputs, outside, strict=True):
         table.ratios(law, values, logs)
+        total = beyond
         for counts, mass, value in table.contracted(law.own, values):
             total += mass * (power * (value - eta * (law.lean(counts) - law.log_z) - inside)).exp()
         log_p = ZERO if table.alike else table.law[law.own].log()
