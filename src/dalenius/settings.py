@@ -96,7 +96,7 @@ class Limits(Part):
     # Cells x pairs of groups of outputs up to which their ratios are looked at: a second or so of a verifier's time.
     ratio_entries: int = 2**24
     # Pairs of a class and an output in a design.
-    design_pairs: int = 2**13
+    design_pairs: int = 2**15
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,7 +110,7 @@ def test_the_least_entropy_may_be_given() -> None:
     known = dl.audit(mechanism, knowledge=0.25, relative=0.1)
     entropy = dl.audit(mechanism, entropy=300 * LN2 - 0.25, relative=0.1)
     assert entropy.lower == pytest.approx(known.lower, abs=1e-8)
-    everything = dl.audit(mechanism, entropy=0)
+    everything = dl.audit(mechanism, entropy=0, relative=0)
     assert everything.lower == pytest.approx(LN2, abs=1e-9)
     assert dl.verify(entropy.certificate)
     assert dl.verify(everything.certificate)

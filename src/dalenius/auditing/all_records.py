@@ -139,13 +139,12 @@ def _by_rows(
     known: dict[int, WarmStart] | None,
 ) -> list[Audited]:
     """Audit a channel that is written out."""
-    mechanism, rng = problem.mechanism, np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
             item.audit.climb(deadline, rng)
-        lower = max(f.audit.lower for f in found)
-        deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
+        deadline.report_progress(item.record, len(orbits), *bracket(found), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
     if len(found) == 1 and _normal(found[0]) and problem.relative > 0:
         # Trees take far longer than the formulas, which may do.

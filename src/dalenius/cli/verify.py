@@ -44,7 +44,7 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
     \b
-      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --certificate proof.json
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5 --certificate proof.json
       dalenius verify proof.json
 
     Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.

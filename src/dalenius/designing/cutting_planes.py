@@ -218,11 +218,12 @@ class CuttingPlanes:
             return leakage
         return problem.distortion(problem.within_leakage(rows, leakage, problem.budget))
 
-    def repaired(self, most: float) -> Floats:
-        """The best mechanism with as little of a constant mixed in as keeps every prior of the pool within `most`.
+    def repaired(self) -> Floats:
+        """The best mechanism, with as little of a constant mixed in as keeps every prior of the pool within the budget.
 
         Leakage is convex in the mechanism and none at the constant, so it falls as the share rises.
         """
+        most = np.inf if self.problem.goal == "leakage" else self.problem.budget
 
         def leaks(share: float) -> float:
             rows = self.problem.mixed(self.rows, share)
@@ -261,8 +262,12 @@ class CuttingPlanes:
         evidence = [Evidence(p.record, p.masses, ratios(p.masses, joint)) for p in self.pool]
         for plane, log_ratio in zip(self.pool, found.ratios, strict=bool(found.ratios)):
             evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), log_ratio)))
+        self.bound(tuple(evidence))
+
+    def bound(self, evidence: tuple[Evidence, ...]) -> None:
+        """Raise the lower bound by evidence, with the best weights."""
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
-        bound = best(self.problem.domain, tuple(evidence), self.problem.budget)
+        bound = best(self.problem.domain, evidence, self.problem.budget)
         if bound.value > self.lower.value:
             self.lower = bound
 

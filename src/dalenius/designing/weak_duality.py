@@ -28,6 +28,8 @@ class Evidence:
     record: int
     masses: Floats  # (A, K)
     ratios: Floats  # (A, Y) log R
+    # What the prior knows of the other records, against independent ones: counts by value, or values.
+    others: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -225,8 +225,14 @@ class Alternation:
         improvement = relative_improvement(value, before if k else 0.0)
         self.history.append(Step(self.start, k, value, improvement, violation, slope, self.attack.value, penalty))
 
-    def ended(self, q: Floats, status: str) -> Tradeoff:
-        """Return what the rounds came to."""
+    def run(self, q: Floats, rounds: int, one: Callable[[Floats, int], tuple[Floats, bool]]) -> Tradeoff:
+        """Run rounds; `one` takes a mechanism and the number of its round to the next, and says whether it settled."""
+        status = CAPPED
+        for k in range(rounds):
+            q, settled = one(q, k)
+            if settled or self.expired():
+                status = CONVERGED if settled else EXPIRED
+                break
         found = self.attack.prior, self.reported(q), self.task.distortion(q)
         return Tradeoff(q, *found, status, tuple(self.history), tuple(self.traces))
 

@@ -20,9 +20,8 @@ from dalenius.paper.descent import (
     start_of,
     task_of,
 )
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED
 from dalenius.paper.parameters import LineSearch, PenaltyLoop
-from dalenius.paper.universe import never
+from dalenius.paper.universe import Floats, never
 
 
 def minimal_distortion(
@@ -75,27 +74,24 @@ def minimal_distortion(
     shape = task.cost.shape
     q = rng.dirichlet(np.ones(shape[1]), size=shape[0]) if q_start is None else start_of(q_start, task)
     rounds = Alternation(task, b, choice, given, rng, expired, start)
-    penalty, distortion, status = lambda_0, math.inf, CAPPED
-    for k in range(most):
+    penalty, distortion = lambda_0, math.inf
+
+    def one(q: Floats, k: int) -> tuple[Floats, bool]:
+        nonlocal penalty, distortion
         leaks = rounds.attacked(q)
         if how != "owner":
             penalty = outer.adjusted(penalty, leaks - L)
         used, first = penalty, {} if how == "strict" else {"lambda_0": penalty}
         update = rounds.updated(q, PenaltyLoop(**{**given[10], **first}), fixed=how == "proof")
-        q = update.channel
         if how == "owner":
             penalty = update.penalty
-        before, distortion = distortion, task.distortion(q)
-        rounds.note(q, distortion, before, abs(leaks - L), used)
+        before, distortion = distortion, task.distortion(update.channel)
+        rounds.note(update.channel, distortion, before, abs(leaks - L), used)
         # As printed the first change is infinite divided by infinite, which is below nothing; 0 / 0 counts as 0.
         settled = k > 0 and abs(distortion - before) <= eps_outer * before
-        if settled and abs(leaks - L) < eps_constraint:
-            status = CONVERGED
-            break
-        if expired():
-            status = EXPIRED
-            break
-    return rounds.ended(q, status)
+        return update.channel, settled and abs(leaks - L) < eps_constraint
+
+    return rounds.run(q, most, one)
 
 
 def dual_adaptive_smooth_penalty(

@@ -22,7 +22,6 @@ from dalenius.paper.descent import (
     start_of,
     task_of,
 )
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED
 from dalenius.paper.marginal import backed_off
 from dalenius.paper.parameters import LineSearch, PenaltyLoop
 from dalenius.paper.universe import Floats, never
@@ -60,19 +59,17 @@ def leakage_distortion_tradeoff(
     rng = parameters.generator(rng)
     q = random_channel(rng, task.cost, D) if q_start is None else start_of(q_start, task)
     rounds = Alternation(task, b, choice, given, rng, expired, start)
-    reported, status = -math.inf, CAPPED
-    for k in range(T_max):
+    reported = -math.inf
+
+    def one(q: Floats, k: int) -> tuple[Floats, bool]:
+        nonlocal reported
         rounds.attacked(q, p_start if k == 0 else None)
         q = rounds.updated(q, PenaltyLoop(**given[7])).channel
         before, reported = reported, rounds.reported(q)
         rounds.note(q, reported, before, abs(task.distortion(q) - D))
-        if abs(reported - before) <= eps:
-            status = CONVERGED
-            break
-        if expired():
-            status = EXPIRED
-            break
-    return rounds.ended(q, status)
+        return q, abs(reported - before) <= eps
+
+    return rounds.run(q, T_max, one)
 
 
 def adaptive_smooth_penalty(

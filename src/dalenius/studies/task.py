@@ -92,7 +92,6 @@ class Task(BaseModel):
         "secret": ("audit",),
         "relative": ("audit", "design"),
         "nodes": ("audit",),
-        "adversary": ("audit",),
         "distortion": ("design",),
         "leakage": ("design", "calibrate"),
         "family": ("calibrate",),

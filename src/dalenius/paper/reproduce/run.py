@@ -11,6 +11,7 @@ from typing import Any
 
 from dalenius.errors import refuse
 from dalenius.model import checks
+from dalenius.model.storage import write
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.paper.reproduce.folder import Folder
 from dalenius.paper.reproduce.points import Measured, Point, measure
@@ -99,17 +100,16 @@ def publish(folder: Folder, names: list[str], results: Results) -> None:
     """Write tables and pictures of these experiments, and the pages about all that is there."""
     from dalenius.paper.reproduce.figures.figures import draw, draw_dependencies
     from dalenius.paper.reproduce.page import write_index
-    from dalenius.paper.reproduce.paper_map import write_map
-    from dalenius.paper.reproduce.relation import write_relation
+    from dalenius.paper.reproduce.relation import map_text, relation_text
 
     for name in names:
         folder.write_table(name, results[name])
         draw(name, results[name], folder.out)
     draw_dependencies(folder.out)
     write_index(folder.out, results, folder.run)
-    write_map(folder.out / "map.md", results)
+    write(folder.out / "map.md", map_text(results).encode())
     if all(name in results for name in NEEDED):
-        write_relation(folder.out / "relation.md", results)
+        write(folder.out / "relation.md", relation_text(results).encode())
 
 
 @dataclass(frozen=True)

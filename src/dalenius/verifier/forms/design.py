@@ -29,11 +29,13 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, matrix, shor
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import held
+from dalenius.verifier.kernel.witness import law as law_of
 
 from . import named
 from .asked import Asked, Audited
 from .counting import Statistic, Table, classes_are_orbits, images, rearranged, relabelled
-from .reference import Reference, Uniform, Weights, digest
+from .independent import Independent
+from .reference import UNIFORM, Reference, Uniform, Weights, digest
 from .secret import of_record
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
@@ -136,7 +138,8 @@ class Task:
         else:
             if claimed != upper:
                 refuse(f"the distortion {claimed!r} is not the upper bound {upper!r}")
-            slack = SLACK.leakage if self.budget == 0 and self.audited.knowledge.none else 0.0
+            none = self.audited.knowledge is not None and self.audited.knowledge.none
+            slack = SLACK.leakage if self.budget == 0 and none else 0.0
             # A constant leaks nothing, whatever is stated.
             constant = self.beside == 1 and len(self.audited.channel.rows) == 1
             if not (constant or leaked <= self.budget + slack):
@@ -177,6 +180,8 @@ class Task:
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
         channel, knowledge = self.audited.channel, self.audited.knowledge
+        if knowledge is None:
+            return self._known_gains(pool)
         asked = cache(lambda about: Asked(channel, about, knowledge, self.audited.reference))
         _limit(pool, len(self.costs) * self.beside * _values(channel.statistic))
         total, gains = ZERO, arb_mat(channel.statistic.size, self.width)
@@ -191,6 +196,29 @@ class Task:
             gains += weight * self._before(duality.gains(prior, field(item, "ratios", where), shape, where))
             total += weight
         return total, gains
+
+    def _known_gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
+        """Return the same for independent records: every prior knows the others, and has a law of its own record."""
+        statistic = self.audited.channel.statistic
+        asked = cache(
+            lambda about: Independent(self.audited.channel, UNIFORM, follows=False, knowledge=None, about=about)
+        )
+        _limit(pool, self.width * _values(statistic))
+        total, gains = ZERO, [[ZERO] * self.width for _ in range(statistic.size)]
+        for j, value in enumerate(pool):
+            tick()
+            where = f"prior {j} of the pool"
+            item = mapping(value, where)
+            weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
+            question = asked(of_record(item, statistic, where))
+            law = law_of(field(item, "law", where), statistic.alphabet(question.record), f"the law of {where}")
+            classes = question.known_classes(item, question.record)
+            prior = [{} if p.is_zero() else {c: p} for c, p in zip(classes, law, strict=True)]
+            ratios = duality.legal(prior, field(item, "ratios", where), self.width, where)
+            for c, p, row in zip(classes, law, ratios, strict=True):
+                gains[c] = [w + weight * p * r for w, r in zip(gains[c], row, strict=True)]
+            total += weight
+        return total, matrix(gains)
 
     def _before(self, gains: Matrix) -> Matrix:
         """W(c,y) of W(c,m,y): the mean over what was released before, sum_m q1(m|c) W(c,m,y)."""
