@@ -42,6 +42,8 @@ class CountedSearch(Part):
     # Rounds of the ascent, and of the tilt at each multiplier s.
     rounds: int = 12
     upper_rounds: int = 4
+    # The share of a bound that a turn must gain for another one.
+    still: float = 1e-4
     # Multipliers s that are tried with eta = 1, where the best prior has a lower one.
     s: tuple[float, ...] = (1.06, 1.03, 1.015, 1.01)
     # Slopes that are tried, as shares of the one that uses up the knowledge; and how closely the best is found.
@@ -182,19 +184,25 @@ class _Search:
 
     def climb(self) -> None:
         """Raise the lower bound, in turns of law and tilt; and look at what each tilt proves."""
-        for _ in range(self.settings.rounds):
-            gains, before = self.gains(), self.lower
-            self.move(gains, None)
-            if self.deadline.expired() or (before and self.lower - before < 0):
-                break
+        self._turns(None, self.settings.rounds)
 
     def descend(self) -> None:
         """Lower the upper bound where the best prior's s is below 1, at multipliers nearer and nearer to 1."""
         for s in [x for x in self.settings.s if x > self.s]:
-            for _ in range(self.settings.upper_rounds):
-                if self.deadline.expired():
-                    return
-                self.move(self.gains(), s)
+            self._turns(s, self.settings.upper_rounds)
+
+    def _turns(self, s: float | None, rounds: int) -> None:
+        """As many turns as bring anything; the first two find their way."""
+        for turn in range(rounds):
+            if self.deadline.expired():
+                return
+            before = self.lower, math.inf if self.found is None else self.found.upper
+            gains = self.gains()
+            assert self.found is not None  # noqa: S101 - for the type checker
+            near = 1 - self.settings.still
+            if turn > 1 and self.found.upper > near * before[1] and near * self.lower <= before[0]:
+                return
+            self.move(gains, s)
 
 
 @dataclass(frozen=True, eq=False)

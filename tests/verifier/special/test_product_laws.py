@@ -1,4 +1,4 @@
-"""Contraction of noise on every count at product laws: beside random laws of small datasets, and the solver's number."""
+"""Contraction of noise on every count at product laws: beside random laws of datasets, and the solver's number."""
 
 from itertools import product
 

@@ -21,7 +21,7 @@ from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 from dalenius.numerics.types import Floats
 
 # Pairs of a value and a count vector.
-MOST_MASSES = 2**21
+MOST_MASSES = 2**23
 
 
 @dataclass(frozen=True, eq=False, repr=False)
