@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove clean
+.PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove verify-page clean
 
 setup: .venv/.ready
 
@@ -16,6 +16,7 @@ KERNELS = hatch_build.py src/dalenius/numerics/kernels.c src/dalenius/numerics/t
 	  echo "$(PYTHON) cannot make a virtual environment: install the package python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(PIP) -e ".[test,dev]"
+	@$(BIN)/python -m compileall -q src  # the command starts in half the time, also where no bytecode is written
 	@touch $@
 
 .venv/.ready-docs: .venv/.ready
@@ -87,29 +88,36 @@ paper: setup
 pictures: setup
 	$(BIN)/python docs/draw.py $(NAMES)
 
-# Wheel and sdist, from the sdist.
+# Sdist, a wheel from it, and the wheel of the verifier by itself. On Linux a wheel with kernels gets the name of the oldest
+# system that it runs on, without which no index takes it.
 dist: setup
 	rm -rf dist
 	$(BIN)/python -m build --quiet
+	$(BIN)/python -m build --quiet --wheel --outdir dist packaging/verifier
+	@for wheel in dist/dalenius-*-linux_*.whl; do if [ -e "$$wheel" ]; then \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist "$$wheel" && rm "$$wheel"; fi; done
 	@ls dist
 
-# The wheel in a clean environment, used from outside of the checkout; the verifier alone in another one.
+# The wheel in a clean environment, used from outside of the checkout; the verifier by itself in another one.
 package: dist
 	rm -rf out/package
 	mkdir -p out/package
 	$(PYTHON) -m venv out/package/venv
 	out/package/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt dist/dalenius-*.whl
-	cd out/package && venv/bin/python ../../tests/package_smoke.py
+	cd out/package && venv/bin/python ../../tests/package_smoke.py $(if $(wildcard src/dalenius/numerics/_kernels.*),--kernels)
+	$(PYTHON) -m venv --without-pip out/package/alone
+	$(BIN)/python -m pip --python out/package/alone/bin/python install --quiet --disable-pip-version-check --no-compile -c constraints.txt dist/dalenius_verifier-*.whl
+	cd out/package && alone/bin/python ../../tests/verifier_smoke.py
 
 # Branch coverage of the verifier, which must be 100 %, by the quick tests among its own: half a minute of processor.
 cover: setup
 	mkdir -p out
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -m "not extras and not nightly" $(addprefix tests/verifier/,$(COVERED))
 	$(BIN)/python -m coverage report
-COVERED = test_golden.py test_refusals.py test_saved.py test_rested.py test_process.py test_limits.py kernel/test_contraction.py \
+COVERED = test_golden.py test_listed_priors.py test_refusals.py test_saved.py test_rested.py test_process.py test_limits.py kernel/test_contraction.py \
   kernel/test_refusals.py kernel/test_posteriors.py kernel/test_closing.py steps/test_grid.py steps/test_rounding.py \
-  steps/test_real_outputs.py special/test_power.py forms/test_independent.py forms/test_joint.py forms/test_design_reference.py \
-  forms/test_refusals.py forms/test_rebuilding.py forms/test_symmetric.py forms/test_quick_sums.py
+  steps/test_real_outputs.py special/test_power.py special/test_product_laws.py forms/test_independent.py forms/test_joint.py forms/test_design_reference.py \
+  forms/test_refusals.py forms/test_releases.py forms/test_rebuilding.py forms/test_symmetric.py forms/test_quick_sums.py
 
 # The theorems in Coq, then the examples: their certificates as files that Coq checks. Debian's packages are installed where that is possible.
 prove: setup
@@ -120,6 +128,11 @@ prove: setup
 	cd proofs && coq_makefile -f _CoqProject -o CoqMakefile && $(MAKE) --no-print-directory -f CoqMakefile
 	for proof in proofs/examples/*.json; do $(BIN)/dalenius prove $$proof --out out/prove/$$(basename $$proof .json | tr - _).v || exit 1; done
 	$(BIN)/python proofs/check.py proofs/Assumptions.v out/prove/*.v
+
+# The page on which a certificate is checked in the browser, from npm's pyodide and python-flint's wheel for it.
+verify-page: setup
+	$(BIN)/python verify-page/build.py out/verify
+	@echo "out/verify/index.html; to look at it: $(BIN)/python -m http.server --directory out/verify --bind 127.0.0.1"
 
 docs: .venv/.ready-docs
 	$(BIN)/python -m sphinx --fail-on-warning --quiet -d out/doctrees docs out/docs

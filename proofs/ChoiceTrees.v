@@ -1,4 +1,4 @@
-(** Trees of choices (4.1): bounds against every prior, whatever it knows. *)
+(** Bounds against every prior, whatever it knows: trees of choices (4.1), and the number of values. *)
 From Coq Require Import Reals Lra List Arith Bool.
 From Dalenius Require Import Sums Information Lumping Choices Numbers Tables Trees.
 Import ListNotations.
@@ -176,5 +176,15 @@ Section Choices.
     apply channel with (masses := masses) in R.
     apply (choices_sound R (row_around rows) (around upper) (holds_row rows) (holds_around upper) x (fun _ _ => true) p P); [|exact H].
     intros a t _ E. discriminate.
+  Qed.
+
+  (** The bound that needs no tree: log |A|. *)
+  Definition values_right : bool := rows_right rows && at_most (I.ln bits (sum_around values (fun _ => whole 1))) (around upper).
+
+  Theorem values_prove : values_right = true -> leaks_at_most values cells outputs (mass masses) q (value K) (value upper).
+  Proof.
+    intros H p P _. unfold values_right in H. apply andb_prop in H as [R H]. apply channel with (masses := masses) in R.
+    apply (Rle_trans _ _ _ (trivial_bound values cells outputs p q P R)).
+    refine (at_most_le _ _ _ _ (holds_ln _ _ (holds_sum _ _ _ _)) (holds_around upper) H). intros. apply holds_whole.
   Qed.
 End Choices.

@@ -91,6 +91,32 @@ Section Golden.
   Qed.
 End Golden.
 
+(** "I <= H(A) <= log |A|": what holds for every mechanism. *)
+Section Trivial.
+  Context {V C O : Type}.
+  Variables (values : list V) (cells : V -> list C) (outputs : list O) (pi : V -> C -> R) (q : V -> C -> O -> R).
+  Hypotheses (P : is_prior values cells pi) (Q : is_channel values cells outputs q).
+
+  Theorem trivial_bound : information values cells outputs pi q <= ln (sum values (fun _ => 1)).
+  Proof.
+    rewrite (information_posterior values cells outputs pi q P Q).
+    assert (A : sum outputs (fun y => sum values (fun a => joint cells pi q a y * ln (joint cells pi q a y / seen values cells pi q y))) <= 0).
+    { rewrite <- (sum_zero outputs). apply sum_le. intros y Y. rewrite <- (sum_zero values). apply sum_le. intros a A.
+      pose proof (joint_le_seen values cells outputs pi q P Q a y A Y).
+      destruct (Rle_lt_or_eq_dec _ _ (joint_nonneg values cells outputs pi q P Q a y A Y)) as [L|L]; [|rewrite <- L; lra].
+      assert (ln (joint cells pi q a y) <= ln (seen values cells pi q y)) by now apply ln_le.
+      rewrite ln_div by lra. nra. }
+    pose proof (log_sum values (total cells pi) (fun _ => 1)) as G. rewrite (total_one values cells pi P) in G.
+    rewrite (sum_ext values (fun a => total cells pi a * ln (total cells pi a / 1)) (fun a => phi (total cells pi a))) in G
+      by (intros; unfold phi, Rdiv; now rewrite Rinv_1, Rmult_1_r).
+    assert (0 < sum values (fun _ => 1)).
+    { apply sum_pos; [|intros; lra]. intros E. pose proof (total_one values cells pi P) as One. rewrite E in One. simpl in One. lra. }
+    rewrite ln_div, ln_1 in G by lra. unfold entropy. apply Rplus_le_reg_r with (- ln (sum values (fun _ => 1))).
+    assert (1 * (0 - ln (sum values (fun _ => 1))) <= sum values (fun a => phi (total cells pi a))); [|lra].
+    apply G. intros a I. pose proof (total_nonneg values cells pi P a I). repeat split; lra.
+  Qed.
+End Trivial.
+
 (** ** Choices
 
     "I is convex in each w(.|a), so its maximum is at single cells; branching on q(y|a,t) <= c or >= c splits the

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import dalenius as dl
+from dalenius.numerics import compiled
 
 
 def run(*command: str, code: int = 0) -> str:
@@ -21,6 +22,9 @@ def main() -> None:
     home = Path(str(dl.__file__)).parent
     assert "site-packages" in home.parts, home
     assert (home / "py.typed").is_file()
+    if "--kernels" in sys.argv:
+        # Where the machine that built the wheel had a compiler.
+        assert compiled.library() is not None
     command = str(Path(sys.executable).parent / "dalenius")
     assert run(command, "--version").split() == ["dalenius", dl.__version__]
     assert version("dalenius") == dl.__version__

@@ -184,8 +184,8 @@ def test_a_channel_is_the_same_however_it_is_described() -> None:
 
 def test_bits() -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
-    nats = dl.audit(mechanism, entropy=1.5 * LN2, tolerance=1e-4 * LN2)
-    bits = dl.audit(mechanism, entropy=1.5, unit="bits", tolerance=1e-4)
+    nats = dl.audit(mechanism, entropy=1.5 * LN2, tolerance=1e-4 * LN2, relative=0)
+    bits = dl.audit(mechanism, entropy=1.5, unit="bits", tolerance=1e-4, relative=0)
     assert bits.lower * LN2 == pytest.approx(nats.lower, abs=1e-4)
     assert bits.upper * LN2 == pytest.approx(nats.upper, abs=1e-4)
     assert bits.gap <= 1e-4
@@ -244,7 +244,7 @@ def test_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = itertools.count()
     monkeypatch.setattr(time, "monotonic", lambda: next(readings) / 1000)
     mechanism = named("count(n=12)", "geometric(epsilon=2)")
-    audit = dl.audit(mechanism, entropy=6.0, time_limit=1.0, tolerance=1e-12, verify=False)
+    audit = dl.audit(mechanism, entropy=6.0, time_limit=1.0, tolerance=1e-12, relative=0, verify=False)
     assert audit.stopped == "time_limit"
     assert 1000 <= next(readings) < 1100
 
@@ -252,13 +252,13 @@ def test_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-7])
 def test_the_tolerance_is_honoured(tolerance: float) -> None:
     mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)")
-    audit = dl.audit(mechanism, entropy=1.5, tolerance=tolerance)
+    audit = dl.audit(mechanism, entropy=1.5, tolerance=tolerance, relative=0)
     assert audit.stopped == "gap"
     assert audit.gap <= tolerance
     assert audit.closed
     assert audit.lower <= 0.3276104430948443 <= audit.upper
     if tolerance >= 1e-3:
-        assert audit.nodes < dl.audit(mechanism, entropy=1.5, tolerance=1e-7).nodes
+        assert audit.nodes < dl.audit(mechanism, entropy=1.5, tolerance=1e-7, relative=0).nodes
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_saved_audits_come_back(tmp_path: Path) -> None:
 def test_a_curve_falls() -> None:
     mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.2)")
     entropies = np.linspace(0, 3 * LN2, 7)
-    curve = dl.curve(mechanism, entropies=entropies, tolerance=1e-5)
+    curve = dl.curve(mechanism, entropies=entropies, tolerance=1e-5, relative=0)
     truth = np.array([parity_leakage(3, 0.2, min(b, 3 * LN2)) for b in entropies])
     assert (curve.lower <= truth + 1e-8).all()
     assert (curve.upper >= truth - 1e-8).all()
@@ -490,7 +490,7 @@ def test_extreme_noise(epsilon: float) -> None:
 
 def test_a_million_records() -> None:
     mechanism = named("modular_sum(n=1000000, modulus=2)", "symmetric(flip=0.1)")
-    audit = dl.audit(mechanism, entropy=999_999.5 * LN2)
+    audit = dl.audit(mechanism, entropy=999_999.5 * LN2, relative=0)
     assert audit.lower == pytest.approx(parity_leakage(10, 0.1, 9.5 * LN2), abs=1e-6)
     assert audit.gap <= 1e-5
     assert len(audit.records) == 10**6
@@ -593,10 +593,27 @@ def test_a_curve_says_what_its_audits_say(shares: list[float]) -> None:
     """Whatever one point hands to the next, every point has a proof of its own."""
     for mechanism in (random_channel((2, 3), 3, 4), dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=0.7)):
         points = [share * mechanism.log_universe for share in shares]
-        curve = dl.curve(mechanism, entropies=points, tolerance=1e-5)
+        curve = dl.curve(mechanism, entropies=points, tolerance=1e-5, relative=0)
         for b, point in zip(points, curve.audits, strict=True):
-            alone = dl.audit(mechanism, entropy=b, tolerance=1e-5)
+            alone = dl.audit(mechanism, entropy=b, tolerance=1e-5, relative=0)
             assert point.gap <= 1e-5
             assert max(point.lower, alone.lower) <= min(point.upper, alone.upper)
             answer = dl.verify(point, mechanism)
             assert answer.verified, answer.reason
+
+
+def test_by_default_a_gap_of_a_thousandth_ends_an_audit() -> None:
+    mechanism = named("count(n=4)", "geometric(epsilon=1)")
+    usual, fine = dl.audit(mechanism, knowledge=1.0), dl.audit(mechanism, knowledge=1.0, relative=0)
+    assert usual.stopped == fine.stopped == "gap"
+    assert 1e-6 < usual.gap <= 1e-3 * usual.upper
+    assert fine.gap <= 1e-6
+    assert "within 0.1 % of the upper bound" in usual.summary()
+
+
+def test_progress_never_shows_more_than_the_secret_holds() -> None:
+    seen: list[float] = []
+    for mechanism in (named("count(n=20)", "geometric(epsilon=1)"), named("count(n=300)", "laplace(epsilon=1)")):
+        dl.audit(mechanism, knowledge=0.5, relative=0.05, progress=lambda state: seen.append(state.upper))
+    assert len(seen) > 2
+    assert max(seen) <= LN2 + 1e-9

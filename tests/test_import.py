@@ -76,3 +76,15 @@ def test_what_is_returned_has_a_public_type() -> None:
     assert isinstance(audit.verify(), dalenius.Verification)
     assert isinstance(dalenius.curve(mechanism, [1.0], tolerance=1e-3), dalenius.Curve)
     assert isinstance(mechanism.profile(entropies=[1.0]), dalenius.Profile)
+
+
+def test_a_small_audit_on_the_command_line_loads_no_part_of_scipy_and_no_design() -> None:
+    """It starts in half a second: each part of scipy takes longer to load than the audit takes."""
+    command = 'audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5'
+    script = f"""
+import contextlib, io, shlex, dalenius.cli
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    dalenius.cli.main(shlex.split({command!r}))
+"""
+    parts = {"scipy.special", "scipy.linalg", "scipy.optimize", "clarabel", "matplotlib", "pydantic", "rich"}
+    assert not {name for name in loaded(script) if name in parts or name.startswith("dalenius.designing")}

@@ -12,7 +12,8 @@ def test_everything_that_repeats_the_version_agrees() -> None:
     assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == dl.__version__
     assert f"version: {dl.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     for page in ("README.md", "docs/howto/certificate.md"):
-        assert set(re.findall(r"dalenius-(\d[\w.]*?)-[*]", (ROOT / page).read_text())) == {dl.__version__}
+        wheels = re.findall(r"dalenius(?:-|_verifier-)(\d[\w.]*?)-[*]", (ROOT / page).read_text())
+        assert set(wheels) == {dl.__version__}
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.files import __version__ as __version__
-    from dalenius.model.gallery import mechanisms, queries
+    from dalenius.model.gallery import knowledge, mechanisms, queries
     from dalenius.model.prior import Prior
     from dalenius.model.query import Query
     from dalenius.results.audit import Audit, Curve
@@ -71,6 +71,7 @@ __all__ = [
     "from_privacy_curve",
     "frontier",
     "g_leakage",
+    "knowledge",
     "leakage",
     "load",
     "mechanisms",
@@ -85,6 +86,7 @@ __all__ = [
 # Where each public name lives; loaded on first use, which keeps `import dalenius` quick.
 _HOME = {
     "queries": "dalenius.model.gallery.queries",
+    "knowledge": "dalenius.model.gallery.knowledge",
     "mechanisms": "dalenius.model.gallery.mechanisms",
     "Mechanism": "dalenius.model.channels.mechanism",
     "InputError": "dalenius.errors",
@@ -134,12 +136,17 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         """Import a public name when it is first asked for (PEP 562)."""
         if name not in _HOME:
-            message = f"module 'dalenius' has no attribute {name!r}"
+            hint = ""
+            if not name.startswith("_"):
+                from dalenius.errors import nearest
+
+                hint = f"; {nearest(name, __all__)}"
+            message = f"module 'dalenius' has no attribute {name!r}{hint}"
             raise AttributeError(message)
         from importlib import import_module
 
         module = import_module(_HOME[name])
-        modules = ("queries", "mechanisms", "paper", "settings", "sklearn")
+        modules = ("queries", "mechanisms", "knowledge", "paper", "settings", "sklearn")
         found: object = module if name in modules else getattr(module, name)
         # Kept, so that the next use of the name does not come here.
         globals()[name] = found

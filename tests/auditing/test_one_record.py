@@ -41,8 +41,8 @@ CHANNELS = {
 @pytest.mark.parametrize("asked", [{"entropy": 0.0}, {"knowledge": 0.0}, {"knowledge": 9.0, "secret": 0}], ids=str)
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_short_way_answers_as_the_general_one(name: str, asked: dict[str, Any]) -> None:
-    short = dl.audit(CHANNELS[name], **asked)
-    general = dl.audit(CHANNELS[name], settings=GENERAL, **asked)
+    short = dl.audit(CHANNELS[name], relative=0, **asked)
+    general = dl.audit(CHANNELS[name], relative=0, settings=GENERAL, **asked)
     assert short.verified
     for key in ("stopped", "record", "upper_by", "nodes", "secret", "proved"):
         assert getattr(short, key) == getattr(general, key), key

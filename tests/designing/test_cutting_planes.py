@@ -83,10 +83,12 @@ def test_repairs_keep_their_budget(query: Query, seed: int, share: float) -> Non
     task = problem(query, 0.5, "distortion", 0.1)
     planes = pool_of(task, rng)
     before = max(attack.leakage for attack in planes.attacks)
-    repaired = planes.repaired(share * before)
+    planes.problem = replace(task, budget=share * before)
+    repaired = planes.repaired()
     assert repaired.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert max(leaked(plane.masses, repaired) for plane in planes.pool) <= share * before + 1e-12
-    assert (planes.repaired(before + 1e-9) == planes.rows).all()  # as little as possible
+    planes.problem = replace(task, budget=before + 1e-9)
+    assert (planes.repaired() == planes.rows).all()  # as little as possible
     mixed = task.within_leakage(planes.rows, before, share * before)
     for plane in planes.pool:
         assert leaked(plane.masses, mixed) <= share * leaked(plane.masses, planes.rows) + 1e-12

@@ -156,9 +156,9 @@ def test_a_thousand_values() -> None:
     ("k", "options", "limit"),
     [
         (1100, {"distortion": 10.0, "knowledge": 0.0}, 2**20),
-        (128, {"distortion": 1.0, "knowledge": 0.1}, 2**13),
-        (128, {"distortion": 100.0, "knowledge": 0.0}, 2**13),  # the constant suffices: nothing to solve
-        (128, {"leakage": 100.0, "knowledge": 0.0}, 2**13),
+        (200, {"distortion": 1.0, "knowledge": 0.1}, 2**15),
+        (200, {"distortion": 100.0, "knowledge": 0.0}, 2**15),  # the constant suffices: nothing to solve
+        (200, {"leakage": 100.0, "knowledge": 0.0}, 2**15),
     ],
 )
 def test_what_is_too_large(k: int, options: dict[str, float], limit: int) -> None:

@@ -44,6 +44,7 @@ def certificates() -> dict[str, pool.Json]:
     ).data
     found["constant"] = pool.audited(lambda: named("count(n=3)", "constant()"), knowledge=0.3).data
     found["design, reference"] = pool.designed(distortion=0.3, knowledge=0.3, reference=[0.8, 0.2]).data
+    found["mixture"] = pool.designed(leakage=0.1, entropy=0.5).data["audit"]
     found["capacity"] = pool.audited(
         lambda: named("count(n=30)", "geometric(epsilon=0.05)"), "capacity", knowledge=0.5, tolerance=1e-9
     ).data

@@ -1,4 +1,4 @@
-"""A second implementation of single steps of the paper's algorithms, in plain loops, written from its LaTeX alone.
+"""A second implementation of the paper's algorithms, in plain loops, written from its LaTeX alone.
 
 It shares no code with dalenius.paper. Datasets are tuples, p is a dict over datasets, q a dict over (dataset, output).
 """
@@ -6,6 +6,7 @@ It shares no code with dalenius.paper. Datasets are tuples, p is a dict over dat
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 Dataset = tuple[int, ...]
 Prior = dict[Dataset, float]
@@ -145,7 +146,7 @@ def one_sweep(  # noqa: PLR0917 - as Algorithm 3
     return table
 
 
-# --- Algorithms 8 and 11: one step ---
+# --- Algorithms 8 and 11 ---
 
 
 def softplus(z: float) -> float:
@@ -166,76 +167,161 @@ def information_slope(p: Prior, q: Channel, i: int, outputs: int) -> Channel:
         for y in range(outputs):
             joint[x[i], y] = joint.get((x[i], y), 0.0) + weight * q[x, y]
     return {
-        (x, y): weight * math.log(joint[x[i], y] / p_i[x[i]] / p_y[y])
+        (x, y): weight * math.log(joint[x[i], y] / p_i[x[i]] / p_y[y]) if weight else 0.0
         for x, weight in p.items()
         for y in range(outputs)
     }
 
 
-def distortion(q: Channel, p0: Prior, d: Channel) -> float:
-    return sum(p0[x] * q[x, y] * d[x, y] for x, y in q)
-
-
 def exponentiated(q: Channel, slope: Channel, eta: float, outputs: int) -> Channel:
+    """q exp(-eta slope) of every row, normalised; below 1e-10 clipped, as Section 3.4 says, and normalised again."""
     new: Channel = {}
     for x in {x for x, _ in q}:
         weights = [q[x, y] * math.exp(-eta * slope[x, y]) for y in range(outputs)]
+        clipped = [max(w / sum(weights), 1e-10) for w in weights]
         for y in range(outputs):
-            new[x, y] = weights[y] / sum(weights)
+            new[x, y] = clipped[y] / sum(clipped)
     return new
 
 
-def backtracked(q: Channel, slope: Channel, objective: Callable[[Channel], float], outputs: int) -> Channel:
-    """One step: eta_0 = 1, beta = 0.5; the sufficient decrease of row 8 in place of the one that no step passes."""
-    eta, now = 1.0, objective(q)
-    for _ in range(40):
-        new = exponentiated(q, slope, eta, outputs)
-        if objective(new) <= now + 1e-4 * sum((new[at] - q[at]) * slope[at] for at in q):
-            return new
-        eta *= 0.5
-    return q
+@dataclass(frozen=True)
+class Design:
+    """What Algorithms 6 to 11 share: p0, d, the budget (D where primal, else L), and the line search."""
 
+    p0: Prior
+    d: Channel
+    budget: float
+    outputs: int
+    primal: bool
+    eta_0: float = 1.0
+    beta: float = 0.5
+    c: float = 0.5
+    eps: float = 1e-4
+    T_max: int = 60
 
-def worst(p: Prior, q: Channel, outputs: int) -> tuple[float, int]:
-    n = len(next(iter(p)))
-    values = [information(p, q, i, outputs) for i in range(n)]
-    return max(values), values.index(max(values))
+    def distortion(self, q: Channel) -> float:
+        return sum(self.p0[x] * q[x, y] * self.d[x, y] for x, y in q)
 
+    def worst(self, p: Prior, q: Channel) -> tuple[float, int]:
+        values = [information(p, q, i, self.outputs) for i in range(len(next(iter(p))))]
+        return max(values), values.index(max(values))
 
-def step_of_algorithm_8(  # noqa: PLR0917 - as Algorithm 8
-    q: Channel, penalty: float, p: Prior, p0: Prior, d: Channel, budget: float, record: int, outputs: int
-) -> Channel:
-    excess = distortion(q, p0, d) - budget
-    leak = information_slope(p, q, record, outputs)
-    push = penalty * 2 * softplus(excess) * sigmoid(excess)
-    slope = {(x, y): leak[x, y] + push * p0[x] * d[x, y] for x, y in q}
+    def parts(self, p: Prior, q: Channel) -> tuple[float, float]:
+        """What is to fall, and what the budget is for."""
+        leaks, distorts = self.worst(p, q)[0], self.distortion(q)
+        return (leaks, distorts) if self.primal else (distorts, leaks)
 
-    def objective(q: Channel) -> float:
-        return worst(p, q, outputs)[0] + penalty * softplus(distortion(q, p0, d) - budget) ** 2
+    def objective(self, p: Prior, q: Channel, penalty: float) -> float:
+        wanted, limited = self.parts(p, q)
+        return wanted + penalty * softplus(limited - self.budget) ** 2
 
-    return backtracked(q, slope, objective, outputs)
+    def gradient(self, p: Prior, q: Channel, penalty: float, record: int | None) -> Channel:
+        excess = self.parts(p, q)[1] - self.budget
+        push = penalty * 2 * softplus(excess) * sigmoid(excess)
+        leak = information_slope(p, q, self.worst(p, q)[1] if record is None else record, self.outputs)
+        cost = {(x, y): self.p0[x] * self.d[x, y] for x, y in q}
+        if self.primal:
+            return {at: leak[at] + push * cost[at] for at in q}
+        return {at: cost[at] + push * leak[at] for at in q}
 
+    def descend(self, p: Prior, q: Channel, penalty: float, record: int | None) -> Channel:
+        """Algorithm 8 (one record) or 11 (always the worst), with the test of row 8: no step passes the printed one."""
+        for t in range(self.T_max):
+            slope, now = self.gradient(p, q, penalty, record), self.objective(p, q, penalty)
+            eta = self.eta_0 / math.sqrt(t + 1)
+            for _ in range(40):
+                new = exponentiated(q, slope, eta, self.outputs)
+                if self.objective(p, new, penalty) <= now + self.c * sum((new[at] - q[at]) * slope[at] for at in q):
+                    break
+                eta *= self.beta
+            else:
+                return q
+            moved = sum(abs(new[at] - q[at]) for at in q)
+            q = new
+            if moved < self.eps:
+                break
+        return q
 
-def step_of_algorithm_11(  # noqa: PLR0917 - as Algorithm 11
-    q: Channel, penalty: float, p: Prior, p0: Prior, d: Channel, budget: float, outputs: int
-) -> Channel:
-    leaks, record = worst(p, q, outputs)
-    leak = information_slope(p, q, record, outputs)
-    push = penalty * 2 * softplus(leaks - budget) * sigmoid(leaks - budget)
-    slope = {(x, y): p0[x] * d[x, y] + push * leak[x, y] for x, y in q}
+    # --- Algorithms 7 and 10 ---
 
-    def objective(q: Channel) -> float:
-        return distortion(q, p0, d) + penalty * softplus(worst(p, q, outputs)[0] - budget) ** 2
-
-    return backtracked(q, slope, objective, outputs)
-
-
-# --- Algorithm 9, lines 6 to 11 ---
+    def penalised(  # noqa: PLR0917 - the REQUIRE list
+        self, p: Prior, q: Channel, penalty: float, mu: float, delta: float, eps: float, rounds: int
+    ) -> Channel:
+        """With E_prev or I_prev compared before it is overwritten (row 9)."""
+        kept, least, previous = q, math.inf, math.inf
+        for _ in range(rounds):
+            q = self.descend(p, q, penalty, self.worst(p, q)[1] if self.primal else None)
+            limited = self.parts(p, q)[1]
+            if self.objective(p, q, penalty) < least:
+                kept, least = q, self.objective(p, q, penalty)
+            penalty = adjusted(penalty, limited, self.budget, 2 * delta, mu)
+            if abs(limited - previous) < eps and abs(limited - self.budget) < eps:
+                break
+            previous = limited
+        return kept
 
 
 def adjusted(penalty: float, leaks: float, budget: float, eps_constraint: float, mu: float) -> float:
+    """Lines 6 to 11 of Algorithm 9; lines 13 to 17 of Algorithm 7 and 12 to 16 of Algorithm 10 with 2 delta."""
     if leaks > budget + eps_constraint / 2:
         return penalty * mu
     if leaks < budget - eps_constraint / 2:
         return penalty / mu
     return penalty
+
+
+# --- Algorithms 6 and 9, round by round; Algorithm 1 is handed in ---
+
+Attack = Callable[[Channel], Prior]
+
+
+@dataclass
+class Rounds:
+    """After each round: the mechanism, what it reports (6) or distorts (9), what Algorithm 1 found, and lambda (9)."""
+
+    channels: list[Channel] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    worst: list[float] = field(default_factory=list)
+    penalties: list[float] = field(default_factory=list)
+
+
+def algorithm_6(design: Design, q: Channel, attack: Attack, eps: float, update: Callable[..., Channel]) -> Rounds:
+    """update(p, q): Algorithm 7."""
+    found, reported, change = Rounds(), -math.inf, math.inf
+    while change > eps:
+        p = attack(q)
+        found.worst.append(design.worst(p, q)[0])
+        q = update(p, q)
+        before, reported = reported, design.worst(p, q)[0]
+        change = abs(reported - before)
+        found.channels.append(q)
+        found.values.append(reported)
+    return found
+
+
+def algorithm_9(  # noqa: PLR0917 - the REQUIRE list
+    design: Design,
+    q: Channel,
+    attack: Attack,
+    eps_outer: float,
+    eps_constraint: float,
+    mu: float,
+    rounds: int,
+    update: Callable[..., Channel],
+) -> Rounds:
+    """update(p, q, lambda): Algorithm 10, in one of its readings."""
+    found, penalty, before = Rounds(), 1.0, math.inf
+    for k in range(rounds):
+        p = attack(q)
+        leaks = design.worst(p, q)[0]
+        penalty = adjusted(penalty, leaks, design.budget, eps_constraint, mu)
+        q = update(p, q, penalty)
+        current = design.distortion(q)
+        found.channels.append(q)
+        found.values.append(current)
+        found.worst.append(leaks)
+        found.penalties.append(penalty)
+        if k and abs(current - before) / before < eps_outer and abs(leaks - design.budget) < eps_constraint:
+            break
+        before = current
+    return found

@@ -1,4 +1,4 @@
-"""Single steps of the algorithms equal a second implementation, written from the paper's LaTeX alone, to 1e-12."""
+"""The algorithms equal a second implementation, written from its LaTeX alone: steps to 1e-12, rounds to 1e-9."""
 
 import math
 
@@ -7,6 +7,7 @@ import pytest
 from paper import from_the_text as text
 
 import dalenius as dl
+from dalenius.paper.descent import Tradeoff
 from dalenius.paper.leakage import maximal_leakage, random_prior
 from dalenius.paper.universe import Floats, Universe, answers, entropy
 
@@ -94,61 +95,111 @@ def test_algorithms_4_and_5(seed: int) -> None:
     np.testing.assert_array_equal(dl.paper.algorithm_5(drawn.tolist(), target), found)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("penalty", [0.3, 1.0, 40.0])
-def test_a_step_of_algorithm_8(seed: int, penalty: float) -> None:
-    universe, q, p = sample(seed)
-    d, p0 = distance(seed, universe.size), np.random.default_rng([seed, 8]).dirichlet(np.ones(universe.size))
-    record = int(np.argmax([text.information(as_prior(p), as_channel(q), i, OUTPUTS) for i in range(3)]))
-    found = dl.paper.algorithm_8(q, penalty, p, d, RECORDS, 0.4, record, p0=p0, T_max=1)
-    expected = text.step_of_algorithm_8(
-        as_channel(q), penalty, as_prior(p), as_prior(p0), as_channel(d), 0.4, record, OUTPUTS
-    )
-    np.testing.assert_allclose(found.channel, as_matrix(expected, RECORDS, OUTPUTS), rtol=0, atol=EXACT)
-    assert np.abs(found.channel - q).max() > 1e-4
-    assert found.history[1] < found.history[0]
+SEARCHES = [{}, {"c": 0.9}, {"c": 1e-4, "eta_0": 4.0}, {"beta": 0.8}]
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("penalty", [0.3, 1.0, 40.0])
-def test_a_step_of_algorithm_11(seed: int, penalty: float) -> None:
-    universe, q, p = sample(seed)
-    d, p0 = distance(seed, universe.size), np.random.default_rng([seed, 8]).dirichlet(np.ones(universe.size))
-    found = dl.paper.algorithm_11(q, penalty, p, d, RECORDS, 0.05, p0=p0, T_max=1)
-    expected = text.step_of_algorithm_11(
-        as_channel(q), penalty, as_prior(p), as_prior(p0), as_channel(d), 0.05, OUTPUTS
-    )
-    np.testing.assert_allclose(found.channel, as_matrix(expected, RECORDS, OUTPUTS), rtol=0, atol=EXACT)
-    assert np.abs(found.channel - q).max() > 1e-4
+def design(seed: int, budget: float, *, primal: bool, **search: float) -> tuple[text.Design, Floats, Floats]:
+    """A random design problem over RECORDS, with its distance and p0 as tables."""
+    size = math.prod(RECORDS)
+    d, p0 = distance(seed, size), np.random.default_rng([seed, 8]).dirichlet(np.ones(size))
+    return text.Design(as_prior(p0), as_channel(d), budget, OUTPUTS, primal, **search), d, p0
 
 
-@pytest.mark.parametrize("budget", [0.02, 0.1, 0.6])
-@pytest.mark.parametrize("reading", ["proof", "strict"])
-def test_a_round_of_algorithm_9(budget: float, reading: str) -> None:
-    """Line 4 is Algorithm 1; lines 6 to 11 move lambda; line 13 minimises with it (proof) or with 1 (strict)."""
-    records = (2, 2)
-    d = (np.arange(2) != (np.indices(records).reshape(2, -1).sum(axis=0) % 2)[:, None]).astype(float)
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("penalty", [0.3, 40.0])
+def test_algorithms_8_and_11(search: dict[str, float], penalty: float, steps: int) -> None:
+    for seed in range(3):
+        _, q, p = sample(seed)
+        asked, d, p0 = design(seed, 0.4, primal=True, T_max=steps, **search)
+        record = asked.worst(as_prior(p), as_channel(q))[1]
+        found = dl.paper.algorithm_8(q, penalty, p, d, RECORDS, 0.4, record, p0=p0, T_max=steps, **search)
+        expected = asked.descend(as_prior(p), as_channel(q), penalty, record)
+        np.testing.assert_allclose(found.channel, as_matrix(expected, RECORDS, OUTPUTS), rtol=0, atol=EXACT)
+        assert np.abs(found.channel - q).max() > 1e-4
+        assert found.history[1] < found.history[0]
+        asked, d, p0 = design(seed, 0.05, primal=False, T_max=steps, **search)
+        found = dl.paper.algorithm_11(q, penalty, p, d, RECORDS, 0.05, p0=p0, T_max=steps, **search)
+        expected = asked.descend(as_prior(p), as_channel(q), penalty, None)
+        np.testing.assert_allclose(found.channel, as_matrix(expected, RECORDS, OUTPUTS), rtol=0, atol=EXACT)
+
+
+def test_the_constant_of_the_line_search_is_the_papers_and_decides() -> None:
+    """'typically c = 0.5': another one takes other steps."""
+    _, q, p = sample(0)
+    d = distance(0, math.prod(RECORDS))
+    channels = {c: dl.paper.algorithm_11(q, 40.0, p, d, RECORDS, 0.05, c=c).channel for c in (1e-4, 0.5)}
+    np.testing.assert_array_equal(dl.paper.algorithm_11(q, 40.0, p, d, RECORDS, 0.05).channel, channels[0.5])
+    assert np.abs(channels[0.5] - channels[1e-4]).max() > 1e-3
+    for c in (0.0, 1.0):
+        with pytest.raises(dl.InputError, match="is not above 0 and below 1; the paper's is"):
+            dl.paper.algorithm_11(q, 40.0, p, d, RECORDS, 0.05, c=c)
+
+
+PARITY = (np.arange(2) != (np.indices((2, 2)).reshape(2, -1).sum(axis=0) % 2)[:, None]).astype(float)
+
+
+def attack(seed: int, b: float) -> text.Attack:
+    """Algorithm 1 with the random numbers of a run of Algorithm 6 or 9."""
+    rng = np.random.default_rng(seed)
+
+    def worst(q: text.Channel) -> text.Prior:
+        return as_prior(maximal_leakage(as_matrix(q, (2, 2), 2), (2, 2), b, rng=rng).prior, (2, 2))
+
+    return worst
+
+
+def problem(budget: float, *, primal: bool, c: float = 0.5) -> text.Design:
+    uniform = as_prior(np.full(4, 0.25), (2, 2))
+    return text.Design(uniform, as_channel(PARITY, (2, 2)), budget, 2, primal, c=c, T_max=6)
+
+
+def same(found: Tradeoff, expected: text.Rounds, atol: float = 1e-9) -> None:
+    """The rounds agree one by one, and so does the mechanism after the last."""
+    np.testing.assert_allclose([step.value for step in found.history], expected.values, rtol=0, atol=atol)
+    np.testing.assert_allclose([step.worst for step in found.history], expected.worst, rtol=0, atol=atol)
+    np.testing.assert_allclose(found.channel, as_matrix(expected.channels[-1], (2, 2), 2), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("c", [0.5, 1e-4])
+@pytest.mark.parametrize("budget", [0.1, 0.3])
+def test_algorithm_6_round_by_round(budget: float, c: float) -> None:
+    """Until its own test ends it; Algorithms 7 and 8 run four and six times."""
     q = np.random.default_rng(5).dirichlet(np.ones(2), size=4)
-    one_step = {10: {"T_max": 1}, 11: {"T_max": 1}}
+    inner = {7: {"T_max": 4}, 8: {"T_max": 6, "c": c}}
+    found = dl.paper.algorithm_6(PARITY, (2, 2), budget, 0.5, q_start=q, inner=inner, rng=np.random.default_rng(3))
+    asked = problem(budget, primal=True, c=c)
+    expected = text.algorithm_6(
+        asked,
+        as_channel(q, (2, 2)),
+        attack(3, 0.5),
+        1e-4,
+        lambda p, q: asked.penalised(p, q, 1.0, 1.5, 0.01, 1e-4, 4),
+    )
+    same(found, expected)
+    assert found.status == "converged"
+    assert found.reported == pytest.approx(expected.values[-1], abs=1e-9)
+    assert len(expected.values) > 1
+
+
+@pytest.mark.parametrize("c", [0.5, 1e-4])
+@pytest.mark.parametrize(("budget", "reading"), [(0.02, "proof"), (0.1, "proof"), (0.6, "proof"), (0.1, "strict")])
+def test_algorithm_9_round_by_round(budget: float, reading: str, c: float) -> None:
+    """Line 4 is Algorithm 1; lines 6 to 11 move lambda; line 13 minimises with it (proof) or from 1 (strict)."""
+    q = np.random.default_rng(5).dirichlet(np.ones(2), size=4)
+    inner = {10: {"T_max": 3}, 11: {"T_max": 6, "c": c}}
     found = dl.paper.algorithm_9(
-        d, records, budget, 0.5, q_start=q, T_max=1, mu=2.0, reading=reading, inner=one_step,
+        PARITY, (2, 2), budget, 0.5, q_start=q, T_max=8, mu=2.0, reading=reading, inner=inner,
         rng=np.random.default_rng(3),
     )  # fmt: skip
-    attack = maximal_leakage(q, records, 0.5, rng=np.random.default_rng(3))
-    leaks, _ = text.worst(as_prior(attack.prior, records), as_channel(q, records), 2)
-    penalty = text.adjusted(1.0, leaks, budget, 1e-3, 2.0)
-    assert found.history[0].penalty == pytest.approx(penalty, abs=EXACT)
-    assert found.history[0].worst == pytest.approx(leaks, abs=EXACT)
-    expected = text.step_of_algorithm_11(
-        as_channel(q, records),
-        penalty if reading == "proof" else 1.0,
-        as_prior(attack.prior, records),
-        as_prior(np.full(4, 0.25), records),
-        as_channel(d, records),
-        budget,
-        2,
-    )
-    np.testing.assert_allclose(found.channel, as_matrix(expected, records, 2), rtol=0, atol=EXACT)
-    uniform = as_prior(np.full(4, 0.25), records)
-    assert found.distortion == pytest.approx(text.distortion(expected, uniform, as_channel(d, records)), abs=EXACT)
-    assert math.isfinite(found.reported)
+    asked = problem(budget, primal=False, c=c)
+
+    def update(p: text.Prior, q: text.Channel, penalty: float) -> text.Channel:
+        if reading == "proof":
+            return asked.descend(p, q, penalty, None)
+        return asked.penalised(p, q, 1.0, 1.5, 0.01, 1e-4, 3)
+
+    expected = text.algorithm_9(asked, as_channel(q, (2, 2)), attack(3, 0.5), 1e-3, 0.02, 2.0, 8, update)
+    same(found, expected)
+    np.testing.assert_allclose([step.penalty for step in found.history], expected.penalties, rtol=0, atol=EXACT)
+    assert len(set(expected.penalties)) > 1

@@ -96,14 +96,14 @@ def test_long_tables_are_cut() -> None:
     lines = any_design(queries.count(n=60), mechanisms.geometric(queries.count(n=60), epsilon=1)).summary().splitlines()
     assert sum("count = " in line for line in lines) == 12
     assert f"... {61 - 12} more rows" in "\n".join(lines)
-    assert all(len(line) <= 109 + 11 for line in lines)
+    assert all(len(line) <= 109 + 11 for line in lines if "count = " in line)
 
 
 def test_a_frontier_is_a_table_of_true_digits() -> None:
     lines = parity_frontier().summary().splitlines()
     assert lines[0] == "absolute error at most   least leakage of any mechanism (nats)"
     assert lines[2] == "                   0.1   0.324626 to 0.324629"
-    assert lines[-1] == "certificates attached, not yet checked"
+    assert lines[-1] == "certificates attached, not yet checked by verify()"
     assert " ".join(lines[8].split()) == "mechanism absolute error leaks at most above the best by"
     assert lines[9].split()[:5] == ["symmetric(flip=0.05)", "0.05", "0.430797", "at", "most"]
     assert 0 < float(lines[9].split()[-1]) < 0.02

@@ -34,6 +34,10 @@ NUMERIC = [
     ("weighted_sum(weights=[1, 4, -2])", "geometric(scale=2.0)", [0, 1, 1]),
     ("count(n=4)", "discrete_gaussian(sigma=1.1, clamp=True)", [0, 1, 0, 0]),
     ("histogram(n=3, k=3)", "noisy_max(epsilon=1.2)", [0, 2, 2]),
+    ("count(n=3)", "random_rounding(base=3)", [0, 1, 0]),
+    ("count(n=3)", "subsampled(rate=0.3)", [1, 1, 1]),
+    ("count(n=3)", "shuffled_response(epsilon=1)", [0, 1, 0]),
+    ("count(n=1)", "cell_key(table=[[0, 0, 0.1], [0, 1, 0.9], [1, 0, 0.2], [1, -1, 0.8]])", [1]),
 ]
 OTHERS = [
     ("histogram(n=2, k=2)", "geometric(epsilon=1)", [0, 1]),
@@ -220,7 +224,9 @@ def test_studies_keep_their_seeds() -> None:
 def test_every_family_is_tried_here() -> None:
     """One that exact_sampling does not know would be drawn by its rows of floats."""
     tried = {named.call(mechanism, named.MECHANISMS, "")[0] for _, mechanism, _ in NUMERIC + OTHERS}
-    assert tried | {"constant", "unary_encoding"} == set(named.MECHANISMS)
+    without_chance = {"constant", "exact", "rounding", "suppressed"}
+    by_record = {"unary_encoding", "hadamard_response", "subset_selection"}
+    assert tried | without_chance | by_record == set(named.MECHANISMS)
 
 
 @pytest.mark.usefixtures("seeded")

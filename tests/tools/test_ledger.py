@@ -315,3 +315,88 @@ def test_files_with_something_missing_are_refused(key: str, tmp_path: Path) -> N
     path.write_text(json.dumps(content))
     with pytest.raises(dl.InputError, match="missing"):
         dl.Ledger.load(path)
+
+
+def growing(*knowledge: float, **options: Any) -> dl.Ledger:
+    return dl.Ledger(RECORDS, knowledge=list(knowledge), **{"tolerance": TOLERANCE, "time_limit": 20, **options})
+
+
+def bracket(account: dl.Account) -> tuple[float, float]:
+    return account.lower, account.upper
+
+
+def test_with_growing_knowledge_all_releases_are_counted_at_that_of_the_last() -> None:
+    """Knowledge of today also serves to read yesterday's outputs."""
+    book = growing(0.2, 0.6, budget=0.9)
+    early, late = (growing(k) for k in (0.2, 0.6))
+    assert bracket(book.release(COUNT)) == bracket(early.release(COUNT))
+    foreseen = book.what_if(PARITY)
+    assert bracket(book.account()) == bracket(early.account())  # nothing was recorded
+    late.release(COUNT)
+    alone, both_late = late.account(), late.release(PARITY)
+    account = book.release(PARITY)
+    assert account is foreseen
+    assert bracket(account) == bracket(both_late)
+    assert account.added == both_late.added  # by the release, not by the knowledge
+    assert account.lower > early.release(PARITY).upper + 0.01
+    assert alone.lower > early.account().lower
+    assert dl.verify(account.certificate, mechanism=account.audit.mechanism)
+    assert account.certificate.data["adversary"]["knowledge"] == 0.6
+    assert bracket(book.release(CONSTANT)) == pytest.approx(bracket(both_late), abs=TOLERANCE)  # the last number stays
+    assert "knowledge <= 0.6 (by release: 0.2, 0.6) of 2.079 nats" in book.summary()
+
+
+def test_no_bound_rests_on_an_account_of_less_knowledge() -> None:
+    """Where the chain rule bounds, the part that is audited and the capacities are those of the last knowledge."""
+    weak = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=0.05)
+    book = growing(0.0, 0.0, 1.0, most_entries=8)
+    book.release(PARITY)
+    early = book.release(weak)
+    account = book.release(CONSTANT)
+    assert {early.bound, account.bound} == {"chain rule"}
+    truth = dl.audit(dl.compose(PARITY, weak), knowledge=1.0, tolerance=TOLERANCE)
+    assert early.upper < 0.1 < truth.lower <= account.upper < truth.upper + 0.1
+    plain = filled(PARITY, weak, CONSTANT, entropy=3 * math.log(2) - 1.0, most_entries=8).account()
+    assert account.upper == pytest.approx(plain.upper, abs=1e-9)
+
+
+def test_calibrations_and_designs_count_the_knowledge_of_the_next_release() -> None:
+    for knowledge in ([0.1, 0.7], [0.7]):
+        book = growing(*knowledge, budget=0.3)
+        book.release(dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=0.3))
+        found = book.calibrate("geometric", dl.queries.count(n=3), accuracy=0.05)
+        made = book.design(dl.queries.count(n=3), tolerance=1e-2)
+        assert made.leakage.adversary.knowledge == 0.7
+        assert book.release(found.mechanism).upper <= 0.3
+        if len(knowledge) > 1:
+            value, distortion = found.value, made.upper
+    assert (found.value, made.upper) == pytest.approx((value, distortion), abs=1e-2)
+
+
+def test_growing_knowledge_is_saved(tmp_path: Path) -> None:
+    book = growing(0.2, 0.6, math.inf)
+    book.release(COUNT)
+    book.release(PARITY)
+    book.save(tmp_path / "book.json")
+    for verify in (False, True):
+        again = dl.Ledger.load(tmp_path / "book.json", verify=verify)
+        assert again.adversary.knowledge == 0.6
+        assert bracket(again.account()) == bracket(book.account())
+        assert bracket(again.what_if(CONSTANT)) == bracket(book.what_if(CONSTANT))
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "words"),
+    [
+        ([], "an empty schedule"),
+        ([0.3, 0.1], "falls to 0.1 at release 2"),
+        ([0.1, "much"], "a knowledge of the schedule"),
+        ([0.1, -1.0], "a knowledge of the schedule"),
+        ([0.1, math.nan], "a knowledge of the schedule"),
+    ],
+)
+def test_schedules_that_are_none_are_refused(knowledge: list[Any], words: str) -> None:
+    with pytest.raises(dl.InputError, match=words):
+        dl.Ledger(RECORDS, knowledge=knowledge)
+    with pytest.raises(dl.InputError, match="independent"):
+        dl.Ledger(RECORDS, knowledge=[0.1, 0.2], adversary="independent")

@@ -178,12 +178,14 @@ def test_one_record_is_its_own_neighbour_so_epsilon_bounds_everything() -> None:
 
 def test_closed_forms_of_parity() -> None:
     flip = 0.2
-    profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**5, modulus=2), flip=flip).profile(epsilon=0.5)
+    profile = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**5, modulus=2), flip=flip).profile(
+        epsilon=0.5, knowledges=[1e5, 3, 1, 0]
+    )
     value = math.log(2) - float(entropy([flip, 1 - flip]))
     assert profile.capacity.lower <= value <= profile.capacity.upper
     assert (profile.leakage.lower <= value).all()
-    assert profile.leakage.upper[:5] == pytest.approx(value, abs=1e-4)
-    assert profile.leakage.upper[5] < 1e-9
+    assert profile.leakage.upper[:3] == pytest.approx(value, abs=1e-4)
+    assert profile.leakage.upper[3] < 1e-9
     assert profile.maximal_leakage == pytest.approx(math.log(2 - 2 * flip), abs=1e-12)
     assert profile.record_min_entropy_leakage == pytest.approx(0, abs=1e-12)
     assert profile.dp_epsilon == pytest.approx(math.log(4), abs=1e-12)
@@ -345,7 +347,7 @@ def test_words_and_html_name_every_measure_and_its_unit() -> None:
     assert "delta = 0 at epsilon = 1" in text
     assert "expected |y - f(x)|" in text
     assert "nats" not in text
-    assert "  b = 0 bits: " in text
+    assert "  entropy = 0 bits: " in text
     assert "<table>" in profile._repr_html_()
     assert repr(profile).startswith("<Profile of <Mechanism geometric(epsilon=1) of count(n=2)")
     assert "bits" in repr(profile)
@@ -452,3 +454,14 @@ def test_a_reference_is_where_knowledge_counts_from() -> None:
     assert "follow the reference independently" in found.summary()
     with pytest.raises(dl.InputError, match="entropy counts from the uniform prior"):
         mechanism.profile([0.5], reference=law)
+
+
+def test_points_may_be_given_as_knowledge_and_are_near_one_record_by_default() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=8), epsilon=1)
+    found = mechanism.profile(tolerance=1e-2)
+    assert [round(k, 3) for k in found.leakage.knowledges[1:]] == [3.0, 1.0, 0.5, 0.2, 0.05, 0.0]
+    chosen = mechanism.profile(knowledges=[0.1, 0.4], unit="bits", tolerance=1e-2)
+    assert chosen.leakage.knowledges == pytest.approx((0.1, 0.4))
+    assert "knowledge = 0.1 bits" in chosen.summary()
+    with pytest.raises(dl.InputError, match="entropies and knowledges were both given"):
+        mechanism.profile([1.0], knowledges=[0.1])

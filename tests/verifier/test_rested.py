@@ -22,6 +22,7 @@ from dalenius.verifier.verify import verify_here
         ("samples", "kernel, samples"),
         ("real", "kernel, real-outputs, names"),
         ("design", "kernel, design"),
+        ("mixture", "kernel, mixture"),
         ("saved", "kernel, names"),
     ],
 )

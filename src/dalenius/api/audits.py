@@ -2,18 +2,20 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from dalenius.auditing.one_record import one_record, tiny
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.auditing.roads import find
-from dalenius.errors import refuse
+from dalenius.certificates.certificate import Certificate
+from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.results import checking
 from dalenius.results.answers import audit_answer
@@ -39,7 +41,7 @@ def audit(
     *bare: object,
     entropy: float | None = None,
     knowledge: float | None = None,
-    adversary: Literal["bounded", "independent"] = "bounded",
+    adversary: Literal["bounded", "independent"] | list[Any] | tuple[Any, ...] = "bounded",
     unit: str = "nats",
     secret: object = None,
     reference: object = None,
@@ -47,7 +49,7 @@ def audit(
     repairs: Iterable[str] | None = None,
     reading: Literal["proof", "strict"] | None = None,
     tolerance: float = 1e-6,
-    relative: float = 0.0,
+    relative: float = 1e-3,
     nodes: int | None = None,
     jobs: object = 1,
     time_limit: float | None = None,
@@ -69,7 +71,8 @@ def audit(
         knowledge: most that the adversary knows, log|X| - b; with a reference, D(p || reference) <= knowledge.
         adversary: "bounded" for the above; "independent" for any prior under which the records are independent. With
             `reference` the other records then follow that product law exactly, and with `knowledge` the prior is also
-            in the ball, where the bracket may stay open. Single records only.
+            in the ball, where the bracket may stay open. Single records only. Or a list of priors, each as for
+            `leakage`: the largest leakage among them, and nothing else is to be given.
         unit: "nats" or "bits", for every amount of information that goes in or comes out, including the tolerance.
         secret: what is to stay hidden, instead of every single record: the index of a record; a list of indices,
             whose records are one secret together; a function of the dataset (called with a tuple of the records'
@@ -84,7 +87,8 @@ def audit(
             "penalty_owner".
         reading: with method="paper", how Algorithms 9 and 10 of a design share their penalty, "proof" or "strict".
         tolerance: gap at which the search ends.
-        relative: the search also ends at a gap of this share of the upper bound; 0.01 is one per cent.
+        relative: the search also ends at a gap of this share of the upper bound, 0.1 % by default. 0 asks for the
+            tolerance alone, which may take many times as long.
         nodes: most nodes of trees, a limit that is the same on every machine.
         jobs: number of threads that bound the nodes of long trees. The certificate does not depend
             on it.
@@ -106,7 +110,7 @@ def audit(
     Example:
         >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
         >>> dl.audit(mechanism, knowledge=0.5)
-        <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+        <Audit 0.311312 <= L <= 0.311318 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
         >>> dl.audit(mechanism, adversary="independent")
         <Audit 0.110944 <= L <= 0.110945 nats at independent records: record 0, proved both, stopped by gap>
     """
@@ -125,13 +129,49 @@ def audit(
     checking.check_option(verify)
     check_named(bare, "dl.audit(mechanism")
     checked_mechanism(mechanism)
+    if isinstance(adversary, (list, tuple)):
+        limits = {"entropy": entropy, "knowledge": knowledge, "reference": reference}
+        return checking.checked(_worst_of(adversary, mechanism, options, secret, limits), verify, options.time_limit)
     against = adversary_of(
-        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+        mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=cast("str", adversary)
     )
     problem = audit_problem(mechanism, options, against, secret)
     began = time.monotonic()
     answer = solve(problem, options.within(checking.searching(options.time_limit, verify)))
     return checking.checked(answer, verify, options.time_limit - (time.monotonic() - began))
+
+
+def _worst_of(
+    priors: Sequence[object], mechanism: Mechanism, options: Options, secret: object, limits: Mapping[str, object]
+) -> Audit:
+    """Audit every prior of a list, an adversary that knows nothing else, and return the one that may leak most.
+
+    Its certificate has those of the others inside.
+    """
+    given = next((name for name, value in limits.items() if value is not None), None)
+    if given is not None or options.method is not None:
+        what = f"{given} = {show(limits[given])}" if given is not None else "method"
+        refuse(f"{what} with a list of priors as adversary, which says all that is known; leave it out")
+    if mechanism.as_real_records is not None:
+        refuse(
+            "a list of priors is for records of finitely many values; audit each density by itself, with knowledge=0"
+        )
+    if not priors:
+        refuse("adversary = [] lists no prior; give one or more, such as [[0.9, 0.1], [0.5, 0.5]]")
+    audits = []
+    for k, prior in enumerate(priors):
+        if isinstance(prior, (int, float, str)):
+            refuse(f"entry {k} of adversary is {show(prior)}, not a prior; write a list of laws, as [[0.9, 0.1]]")
+        given_law = prior.weights() if isinstance(prior, Prior) else prior
+        try:
+            against = adversary_of(mechanism, options, knowledge=0.0, reference=given_law)
+            audits.append(solve(audit_problem(mechanism, options, against, secret), options))
+        except InputError as error:
+            message = f"prior {k} of adversary: {error}"
+            raise InputError(message) from error
+    worst = max(audits, key=lambda audit: audit.upper)
+    data = {**worst.certificate.data, "priors": [audit.certificate.data for audit in audits if audit is not worst]}
+    return replace(worst, certificate=Certificate.written(data), seconds=sum(audit.seconds for audit in audits))
 
 
 def solve(
@@ -214,7 +254,7 @@ def curve(
     Example:
         >>> mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
         >>> dl.curve(mechanism, knowledges=[0.1, 0.2], tolerance=1e-4)
-        <Curve of 2 points, H(X) >= 2.573 to 2.673: L from 0.206578 to 0.154915 nats, widest gap 1.2e-06>
+        <Curve of 2 points, knowledge <= 0.1 to 0.2: L from 0.206580 to 0.154915 nats, widest gap 2.8e-06>
     """
     what, points = _curve_points(entropies, knowledges, options)
     wanted, question = options_of(options)

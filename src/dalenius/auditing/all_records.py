@@ -13,6 +13,7 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.counted import Counted
 from dalenius.bounds.on_points import rate_of
 from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import PointRows
@@ -64,7 +65,7 @@ class Audited:
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     count: NoisySum | SomeRecords | None = None
     # A better prior of a noisy histogram than any on the cells.
-    tied: Tied | None = None
+    tied: Tied | Counted | None = None
 
     @property
     def record(self) -> int:
@@ -141,13 +142,12 @@ def _by_rows(
     known: dict[int, WarmStart] | None,
 ) -> list[Audited]:
     """Audit a channel that is written out."""
-    mechanism, rng = problem.mechanism, np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
             item.audit.climb(deadline, rng)
-        lower = max(f.audit.lower for f in found)
-        deadline.report_progress(item.record, len(orbits), lower, float(np.log(mechanism.n_outputs)), "ascent")
+        deadline.report_progress(item.record, len(orbits), *bracket(found), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
     if len(found) == 1 and _normal(found[0]) and problem.relative > 0:
         # Trees take far longer than the formulas, which may do.

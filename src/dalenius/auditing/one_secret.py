@@ -215,14 +215,11 @@ class SecretAudit(Bracket):
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
-        cells, least = self.cells, LEAST_S
-        steep = self.s > least
-        if steep and cells.alone and cells.knowledge < cells.settings.of(AscentSearch).small_knowledge:
+        cells = self.cells
+        if self.s > LEAST_S and cells.alone and cells.knowledge < cells.settings.of(AscentSearch).small_knowledge:
             self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
-            return
-        s = self.s if steep else least
-        pi = self.pi if steep else stationary.settle(self.cells, s, deadline)
-        self.keep_upper(Convex.at(self.cells, Dual.of_prior(cells, pi, s, 1.0)))
+        else:
+            self.keep_upper(stationary.steep(cells, self.pi, self.s, deadline))
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""

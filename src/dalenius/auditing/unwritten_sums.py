@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalenius.auditing import portfolio
 from dalenius.auditing.one_secret import SecretAudit
+from dalenius.bounds import stationary
 from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
@@ -117,6 +118,8 @@ def _in_windows(
         inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
         start = window.there(log_joint, lift.masses(audit.pi)[held])
         inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
+        if "stationary" in problem.settings.portfolio.opening:
+            inner.try_formulas(stationary.steep(cells, inner.pi, inner.s, deadline))
         open_routes = portfolio.routes(plan, inner, deadline)
         known = inner.lower
         for _ in portfolio.take_turns(open_routes, inner, lambda: None):

@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from dalenius.bounds.convex_bound import Dual
+from dalenius.bounds.convex import Convex
+from dalenius.bounds.convex_bound import LEAST_S, Dual
 from dalenius.numerics.acceleration import squarem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -27,6 +28,13 @@ def near_reference(cells: Cells, pi: Floats, s: float) -> tuple[Dual, float]:
     x = Dual.of_prior(cells, pi, s, 0.0)
     divergence = cells.neg_entropy - cells.q @ x.log_r
     return x, s * (cells.knowledge + math.log1p(float(cells.rho @ np.expm1(divergence / s))))
+
+
+def steep(cells: Cells, pi: Floats, s: float, deadline: Deadline) -> Convex:
+    """The proof at the best prior found or, where its multiplier is too small for that, at the prior for s near 1."""
+    if s <= LEAST_S:
+        pi, s = settle(cells, LEAST_S, deadline), LEAST_S
+    return Convex.at(cells, Dual.of_prior(cells, pi, s, 1.0))
 
 
 def settle(cells: Cells, s: float, deadline: Deadline, rounds: int = 500, still: float = 1e-13) -> Floats:

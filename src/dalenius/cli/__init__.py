@@ -80,7 +80,7 @@ def main(context: click.Context) -> None:
     """How much can a release teach about one record, and which release teaches least? Both bounds, with a certificate.
 
     \b
-      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5
 
     Exit codes: 0 done, 1 the answer is no (verify, check), 2 bad input, 3 undecided (check), 130 interrupted.
     """

@@ -13,7 +13,7 @@ from dalenius.cli import common
 @common.REFERENCE
 @common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
 @common.solving(tolerance=1e-6, time_limit=None, paper=True)
-@common.RELATIVE
+@common.relative()
 @click.option(
     "--nodes", type=int, metavar="N", help="Stop after this many nodes of search trees, however fast the machine is."
 )
@@ -26,6 +26,9 @@ from dalenius.cli import common
     help="Threads that share the work on long search trees.",
 )
 @click.option("--at-most", type=float, metavar="L", help="A budget; exit code 0: kept, 1: exceeded, 3: undecided.")
+@click.option(
+    "--guess", type=float, metavar="G", help="Also say how often a guess that is right with chance G before is after."
+)
 @common.VERIFY
 @common.writing("certificate", "save", plot="the worst prior and the bracket")
 @common.AS_JSON
@@ -34,14 +37,15 @@ def audit(
     source: common.Source,
     reference: Path | None,
     at_most: float | None,
+    guess: float | None,
     files: common.Files,
     as_json: bool,
     **asked: common.Asked,
 ) -> int:
     """Bound the maximal leakage about a record from both sides.
 
-    The adversary may have any prior whose entropy is at least B (or that knows at most K). With --adversary independent
-    it may have any prior under which the records are independent, and neither B nor K is needed.
+    The adversary may have any prior that knows at most K. With --adversary independent it may have any prior under
+    which the records are independent, and K is not needed.
 
     With --at-most L the exit code is the verdict: 0 if the upper bound is within L, 1 if the lower bound is above it,
     3 if neither is proved.
@@ -55,7 +59,7 @@ def audit(
     escort, hinge, penalty_owner.
 
     \b
-      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --secret 0,1 --knowledge 0.5
       dalenius audit --channel examples/channel.csv --records 2,2,2 --knowledge 0.5
     """
@@ -65,18 +69,25 @@ def audit(
         from dalenius.studies.gate import checked_budget
 
         checked_budget(at_most)
+    if guess is not None:
+        from dalenius.results import guess as guesses
+
+        guesses.guess(0.0, guess)  # refuses what is not a chance
     described = source.described()
 
     from dalenius.api import audits
 
     answer = common.answered(audits.audit, described, reference, asked)
-    if at_most is None:
-        return common.finish(answer, files, as_json=as_json)
-    from dalenius.studies.gate import EXIT, verdict_of, words
+    more: dict[str, object] = {} if guess is None else {"guess": {"before": guess, "after": answer.guess(guess)}}
+    if at_most is not None:
+        from dalenius.studies.gate import EXIT, verdict_of, words
 
-    verdict = verdict_of(answer.lower, answer.upper, at_most)
-    code = common.finish(answer, files, as_json=as_json, more={"budget": at_most, "verdict": verdict})
-    if code == common.INTERRUPTED:
+        verdict = verdict_of(answer.lower, answer.upper, at_most)
+        more |= {"budget": at_most, "verdict": verdict}
+    code = common.finish(answer, files, as_json=as_json, more=more)
+    if guess is not None and not as_json:
+        click.echo(f"Guess      {guesses.sentence(answer.upper, guess, answer.unit)}")
+    if at_most is None or code == common.INTERRUPTED:
         return code
     if not as_json:
         said = words(answer.lower, answer.upper, at_most, answer.unit, answer.stopped, answer.confidence)

@@ -18,6 +18,7 @@ from dalenius.cli import common
     "--accuracy", type=float, default=1e-3, show_default=True, help="Relative accuracy of the parameter found."
 )
 @common.REFERENCE
+@common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
 @common.solving(tolerance=1e-6, time_limit=300.0)
 @common.writing(
     "certificate",
@@ -35,7 +36,7 @@ def calibrate(
     The certificate is that of the audit of the mechanism found.
 
     \b
-      dalenius calibrate --family geometric --query "count(n=4)" --leakage 0.05 --entropy 2
+      dalenius calibrate --family geometric --query "count(n=4)" --leakage 0.05 --knowledge 0.5
     """
     common.check_outputs(files, [reference])
     common.check_limit(asked)

@@ -55,15 +55,6 @@ REFERENCE = click.option(
     help="Public frequencies (.csv, .npy, .json): one law for all records, one per record, or weights of datasets.",
 )
 
-RELATIVE = click.option(
-    "--relative",
-    type=float,
-    default=0.0,
-    show_default=True,
-    metavar="SHARE",
-    help="Also stop at a gap of this share of the upper bound, such as 0.01.",
-)
-
 PICTURES = (".png", ".svg", ".pdf")
 INTERRUPTED = 130
 SOURCES = "--query with --mechanism, --channel with --records, or --load"
@@ -96,6 +87,12 @@ def limit(default: float | None, words: str) -> Callable[[Command], Command]:
 def gap(default: float, words: str = "Gap at which to stop.") -> Callable[[Command], Command]:
     """Return the option --tolerance with its default and its words."""
     return click.option("--tolerance", type=float, default=default, show_default=True, help=words)
+
+
+def relative(default: float = 1e-3) -> Callable[[Command], Command]:
+    """Return the option --relative with its default."""
+    words = "Also stop at a gap of this share of the upper bound; 0: at the tolerance alone."
+    return click.option("--relative", type=float, default=default, show_default=True, metavar="SHARE", help=words)
 
 
 def adversary(words: str) -> Callable[[Command], Command]:
@@ -135,9 +132,9 @@ SECRET = click.option(
 
 
 KNOWING = options(
-    click.option("--entropy", type=float, metavar="B", help="The least entropy of the adversary's prior."),
+    click.option("--knowledge", type=float, metavar="K", help="The most that the adversary knows before the release."),
     click.option(
-        "--knowledge", type=float, metavar="K", help="The most that the adversary knows: entropy = log|X| - K."
+        "--entropy", type=float, metavar="B", help="The same in the paper's form: the entropy of its prior, log|X| - K."
     ),
 )
 PAPER = options(
@@ -387,9 +384,18 @@ def finish(
     finally:  # a full disk does not cost the answer
         print_json({**answer.to_dict(), **(more or {})}) if as_json else click.echo(answer.summary())
     if not as_json:
-        for line in written:
+        for line in [*written, *_to_check(answer, files)]:
             click.echo(printable(line))
     return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
+
+
+def _to_check(answer: Asked, files: Files) -> list[str]:
+    """Say what to type where the certificate of an answer is not checked yet, and nothing was written that names it."""
+    unchecked = getattr(answer, "verified", True) is None and not answer.refused
+    if not unchecked or any(files.get(name) for name in ("certificate", "save")):
+        return []
+    at_once = "verify" in click.get_current_context().params
+    return [f"To check   {'--verify yes' if at_once else '--save FILE, then: dalenius verify FILE'}"]
 
 
 def answered(

@@ -9,12 +9,13 @@ from dalenius.cli import common
 
 @click.command(short_help="Bound the leakage along what the adversary may know.")
 @common.about_a_mechanism
-@common.numbers("--entropies", "B,B,...", "Least entropies of the adversary's prior, such as 0,1,2.")
 @common.numbers("--knowledges", "K,K,...", "The most that the adversary knows, such as 0.1,0.5,1.")
+@common.numbers("--entropies", "B,B,...", "The same as entropies of its prior, B = log|X| - K.")
 @common.SECRET
 @common.REFERENCE
 @common.UNIT
 @common.gap(1e-6, "Gap at which an audit stops.")
+@common.relative()
 @common.limit(None, "Seconds for all points together; default: 60 per point.")
 @common.SEED
 @common.writing("save", plot="the curve")

@@ -10,7 +10,8 @@ from dalenius.cli import common
 @click.command()
 @common.about_a_mechanism
 @common.REFERENCE
-@common.numbers("--entropies", "B,B,...", "Values of b; default: 0, 1/4, 1/2, 3/4, 0.9 and 1 times log|X|.")
+@common.numbers("--knowledges", "K,K,...", "What the adversary may know; default: nothing, 0.05 to 3 nats, everything.")
+@common.numbers("--entropies", "B,B,...", "The same as entropies of its prior, B = log|X| - K.")
 @click.option(
     "--epsilon", type=float, metavar="E", help="Epsilon (natural logarithm) at which delta is computed; default: 1."
 )
@@ -25,12 +26,12 @@ def profile(
 ) -> int:
     """Show the usual measures of a mechanism side by side.
 
-    Leakage about a record at several b and with independent records, capacity, maximal and min-entropy leakage,
-    differential privacy, distortion.
+    Leakage about a record by what the adversary knows and with independent records, capacity, maximal and min-entropy
+    leakage, differential privacy, distortion.
 
     \b
       dalenius profile --query "count(n=4)" --mechanism "geometric(epsilon=1)"
-      dalenius profile --channel examples/channel.csv --records 2,2,2 --entropies 0,1,2
+      dalenius profile --channel examples/channel.csv --records 2,2,2 --knowledges 0.1,0.5,1
     """
     common.check_outputs(files, [*source.files, reference])
     described = source.described()

@@ -13,26 +13,30 @@ from dalenius.model.files import PAGES, __version__, read_json
 @click.argument("results", type=FILE, nargs=-1, required=True)
 @click.option("--out", type=FILE, required=True, help="The page (.html).")
 @click.option("--title", help="Its title; default: what was audited.")
+@click.option("--author", help="Who answers for it.")
+@click.option("--purpose", help="What it is for.")
 @click.option("--verify", "verifies", is_flag=True, help="Check every certificate first.")
-def report(*, results: tuple[Path, ...], out: Path, title: str | None, verifies: bool) -> int:
+def report(*, results: tuple[Path, ...], out: Path, verifies: bool, title: str | None, **details: str | None) -> int:
     """Write saved results as one self-contained HTML page that opens from disk and loads nothing else.
 
     RESULTS are what save() and --save wrote, ledgers, and studies (.toml, or their stores, .db). The page has the
-    verdict in plain words, the numbers, charts, how to reproduce them, and the certificates for download.
+    verdict in plain words, what the number is not, charts, how to reproduce them, and the certificates for download.
+    Beside it stands the evidence as data: page.evidence.json for page.html.
 
     \b
-      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --entropy 2.2 --save audit.json
+      dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5 --save audit.json
       dalenius report audit.json --out report.html
     """
     check_outputs({"out": out}, list(results), pages=True)
     if out.suffix.lower() not in PAGES:
         refuse(f"--out {out}: a report ends in .html")
-    from dalenius.report.document import write_document
+    from dalenius.report.document import evidence_path, write_document
     from dalenius.studies.loading import load
 
     loaded = [load(path, verify=verifies) for path in results]
-    write_document(loaded, out, title, computed_by=_version(results))
+    write_document(loaded, out, title, **details, computed_by=_version(results))
     click.echo(f"Wrote      {printable(str(out))}")
+    click.echo(f"Wrote      {printable(str(evidence_path(out)))}")
     return 0
 
 

@@ -7,12 +7,15 @@ from itertools import product
 
 import numpy as np
 
-from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.auditing.evidence import prior_of, with_rounding_margin
+from dalenius.auditing.all_records import audit_records
+from dalenius.auditing.evidence import found_of
+from dalenius.auditing.found import Found
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem
 from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.independence import no_leakage
+from dalenius.designing.mixture import PART_GRID, largest_share, mixed
+from dalenius.designing.mixture import Part as Mixed
 from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.model.channels.written import Written
@@ -20,44 +23,36 @@ from dalenius.model.problem import DesignProblem
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Part, Settings
+from dalenius.settings import Part, Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class DesignSearch(Part):
-    """When a design is audited, how finely, and what is left of a budget."""
+    """When a design is audited, how finely, and on how many outputs."""
 
-    # Shares of the tolerance: the gap that local search may leave; the leakage that an audit may leave open, bought
-    # with distortion (least distortion); what an audit need not go below (least leakage); the finest gap of an audit.
+    # Shares of the tolerance: the gap that local search may leave; what an audit need not go below; the finest gap of
+    # an audit. An audit that proves more than a leakage budget costs distortion: as much as the second share is enough.
     search_share: float = 0.3
-    slack_share: float = 0.3
     enough_share: float = 0.95
+    slack_share: float = 0.3
     audit_share: float = 0.05
-    # The search and slack shares become this much smaller, once, where a design came out just too wide.
-    finer: float = 0.3
-    # At most this share of a leakage budget is left unused, so that the audit's gap fits in; where that does not
-    # suffice, the slack grows by this factor, and to this multiple of the audit's gap: the next audit has less time,
-    # and its gap is some five times as wide (count(4) in 5 s: distortion 0.284, 0.62 with 1.2).
-    largest_slack: float = 0.5
-    slack_growth: float = 2.0
-    slack_per_gap: float = 5.0
-    # Shares of the time left: cutting planes before an audit, and each audit of a mechanism mixed with a constant.
+    # Share of the time left for cutting planes before an audit.
     time_share: float = 0.5
-    repair_share: float = 0.4
-    # Where no audit came within the budget: what is left unused of it by a mixture that its upper bound promises, and
-    # the share of the time left for its audit. Count(6) beside a release in 20 s: distortion 0.73, 0.94 for a constant.
-    mixing_room: float = 0.2
-    mixing_share: float = 0.6
-    # Least leakage with more outputs than any of these: the audit of all outputs has this share of the time left. Then
-    # mechanisms on at most so many outputs are tried, each searched to this share of the open gap and audited in this
-    # share of the time left. Count(24) at D = 1.2, b = 12: with all 25 outputs the audit left 15 % open after 40 s,
-    # with seven 0.2 % after 12 s, and these leak 11 % more.
+    # With more outputs than any of these, the audit of all outputs has this share of the time left, and mechanisms on
+    # at most so many outputs are tried, too; each has these shares of the time left for its search, to this share of
+    # the open gap, and for its audit. Count(24), L = .05, K = .1: the audit on 25 outputs proves .079, on nine .054.
     fewer_outputs: tuple[int, ...] = (5, 7, 9)
-    all_outputs_share: float = 0.6
+    all_outputs_share: float = 0.8
+    fewer_search: float = 0.25
     fewer_finer: float = 0.1
     fewer_share: float = 0.4
-    # Room for rounding below a leakage budget, in nats and relative; and what a certificate may state of a mechanism
-    # that leaks nothing, in nats.
+    # With more outputs than this few outputs come first, then more and more, for the lower bound alone.
+    audited_outputs: int = 16
+    searched_outputs: tuple[int, ...] = (13, 19, 27)
+    # Pairs of a value and an output beyond which the classical answer for one record is not searched any further.
+    searched_pairs: int = 2**13
+    # Room for rounding below a leakage budget, in nats; and what a certificate may state of a mechanism that leaks
+    # nothing, in nats.
     rounding_room: float = 1e-10
     no_leakage: float = 1e-9
 
@@ -72,17 +67,16 @@ class Designed:
 
     mechanism: Written
     distortion: float  # never below the truth
-    leakage: float  # never below the truth
-    found: list[Audited]  # none where a formula gives the leakage
+    leaks: Found
     lower: LowerBound
     rounds: int
     # What was audited: the mechanism, or the joint release of it and all before.
     together: Written
 
     @property
-    def witnessed(self) -> float:
-        """What the worst prior found leaks."""
-        return max(item.audit.lower for item in self.found)
+    def leakage(self) -> float:
+        """What the mechanism is proved to leak at most."""
+        return self.leaks.upper
 
     def value(self, problem: Problem) -> float:
         """The upper bound on what is minimised."""
@@ -129,7 +123,10 @@ class Designer:
         )
         best, pool = scaled.solve_scaled(known)
         lower, factor = best.lower, 1.0 if primal else scale
-        back = LowerBound(factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale)
+        prices = tuple((c, d, y, factor * weight) for c, d, y, weight in lower.prices)
+        back = LowerBound(
+            factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale, prices
+        )
         return replace(best, distortion=scale * best.distortion, lower=back), pool
 
     def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
@@ -141,55 +138,59 @@ class Designer:
             if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
-        if problem.domain.first is None and rate_distortion.applies(problem):
+        if problem.domain.first is None and problem.limits is None and rate_distortion.applies(problem):
             direct = self._rate_distortion()
             if direct is not None:
                 return direct, known
         planes = CuttingPlanes(problem, rng)
         for attack in known:
             planes.learn(attack)
-        if problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget:
+        answers: list[Designed] = []
+        constant = problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget
+        if constant:
             planes.judge(problem.constant(), 0.0)
+        elif self._very_wide:
+            answers = self._on_fewer_outputs(planes, math.inf)
         else:
             planes.begin(self.deadline)
-        answers = self._least_leakage(planes) if problem.goal == "leakage" else self._least_distortion(planes)
+        if answers and problem.domain.orbit.shape[1] <= max(self.chosen.searched_outputs):
+            # For the lower bound alone.
+            planes.begin(self.deadline)
+            self._search(planes, 1.0, 1.0)
+        elif not answers:
+            answers = self._searched(planes)
+            best_value = min(answer.value(problem) for answer in answers)
+            answers += self._on_fewer_outputs(planes, best_value) if self._wide else []
         best = min(answers, key=lambda answer: answer.value(problem))
         return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
 
     def _rate_distortion(self) -> Designed | None:
         """The best mechanism against one prior; None where others keep it from the tolerance, and a search is possible.
 
-        Mixing in a constant scales the leakage of every prior down: of a dual design as much as the audit asks for.
+        A dual design has as much of a constant mixed in as its audit asks for.
         """
-        problem, room = self.problem, self.chosen.rounding_room
+        problem = self.problem
         rows, lower = rate_distortion.design(problem, self.asked.tolerance, self.deadline)
-        answer = self.audited(rows, lower, 1, -math.inf)
-        for _ in range(self.problem.settings.effort.design_tries):
-            if problem.goal == "leakage" or answer.leakage <= problem.budget:
-                break
-            rows = problem.within_leakage(rows, answer.leakage * (1 + room) + room, problem.budget)
-            answer = self.audited(rows, lower, 1, -math.inf)
-        else:
-            answer = self.audited(problem.constant(), lower, 1, -math.inf)
+        answer = self.kept(self.audited(rows, lower, 1, -math.inf))
         good = answer.value(problem) <= lower.value + self.allowed(lower)
-        return answer if good or rows.size > DEFAULT.limits.design_pairs else None
+        return answer if good or rows.size > self.chosen.searched_pairs else None
 
-    def _least_leakage(self, planes: CuttingPlanes) -> list[Designed]:
+    def _searched(self, planes: CuttingPlanes) -> list[Designed]:
         """Audit the best mechanism; where the audit knows a worse prior than local search did, go on with it."""
         answers: list[Designed] = []
-        share = self.chosen.all_outputs_share if self._wide else 1.0
         for _ in range(self.problem.settings.effort.design_tries):
-            self._search(planes, 1.0)
-            allowed = self.allowed(planes.lower)
-            enough = planes.lower.value + self.chosen.enough_share * allowed
-            answers.append(self.audited(planes.rows, planes.lower, planes.rounds, enough, share))
-            missed = self._missed(planes, answers[-1])
-            if answers[-1].leakage <= planes.lower.value + allowed or not missed or self.deadline.expired():
+            self._search(planes, 1.0, self.chosen.time_share)
+            share = self.chosen.all_outputs_share if self._wide else 1.0
+            audited = self.audited(planes.repaired(), planes.lower, planes.rounds, self._enough(planes.lower), share)
+            answers.append(self.kept(audited))
+            missed = self._missed(planes, audited)
+            near = answers[-1].value(self.problem) <= planes.lower.value + self.allowed(planes.lower)
+            if near or not missed or self.deadline.expired():
                 break
             # No better search helps where the audit is what stays open.
-            if self._wide and answers[-1].leakage - answers[-1].witnessed > allowed:
+            if self._wide and audited.leaks.gap > self._enough(planes.lower) - planes.leakage:
                 break
-        return answers + self._on_fewer_outputs(planes, min(answer.leakage for answer in answers))
+        return answers
 
     @property
     def _wide(self) -> bool:
@@ -197,83 +198,71 @@ class Designer:
         domain = self.problem.domain
         return domain.first is None and domain.orbit.shape[1] > max(self.chosen.fewer_outputs)
 
+    @property
+    def _very_wide(self) -> bool:
+        """Whether no audit of a mechanism on all outputs comes to anything."""
+        return self._wide and self.problem.domain.orbit.shape[1] > self.chosen.audited_outputs
+
     def _on_fewer_outputs(self, planes: CuttingPlanes, best: float) -> list[Designed]:
-        """Audit mechanisms on fewer outputs, where those on all stay open: what they leak more, their audits save."""
+        """Audit mechanisms on fewer outputs: what they cost more, their audits save.
+
+        Their pool and their lower bound serve the whole problem: an output that is left out has the ratios of the
+        nearest one that is kept, which costs no more than if answers were clamped to those kept (MATH 6.4).
+        """
         answers: list[Designed] = []
-        lower, allowed = planes.lower, self.allowed(planes.lower)
-        for most in self.chosen.fewer_outputs if self._wide else ():
-            fewer = Fewer.of(self.problem, planes.rows, most)
-            if fewer is None or best <= lower.value + allowed or self.deadline.expired():
+        chosen, rows = self.chosen, planes.rows if np.isfinite(planes.value) else self.problem.truthful()
+        many = chosen.fewer_outputs + (chosen.searched_outputs if self._very_wide else ())
+        for most in many:
+            fewer = Fewer.of(self.problem, rows, most)
+            allowed = self.allowed(planes.lower)
+            if fewer is None or best <= planes.lower.value + allowed or self.deadline.expired():
                 continue
             narrow = CuttingPlanes(fewer.problem, np.random.default_rng(self.seed))
             for attack in planes.attacks:
                 narrow.learn(attack)
             narrow.begin(self.deadline)
-            self._search(narrow, self.chosen.fewer_finer * (best - lower.value) / allowed)
-            if not narrow.leakage < best or self.deadline.expired():
+            finer = max(1.0, chosen.fewer_finer * (min(best, narrow.value) - planes.lower.value) / allowed)
+            self._search(narrow, finer, chosen.fewer_search)
+            planes.rounds += narrow.rounds
+            for plane in narrow.pool:
+                planes.learn(Attack(0.0, plane.record, plane.masses))
+            planes.bound(fewer.widened_evidence(narrow.lower))
+            if most not in chosen.fewer_outputs or not narrow.value < best or self.deadline.expired():
                 continue
-            rows = fewer.widened(fewer.problem.within_distortion(narrow.rows, certain_budget(self.problem)))
-            enough = lower.value + self.chosen.enough_share * allowed
-            answers.append(self.audited(rows, lower, planes.rounds, enough, self.chosen.fewer_share))
-            best = min(best, answers[-1].leakage)
+            narrow_rows = narrow.repaired()
+            if self.problem.goal == "leakage":
+                narrow_rows = fewer.problem.within_distortion(narrow_rows, certain_budget(self.problem))
+            wide = fewer.widened(narrow_rows)
+            audited = self.audited(wide, planes.lower, planes.rounds, self._enough(planes.lower), chosen.fewer_share)
+            answers.append(self.kept(audited))
+            best = min(best, answers[-1].value(self.problem))
         return answers
 
-    def _least_distortion(self, planes: CuttingPlanes) -> list[Designed]:
-        """Audit the best mechanism, mixed with a constant so that it leaks a little less than the budget.
+    def _enough(self, lower: LowerBound) -> float:
+        """A leakage below which no finer bound of an audit is needed."""
+        if self.problem.goal == "leakage":
+            return lower.value + self.chosen.enough_share * self.allowed(lower)
+        return self.problem.budget + self.chosen.slack_share * self.allowed(lower) / self._price(lower)
 
-        The room left for the audit's own gap is what a share of the tolerance buys; more where it does not
-        suffice, and less, once, where it costs too much. Only mechanisms certified to keep the budget count; where
-        there is none, as much of a constant is mixed in as the audit's own upper bound asks for.
-        """
-        chosen, budget, finer, slack = self.chosen, self.problem.budget, 1.0, 0.0
-        room = budget - self.problem.spent
-        accepted: list[Designed] = []
-        too_much: tuple[Floats, float] | None = None
-        for _ in range(self.problem.settings.effort.design_tries):
-            self._search(planes, finer)
-            allowed = self.allowed(planes.lower)
-            affordable = finer * chosen.slack_share * allowed / self._price(planes.lower)
-            slack = max(slack, min(affordable, chosen.largest_slack * room))
-            if self.deadline.expired() or slack >= room:
-                break
-            rows = planes.rows if planes.leakage <= budget - slack else planes.repaired(budget - slack)
-            answer = self.audited(rows, planes.lower, planes.rounds, budget, chosen.repair_share)
-            missed = self._missed(planes, answer)
-            if answer.leakage <= budget:
-                accepted.append(answer)
-                if answer.distortion <= planes.lower.value + allowed or (finer < 1 and not missed):
-                    break
-                slack, finer = 0.0, chosen.finer
-                continue
-            too_much = rows, answer.leakage
-            if not missed:
-                open_gap = chosen.slack_per_gap * (answer.leakage - answer.witnessed)
-                slack = max(chosen.slack_growth * slack, open_gap, answer.leakage - budget)
-                if slack >= room:
-                    break
-        accepted = accepted or self._mixed_in(planes, too_much)
-        return accepted or [self.audited(self.problem.constant(), planes.lower, planes.rounds, budget)]
+    def kept(self, answer: Designed) -> Designed:
+        """The mechanism within its leakage budget: with as much of a constant mixed in as its audit asks for."""
+        problem, budget = self.problem, self.problem.budget
+        if problem.goal == "leakage" or answer.leakage <= budget:
+            return answer
+        constant, bare = self._released(problem.constant()), None
+        if problem.domain.first is not None:
+            bare = self._audit(constant[1], answer.lower, budget, 1.0)
+        share = largest_share(answer.leakage, 0.0 if bare is None else bare.upper, budget - self.chosen.rounding_room)
+        mechanism, together = self._released(share * answer.mechanism.rows + (1 - share) * constant[0].rows)
+        parts = (
+            Mixed(share, answer.together.rows, dict(answer.leaks.proofs)),
+            Mixed(1 - share, constant[1].rows, {} if bare is None else dict(bare.proofs)),
+        )
+        distortion, leaks = self._distortion(mechanism), mixed(answer.leaks, together, parts)
+        return replace(answer, mechanism=mechanism, distortion=distortion, leaks=leaks, together=together)
 
-    def _mixed_in(self, planes: CuttingPlanes, too_much: tuple[Floats, float] | None) -> list[Designed]:
-        """Mix a constant into a mechanism whose audit stays above the budget, until one is within it.
-
-        Leakage is convex in the mechanism, so that its upper bound says how much will do; audits of mixtures, whose
-        gaps are smaller, prove it.
-        """
-        problem, chosen = self.problem, self.chosen
-        for _ in range(problem.settings.effort.design_tries if too_much is not None else 0):
-            if too_much is None or self.deadline.expired():
-                break
-            target = problem.budget - chosen.mixing_room * (problem.budget - problem.spent)
-            rows = problem.within_leakage(*too_much, target)
-            answer = self.audited(rows, planes.lower, planes.rounds, problem.budget, chosen.mixing_share)
-            if answer.leakage <= problem.budget:
-                return [answer]
-            too_much = rows, answer.leakage
-        return []
-
-    def _search(self, planes: CuttingPlanes, finer: float) -> None:
-        part = self.deadline.part(self.chosen.time_share * self.deadline.left)
+    def _search(self, planes: CuttingPlanes, finer: float, time_share: float) -> None:
+        part = self.deadline.part(time_share * self.deadline.left)
         share = finer * self.chosen.search_share
         planes.run(lambda lower: share * self.allowed(lower), part, self._report)
 
@@ -283,10 +272,9 @@ class Designer:
 
     def _missed(self, planes: CuttingPlanes, answer: Designed) -> bool:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
-        worst = max(answer.found, key=lambda item: item.audit.lower)
-        prior = prior_of(answer.together, worst, self.problem.domain.reference)
+        prior = answer.leaks.prior
         leakage = self.problem.leaked(prior.masses, planes.rows)
-        planes.learn(Attack(leakage, worst.record, prior.masses))
+        planes.learn(Attack(leakage, answer.leaks.record or 0, prior.masses))
         if leakage <= planes.leakage + self._fine(planes.lower):
             return False
         planes.judge(planes.rows, leakage)
@@ -306,23 +294,39 @@ class Designer:
         `enough` is a leakage below which no finer bound is needed. `waited_for` is the share of the grace after the end
         that remains after Ctrl-C: somebody waits for the answer.
         """
-        problem, domain = self.problem, self.problem.domain
+        problem = self.problem
+        if problem.limits is not None:
+            rows = problem.limits.repaired(rows)
         if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
             rows = problem.within_distortion(rows, certain_budget(problem))
-        rows = on_grid(rows)
-        mechanism = together = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
-        if domain.first is not None:
-            labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
-            together = Written(domain.statistic, domain.joint(rows), labels, self.asked.query)
+        if problem.limits is None:
+            rows = on_grid(rows, GRID if problem.goal == "leakage" else PART_GRID)
+        mechanism, together = self._released(rows)
+        leaks = self._audit(together, lower, enough, share, waited_for)
+        return Designed(mechanism, self._distortion(mechanism), leaks, lower, rounds, together)
+
+    def _released(self, rows: Floats) -> tuple[Written, Written]:
+        """The mechanism of these rows, and its joint release with all before."""
+        domain = self.problem.domain
+        mechanism = Written(domain.statistic, rows, self.asked.distortion.labels, self.asked.query)
+        if domain.first is None:
+            return mechanism, mechanism
+        labels = tuple(product(range(domain.first.shape[1]), mechanism.labels))
+        return mechanism, Written(domain.statistic, domain.joint(rows), labels, self.asked.query)
+
+    def _audit(
+        self, together: Written, lower: LowerBound, enough: float, share: float, waited_for: float = 0.3
+    ) -> Found:
         expired = self.deadline.expired()
         grace = self.problem.settings.effort.design_grace * (waited_for if self.deadline.broken_off else 1.0)
         deadline = Deadline(grace) if expired else self.deadline.part(share * self.deadline.left)
         audit = replace(self.asked.audit(together, self._fine(lower)), settings=self._audit_settings)
-        found = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
+        audited = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
-        leakage = max(with_rounding_margin(together, item, domain.reference)[1] for item in found)
-        distortion = problem.distortion(rows) * (1 + rounding(problem))
-        return Designed(mechanism, distortion, leakage, found, lower, rounds, together)
+        return found_of(audit, audited)
+
+    def _distortion(self, mechanism: Written) -> float:
+        return self.problem.distortion(mechanism.rows) * (1 + rounding(self.problem))
 
     @property
     def _audit_settings(self) -> Settings:
@@ -363,9 +367,9 @@ def _own_dual(settings: Settings) -> Settings:
     return replace(settings, portfolio=replace(settings.portfolio, opening=dual))
 
 
-def on_grid(rows: Floats) -> Floats:
-    """Round to multiples of 1 / GRID with rows that sum to one exactly; the largest entry takes the rest."""
-    whole = np.floor(rows * GRID)
+def on_grid(rows: Floats, grid: float = GRID) -> Floats:
+    """Round to multiples of 1 / grid with rows that sum to one exactly; the largest entry takes the rest."""
+    whole = np.floor(rows * grid)
     k = np.arange(len(rows))
-    whole[k, rows.argmax(axis=1)] += GRID - whole.sum(axis=1)
-    return np.asarray(whole / GRID)
+    whole[k, rows.argmax(axis=1)] += grid - whole.sum(axis=1)
+    return np.asarray(whole / grid)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.weak_duality import Evidence, LowerBound
 from dalenius.numerics.types import Floats, Ints
 
 
@@ -19,7 +20,7 @@ class Fewer:
 
     problem: Problem
     kept: Ints
-    width: int
+    distance: Floats  # (K, Y) of all outputs
 
     @classmethod
     def of(cls, whole: Problem, rows: Floats, most: int) -> "Fewer | None":
@@ -41,10 +42,20 @@ class Fewer:
         columns = np.sort(kept)
         orbit = np.unique(domain.orbit[:, columns], return_inverse=True)[1].reshape(-1, columns.size)
         problem = replace(whole, domain=replace(domain, distance=domain.distance[:, columns], orbit=orbit))
-        return cls(problem, columns, use.size) if problem.least < whole.budget else None
+        possible = whole.goal == "distortion" or problem.least < whole.budget
+        return cls(problem, columns, domain.distance) if possible else None
+
+    def widened_evidence(self, lower: LowerBound) -> tuple[Evidence, ...]:
+        """The evidence of a lower bound for all outputs: one that is left out has the ratios of the nearest kept one.
+
+        Legal as they were, since sum_a p(a) R(a,y) <= 1 is about each output by itself.
+        """
+        apart = np.abs(self.distance[:, :, None] - self.distance[:, None, self.kept]).max(axis=0)
+        nearest = apart.argmin(axis=1)
+        return tuple(replace(item, ratios=item.ratios[:, nearest]) for item in lower.evidence)
 
     def widened(self, rows: Floats) -> Floats:
         """The mechanism on all outputs."""
-        wide = np.zeros((len(rows), self.width))
+        wide = np.zeros(self.distance.shape)
         wide[:, self.kept] = rows
         return wide

@@ -3,7 +3,6 @@
 The adversary has one prior, so that the audit of the mechanism is one mutual information (auditing/one_record.py).
 """
 
-from dalenius.auditing.found import Found
 from dalenius.auditing.one_record import at_reference
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import Problem
@@ -13,10 +12,10 @@ from dalenius.model.problem import DesignProblem
 from dalenius.search.deadline import Deadline
 
 
-def least_leakage(asked: DesignProblem, problem: Problem, deadline: Deadline) -> tuple[Designed, Found] | None:
-    """Return the design of least leakage and its audit; None if the question is another, or the bracket stays open."""
+def least_leakage(asked: DesignProblem, problem: Problem, deadline: Deadline) -> Designed | None:
+    """Return the design of least leakage; None if the question is another, or the bracket stays open."""
     alone = problem.goal == "leakage" and problem.domain.first is None and problem.domain.reference.uniform
-    if not alone or not rate_distortion.applies(problem):
+    if not alone or problem.limits is not None or not rate_distortion.applies(problem):
         return None
     rows, lower = rate_distortion.design(problem, asked.tolerance, deadline)
     rows = on_grid(problem.within_distortion(rows, certain_budget(problem)))
@@ -25,4 +24,4 @@ def least_leakage(asked: DesignProblem, problem: Problem, deadline: Deadline) ->
     if leaks is None or leaks.upper > lower.value + asked.allowed(lower.value):
         return None
     distortion = problem.distortion(rows) * (1 + rounding(problem))
-    return Designed(mechanism, distortion, leaks.upper, [], lower, 1, mechanism), leaks
+    return Designed(mechanism, distortion, leaks, lower, 1, mechanism)

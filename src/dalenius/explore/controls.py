@@ -53,6 +53,9 @@ CONTROLS = {
         Control("epsilon", "epsilon (less is noisier)", "number", "1", 0.05, 10, 1000, log=True),
         Control("sigma", "sigma (more is noisier)", "number", "1", 0.1, 10, 1000, log=True),
         Control("flip", "flip (more is noisier)", "number", "0.3", 0, 1, 1),
+        Control("base", "Multiples of", "whole", "3", 2, 10, 1000),
+        Control("below", "Suppress 1 up to below", "whole", "3", 1, 12, 1000),
+        Control("rate", "Share of the people in the sample", "number", "0.1", 0.01, 1, 1, log=True),
     )
 }
 BINARY = {"names": "no, yes"}
@@ -77,6 +80,14 @@ MECHANISMS = (
     Choice("randomized_response", "randomised response of every record", ("epsilon",)),
     Choice("unary_encoding", "noisy bits of every record", ("epsilon",)),
     Choice("noisy_max", "the most frequent value, with noise", ("epsilon",)),
+    Choice("exact", "the answer itself", ()),
+    Choice("random_rounding", "random rounding", ("base",)),
+    Choice("rounding", "rounding", ("base",), {"base": "5"}),
+    Choice("suppressed", "small numbers suppressed", ("below",)),
+    Choice("subsampled", "the exact count in a sample", ("rate",)),
+    Choice("shuffled_response", "randomised response, shuffled", ("epsilon",)),
+    Choice("hadamard_response", "Hadamard response of every record", ("epsilon",)),
+    Choice("subset_selection", "a set of values for every record", ("epsilon",)),
     Choice("constant", "always the same answer", ()),
 )
 COUNTS = ("histogram", "table")
@@ -86,4 +97,10 @@ def fits(query: str, mechanism: str) -> bool:
     """Whether the gallery has this mechanism for this query."""
     if mechanism == "noisy_max":
         return query in COUNTS
+    if mechanism == "shuffled_response":
+        return query in ("count", *COUNTS)
+    if mechanism == "subsampled":
+        return query in ("count", "pairs")
+    if mechanism in ("random_rounding", "rounding") and query == "mean":
+        return False
     return not (mechanism == "discrete_gaussian" and query in COUNTS)

@@ -120,7 +120,8 @@ def log_multinomial(counts: Ints) -> Floats:
 def _stirling_error(k: Floats) -> Floats:
     """Return log k! - log( sqrt(2 pi k) (k/e)^k ) for k >= 1."""
     small = np.minimum(k, 16.0)
-    table = gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
+    log_factorial = np.array([math.lgamma(j + 1) for j in range(17)])[small.astype(int)]
+    table = log_factorial - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
     u = 1 / (k * k)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - u / 1188) * u) * u) * u) / k
     return np.where(k <= small, table, series)

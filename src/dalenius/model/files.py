@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from dalenius.errors import InputError, refuse, show
 
 # The version of the package, which files and pages name.
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Opening a FIFO that nobody writes to would wait for somebody; Windows has no FIFOs.
 NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)

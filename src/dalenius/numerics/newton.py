@@ -36,15 +36,13 @@ def factorised(diagonal: Floats, rows: Floats, inner: Floats) -> Callable[[Float
     rounding leaves it indefinite.
     """
     if len(rows) <= rows.shape[1]:
-        factor = _cholesky((rows / inner).dot(rows.T), diagonal)
-        return lambda right: np.asarray(dpotrs(factor, right)[0])
+        return _solver((rows / inner).dot(rows.T), diagonal)
     scaled = rows / diagonal[:, None]
-    factor = _cholesky(scaled.T.dot(rows), inner)
+    solve_inside = _solver(scaled.T.dot(rows), inner)
 
     # ( A + Q B Q^T )^-1 = A^-1 ( 1 - Q ( B^-1 + Q^T A^-1 Q )^-1 Q^T A^-1 ), rows of columns
     def once(right: Floats) -> Floats:
-        inside = dpotrs(factor, scaled.T.dot(right.T))[0]
-        return np.asarray((right - rows.dot(inside).T) / diagonal)
+        return np.asarray((right - rows.dot(solve_inside(scaled.T.dot(right.T))).T) / diagonal)
 
     # The difference loses digits, and what is missed is solved for once more.
     def apply(right: Floats) -> Floats:
@@ -55,13 +53,20 @@ def factorised(diagonal: Floats, rows: Floats, inner: Floats) -> Callable[[Float
     return apply
 
 
-def _cholesky(matrix: Floats, diagonal: Floats) -> Floats:
-    """LAPACK's factor of matrix + diag(diagonal), in the place of the matrix."""
+def _solver(matrix: Floats, diagonal: Floats, few: int = 32) -> Callable[[Floats], Floats]:
+    """Return what applies ( matrix + diag(diagonal) )^-1; the matrix is overwritten.
+
+    Up to `few` rows numpy does it, by the inverse of the Cholesky factor; scipy's part for more rows takes longer to
+    load than such an audit takes.
+    """
     matrix.ravel()[:: len(matrix) + 1] += diagonal
+    if len(matrix) <= few:
+        half = np.linalg.inv(np.linalg.cholesky(matrix))
+        return lambda right: np.asarray(half.T.dot(half.dot(right)))
     factor, failed = dpotrf(matrix.T, overwrite_a=True, clean=False)
     if failed:
         raise LinAlgError
-    return np.asarray(factor)
+    return lambda right: np.asarray(dpotrs(factor, right)[0])
 
 
 def predicted_step(

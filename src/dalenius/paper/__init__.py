@@ -1,5 +1,10 @@
 """The paper's eleven algorithms under their own names and numbers, on all datasets; each local search, none a proof.
 
+The paper is "Computing Maximal Per-Record Leakage and Leakage-Distortion Functions for Privacy Mechanisms under
+Entropy-Constrained Adversaries" by Genqiang Wu, Xiaoying Zhang, Yu Qi, Hao Wang, Jikui Wang and Yeping He [wuzhang26],
+in the framework of "Achieving Dalenius' Goal of Data Privacy with Practical Assumptions" by Genqiang Wu, Xianyao Xia
+and Yeping He [wuxia26]. Its authors' own code: https://github.com/EpsilonOmega2024/privacy-mechanism-optimization.
+
 Algorithm 1 is in leakage.py, 2 in marginal.py, 3 to 5 in conditionals.py, 6 to 8 in primal.py, 9 to 11 in dual.py;
 the paper's theorems on derivatives are in gradients.py, the repairs of its text in choices.py. Every entry of a REQUIRE
 list is an argument; where the paper gives a default, it is that. Method is what method="paper" means in `dl.audit` and

@@ -18,7 +18,8 @@ from dalenius.paper import parameters
 from dalenius.paper.gradients import information_by_channel, tangent_norm
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, Trace, relative_improvement
 from dalenius.paper.leakage import Leakage, maximal_leakage
-from dalenius.paper.parameters import PenaltyLoop
+from dalenius.paper.marginal import backed_off
+from dalenius.paper.parameters import LineSearch, PenaltyLoop
 from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
 from dalenius.results.history import Step
 
@@ -129,19 +130,19 @@ def penalised(
     q: Floats,
     repairs: frozenset[str],
     loop: PenaltyLoop,
-    options: dict[str, Any],
+    search: LineSearch,
     expired: Callable[[], bool] = never,
     *,
     fixed: bool = False,
 ) -> Update:
     """Algorithms 7 and 10: min of wanted(q) with limited(q) <= budget, by a penalty with an adaptive lambda.
 
-    options: of Algorithm 8 or 11. fixed: lambda stays as it is, so that one run is all.
+    search: of Algorithm 8 or 11. fixed: lambda stays as it is, so that one run is all.
     """
     penalty, safe = Penalty("hinge" in repairs), problem.safe()
 
     def within(q: Floats) -> Floats:
-        return fit(q, safe, problem.limited, problem.budget)
+        return backed_off(q, safe, lambda q: problem.limited(q) <= problem.budget)
 
     kept, least = (within(q) if penalty.hinge else q), math.inf
     level, weight, status = math.inf, loop.lambda_0, CAPPED
@@ -151,7 +152,7 @@ def penalised(
     for k in range(1 if fixed else loop.T_max):  # repair 9: capped
         # Algorithm 8 descends for the record that is worst at its start, Algorithm 11 always for the worst.
         record = int(np.argmax(problem.leakages(q))) if problem.primal else None
-        descent = descended(problem, q, weight, penalty, options, expired, record)
+        descent = descend(problem, q, weight, penalty, search, expired, record)
         traces.append(Trace(8 if problem.primal else 11, k, descent.status, descent.history, record))
         weights.append(weight)
         q = descent.channel
@@ -173,25 +174,6 @@ def penalised(
             status = EXPIRED
             break
     return Update(kept, status, tuple(history), tuple(weights), weight, tuple(traces))
-
-
-def descended(
-    problem: Subproblem,
-    q: Floats,
-    weight: float,
-    penalty: Penalty,
-    options: dict[str, Any],
-    expired: Callable[[], bool],
-    record: int | None = None,
-) -> Descent:
-    """Algorithms 8 and 11: descend J(q), with the gradient for one record or for the worst."""
-    return descend(
-        q,
-        lambda q: problem.objective(q, weight, penalty),
-        lambda q: problem.gradient(q, weight, penalty, record),
-        expired=expired,
-        **options,
-    )
 
 
 @dataclass(eq=False)
@@ -219,8 +201,8 @@ class Alternation:
     def updated(self, q: Floats, loop: PenaltyLoop, *, fixed: bool = False) -> Update:
         """Fit the mechanism to that prior by Algorithm 7 or 10."""
         number, k, attack = 7 if self.task.primal else 10, len(self.history), self.attack
-        options = self.inner[number + 1]
-        update = penalised(self._problem, q, self.repairs, loop, options, self.expired, fixed=fixed)
+        search = LineSearch(**self.inner[number + 1])
+        update = penalised(self._problem, q, self.repairs, loop, search, self.expired, fixed=fixed)
         self.traces += [
             Trace(1, k, attack.status, tuple(s.value for s in attack.history), attack.record, attack.inner),
             Trace(number, k, update.status, update.history, inner=update.inner),
@@ -243,56 +225,58 @@ class Alternation:
         improvement = relative_improvement(value, before if k else 0.0)
         self.history.append(Step(self.start, k, value, improvement, violation, slope, self.attack.value, penalty))
 
-    def ended(self, q: Floats, status: str) -> Tradeoff:
-        """Return what the rounds came to."""
+    def run(self, q: Floats, rounds: int, one: Callable[[Floats, int], tuple[Floats, bool]]) -> Tradeoff:
+        """Run rounds; `one` takes a mechanism and the number of its round to the next, and says whether it settled."""
+        status = CAPPED
+        for k in range(rounds):
+            q, settled = one(q, k)
+            if settled or self.expired():
+                status = CONVERGED if settled else EXPIRED
+                break
         found = self.attack.prior, self.reported(q), self.task.distortion(q)
         return Tradeoff(q, *found, status, tuple(self.history), tuple(self.traces))
 
 
 def descend(
+    problem: Subproblem,
     channel: Floats,
-    objective: Callable[[Floats], float],
-    gradient: Callable[[Floats], Floats],
+    weight: float,
+    penalty: Penalty,
+    search: LineSearch,
+    expired: Callable[[], bool],
+    record: int | None = None,
     *,
-    eta_0: float = 1.0,
-    beta: float = 0.5,
-    eps: float = 1e-4,
-    T_max: int = 60,
-    sufficient: float = 1e-4,
     halvings: int = 40,
-    expired: Callable[[], bool] = never,
 ) -> Descent:
-    """q <- q exp(-eta dJ/dq), normalised, with eta from eta_0 / sqrt(t+1) down by beta until J falls enough.
+    """Algorithms 8 and 11: q <- q exp(-eta dJ/dq), normalised, eta from eta_0 / sqrt(t+1) down by beta until J falls.
 
-    Repair 8: the printed test J(new) <= J(old) - eta/2 ||g||^2 cannot be passed, since a multiplicative step gains
-    less; here J(new) <= J(old) + sufficient <g, new - old>, and the number of halvings is limited. eta_0 and beta are
-    the paper's; it leaves eps, of ||q - q_before||_1, and T_max open.
+    The gradient is for one record, or for the worst. Repair 8: the printed test J(new) <= J(old) - c eta ||g||^2 is
+    passed by no step where c = 1/2, the paper's value (docs/mathematics.md, The line search of Algorithms 8 and 11).
+    The Armijo condition of a step that is not along the gradient takes its place, with the same c:
+    J(new) <= J(old) + c <g, new - old>. The number of halvings is limited.
     """
-    parameters.positive(eta_0=eta_0, eps=eps)
-    parameters.shrinking(beta)
-    parameters.counts(T_max=T_max)
     q = floored(channel)
-    history = [objective(q)]
+    history = [problem.objective(q, weight, penalty)]
     status = CAPPED
-    for t in range(T_max):
+    for t in range(search.T_max):
         if expired():
             status = EXPIRED
             break
-        slope = gradient(q)
-        eta = eta_0 / math.sqrt(t + 1)
+        slope = problem.gradient(q, weight, penalty, record)
+        eta = search.eta_0 / math.sqrt(t + 1)
         for _ in range(halvings):  # repair 8: bounded
             new = step(q, slope, eta)
-            reached = objective(new)
-            if reached <= history[-1] + sufficient * float(((new - q) * slope).sum()):
+            reached = problem.objective(new, weight, penalty)
+            if reached <= history[-1] + search.c * float(((new - q) * slope).sum()):
                 break
-            eta *= beta
+            eta *= search.beta
         else:
             status = STUCK
             break
         moved = float(np.abs(new - q).sum())
         q = new
         history.append(reached)
-        if moved < eps:
+        if moved < search.eps:
             status = CONVERGED
             break
     return Descent(q, status, tuple(history))
@@ -301,20 +285,6 @@ def descend(
 def step(q: Floats, slope: Floats, eta: float) -> Floats:
     """q exp(-eta slope), normalised row by row in the log domain."""
     return floored(softmax(np.log(q) - eta * slope))
-
-
-def fit(q: Floats, safe: Floats, measure: Callable[[Floats], float], budget: float, *, halvings: int = 30) -> Floats:
-    """q itself where measure(q) <= budget, else mixed with `safe`, which is within it, as little as is enough.
-
-    measure is convex. Part of repair 10, and how a random mechanism is made to keep D.
-    """
-    if measure(q) <= budget:
-        return q
-    low, high = 0.0, 1.0
-    for _ in range(halvings):
-        middle = (low + high) / 2
-        low, high = (low, middle) if measure((1 - middle) * q + middle * safe) <= budget else (middle, high)
-    return np.asarray((1 - high) * q + high * safe)
 
 
 def task_of(

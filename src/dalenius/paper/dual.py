@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,14 +15,13 @@ from dalenius.paper.descent import (
     Penalty,
     Tradeoff,
     Update,
-    descended,
+    descend,
     penalised,
     start_of,
     task_of,
 )
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED
-from dalenius.paper.parameters import PenaltyLoop
-from dalenius.paper.universe import never
+from dalenius.paper.parameters import LineSearch, PenaltyLoop
+from dalenius.paper.universe import Floats, never
 
 
 def minimal_distortion(
@@ -76,27 +74,24 @@ def minimal_distortion(
     shape = task.cost.shape
     q = rng.dirichlet(np.ones(shape[1]), size=shape[0]) if q_start is None else start_of(q_start, task)
     rounds = Alternation(task, b, choice, given, rng, expired, start)
-    penalty, distortion, status = lambda_0, math.inf, CAPPED
-    for k in range(most):
+    penalty, distortion = lambda_0, math.inf
+
+    def one(q: Floats, k: int) -> tuple[Floats, bool]:
+        nonlocal penalty, distortion
         leaks = rounds.attacked(q)
         if how != "owner":
             penalty = outer.adjusted(penalty, leaks - L)
         used, first = penalty, {} if how == "strict" else {"lambda_0": penalty}
         update = rounds.updated(q, PenaltyLoop(**{**given[10], **first}), fixed=how == "proof")
-        q = update.channel
         if how == "owner":
             penalty = update.penalty
-        before, distortion = distortion, task.distortion(q)
-        rounds.note(q, distortion, before, abs(leaks - L), used)
+        before, distortion = distortion, task.distortion(update.channel)
+        rounds.note(update.channel, distortion, before, abs(leaks - L), used)
         # As printed the first change is infinite divided by infinite, which is below nothing; 0 / 0 counts as 0.
         settled = k > 0 and abs(distortion - before) <= eps_outer * before
-        if settled and abs(leaks - L) < eps_constraint:
-            status = CONVERGED
-            break
-        if expired():
-            status = EXPIRED
-            break
-    return rounds.ended(q, status)
+        return update.channel, settled and abs(leaks - L) < eps_constraint
+
+    return rounds.run(q, most, one)
 
 
 def dual_adaptive_smooth_penalty(
@@ -125,10 +120,10 @@ def dual_adaptive_smooth_penalty(
     the best constant answer) the one of least distortion is returned.
     """
     problem = task_of(distance, records, L, p0, prior, "L")
-    loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (11,))[11]
+    loop = PenaltyLoop(eps, lambda_0, mu, delta, T_max)
+    search = LineSearch(**parameters.inner_of(inner, (11,))[11])
     checks.flag("fixed", fixed)
-    q = start_of(q_start, problem)
-    return penalised(problem, q, repairs_from(repairs), loop, of_descent, expired, fixed=fixed)
+    return penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, search, expired, fixed=fixed)
 
 
 def dual_exponentiated_gradient_descent(
@@ -140,16 +135,21 @@ def dual_exponentiated_gradient_descent(
     L: float,
     *,
     p0: ArrayLike | None = None,
+    eta_0: float = LineSearch.eta_0,
+    beta: float = LineSearch.beta,
+    c: float = LineSearch.c,
+    eps: float = LineSearch.eps,
+    T_max: int = LineSearch.T_max,
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
-    **options: Any,
 ) -> Descent:
     """Algorithm 11: descend J(q) = E + penalty softplus(max_i I(X_i;Y) - L)^2, always for the worst record.
 
-    dJ/dq(y|x) = p0(x) d(f(x), y) + 2 penalty softplus(I - L) sigmoid(I - L) p(x) log( p(y|x_i) / p(y) ). Options:
-    eta_0 = 1, beta = 0.5, eps (of ||q - q_before||_1) and T_max.
+    dJ/dq(y|x) = p0(x) d(f(x), y) + 2 penalty softplus(I - L) sigmoid(I - L) p(x) log( p(y|x_i) / p(y) ).
+    eta_0, beta and c, of the Armijo condition, are the paper's; `descend` says what becomes of its printed form.
     """
     problem = task_of(distance, records, L, p0, prior, "L")
     q = start_of(channel, problem)
     checks.real("penalty", penalty, 0.0, math.inf)
-    return descended(problem, q, penalty, Penalty("hinge" in repairs_from(repairs)), options, expired)
+    choice = Penalty("hinge" in repairs_from(repairs))
+    return descend(problem, q, penalty, choice, LineSearch(eta_0, beta, c, eps, T_max), expired)

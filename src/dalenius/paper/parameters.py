@@ -22,7 +22,7 @@ OF = {
     2: ("eps", "alpha", "T_max"),
     3: ("tau", "T_max", "eta_0", "beta", "max_inner", "tau_H", "beta_range"),
     **dict.fromkeys((7, 10), ("eps", "lambda_0", "mu", "delta", "T_max")),
-    **dict.fromkeys((8, 11), ("eta_0", "beta", "eps", "T_max")),
+    **dict.fromkeys((8, 11), ("eta_0", "beta", "c", "eps", "T_max")),
 }
 
 
@@ -46,6 +46,25 @@ class PenaltyLoop:
     def adjusted(self, penalty: float, excess: float) -> float:
         """Lambda times mu where the excess is above delta, divided by mu where it is below -delta."""
         return penalty * self.mu if excess > self.delta else penalty / self.mu if excess < -self.delta else penalty
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """The parameters of Algorithms 8 and 11; eta_0, beta and c are the paper's, it leaves the others open."""
+
+    eta_0: float = 1.0  # the first learning rate, eta_0 / sqrt(t + 1) in step t
+    beta: float = 0.5  # the backtracking factor
+    c: float = 0.5  # the constant of the Armijo condition: which share of the promised decrease is enough
+    eps: float = 1e-4  # of ||q - q_before||_1
+    T_max: int = 60
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        positive(eta_0=self.eta_0, eps=self.eps)
+        shrinking(self.beta)
+        counts(T_max=self.T_max)
+        if not 0 < checks.real("c", self.c, 0.0, 1.0) < 1:
+            refuse(f"c = {self.c} is not above 0 and below 1; the paper's is 0.5")
 
 
 def positive(**values: float) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,15 +16,14 @@ from dalenius.paper.descent import (
     Penalty,
     Tradeoff,
     Update,
-    descended,
-    fit,
+    descend,
     least_costly,
     penalised,
     start_of,
     task_of,
 )
-from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED
-from dalenius.paper.parameters import PenaltyLoop
+from dalenius.paper.marginal import backed_off
+from dalenius.paper.parameters import LineSearch, PenaltyLoop
 from dalenius.paper.universe import Floats, never
 
 
@@ -39,7 +37,7 @@ def leakage_distortion_tradeoff(
     p_start: ArrayLike | None = None,
     q_start: ArrayLike | None = None,
     eps: float = 1e-4,
-    T_max: int = 12,
+    T_max: int = 1000,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     rng: np.random.Generator | None = None,
@@ -50,9 +48,9 @@ def leakage_distortion_tradeoff(
 
     distance: d(f(x), y) as (|X|, |Y|). p0: the true distribution, uniform by default. p_start: p^(0)(x), where
     Algorithm 1 begins in the first round. q_start: q^(0)(y|x), random with E <= D by default. It ends when the report
-    changes by at most eps, or after T_max rounds (repair 9: the printed loop has no cap). inner: parameters of
-    Algorithms 1, 7 and 8, by number. What it reports was reached by the prior that was worst for the mechanism
-    before; the caller evaluates the mechanism again (row 11).
+    changes by at most eps; the printed loop has no cap, and T_max is far beyond where it ends by itself. inner:
+    parameters of Algorithms 1, 7 and 8, by number. What it reports was reached by the prior that was worst for the
+    mechanism before; the caller evaluates the mechanism again (row 11).
     """
     parameters.positive(eps=eps)
     parameters.counts(T_max=T_max)
@@ -61,19 +59,17 @@ def leakage_distortion_tradeoff(
     rng = parameters.generator(rng)
     q = random_channel(rng, task.cost, D) if q_start is None else start_of(q_start, task)
     rounds = Alternation(task, b, choice, given, rng, expired, start)
-    reported, status = -math.inf, CAPPED
-    for k in range(T_max):
+    reported = -math.inf
+
+    def one(q: Floats, k: int) -> tuple[Floats, bool]:
+        nonlocal reported
         rounds.attacked(q, p_start if k == 0 else None)
         q = rounds.updated(q, PenaltyLoop(**given[7])).channel
         before, reported = reported, rounds.reported(q)
         rounds.note(q, reported, before, abs(task.distortion(q) - D))
-        if abs(reported - before) <= eps:
-            status = CONVERGED
-            break
-        if expired():
-            status = EXPIRED
-            break
-    return rounds.ended(q, status)
+        return q, abs(reported - before) <= eps
+
+    return rounds.run(q, T_max, one)
 
 
 def adaptive_smooth_penalty(
@@ -100,8 +96,9 @@ def adaptive_smooth_penalty(
     beyond D is first moved back along the segment to the noiseless mechanism) the one of least leakage is returned.
     """
     problem = task_of(distance, records, D, p0, prior, "D")
-    loop, of_descent = PenaltyLoop(eps, lambda_0, mu, delta, T_max), parameters.inner_of(inner, (8,))[8]
-    return penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, of_descent, expired)
+    loop = PenaltyLoop(eps, lambda_0, mu, delta, T_max)
+    search = LineSearch(**parameters.inner_of(inner, (8,))[8])
+    return penalised(problem, start_of(q_start, problem), repairs_from(repairs), loop, search, expired)
 
 
 def exponentiated_gradient_descent(
@@ -114,14 +111,18 @@ def exponentiated_gradient_descent(
     record: int,
     *,
     p0: ArrayLike | None = None,
+    eta_0: float = LineSearch.eta_0,
+    beta: float = LineSearch.beta,
+    c: float = LineSearch.c,
+    eps: float = LineSearch.eps,
+    T_max: int = LineSearch.T_max,
     repairs: Iterable[str] | None = None,
     expired: Callable[[], bool] = never,
-    **options: Any,
 ) -> Descent:
     """Algorithm 8: descend J(q) = max_i I(X_i;Y) + penalty softplus(E - D)^2 along the gradient for one record.
 
-    dJ/dq(y|x) = p(x) log( p(y|x_i) / p(y) ) + 2 penalty softplus(E - D) sigmoid(E - D) p0(x) d(f(x), y). Options:
-    eta_0 = 1, beta = 0.5, eps (of ||q - q_before||_1) and T_max.
+    dJ/dq(y|x) = p(x) log( p(y|x_i) / p(y) ) + 2 penalty softplus(E - D) sigmoid(E - D) p0(x) d(f(x), y).
+    eta_0, beta and c, of the Armijo condition, are the paper's; `descend` says what becomes of its printed form.
     """
     problem = task_of(distance, records, D, p0, prior, "D")
     q = start_of(channel, problem)
@@ -129,10 +130,10 @@ def exponentiated_gradient_descent(
     choice = Penalty("hinge" in repairs_from(repairs))
     if checks.whole("record", record, 0) >= len(problem.universe.records):
         refuse(f"record = {show(record)} does not exist; records are numbered from 0")
-    return descended(problem, q, penalty, choice, options, expired, int(record))
+    return descend(problem, q, penalty, choice, LineSearch(eta_0, beta, c, eps, T_max), expired, int(record))
 
 
 def random_channel(rng: np.random.Generator, cost: Floats, D: float) -> Floats:
     """Rows drawn uniformly from the simplex, mixed with the noiseless mechanism as little as makes E <= D."""
     drawn = rng.dirichlet(np.ones(cost.shape[1]), size=cost.shape[0])
-    return fit(drawn, least_costly(cost), lambda q: float((q * cost).sum()), D)
+    return backed_off(drawn, least_costly(cost), lambda q: float((q * cost).sum()) <= D)

@@ -15,7 +15,7 @@ LOADED_DESIGNS = "# The certificates hold the designs. Load the saved result:\nd
 
 def audit_again(audit: Audit) -> str:
     """Return the command and the Python of an audit."""
-    return _about_mechanism(audit, "audit", {**_adversary(audit), **_secret(audit)})
+    return _about_mechanism(audit, "audit", {**_adversary(audit), **_secret(audit), **_relative(audit, 1e-3)})
 
 
 def curve_again(curve: Curve) -> str:
@@ -23,13 +23,17 @@ def curve_again(curve: Curve) -> str:
     first = curve.audits[0]
     given = [(a.entropy if first.adversary.given == "entropy" else a.knowledge) for a in curve.audits]
     listed = {"entropies" if first.adversary.given == "entropy" else "knowledges": given}
-    return _about_mechanism(first, "curve", listed, "audits[0].mechanism")
+    return _about_mechanism(first, "curve", {**listed, **_relative(first, 1e-3)}, "audits[0].mechanism")
 
 
 def profile_again(profile: Profile) -> str:
     """Return the command and the Python of a profile."""
     first = profile.leakage.audits[0]
-    listed = {"entropies": list(profile.leakage.entropies)} if first.reference.uniform else {}
+    listed = {
+        "entropies" if first.adversary.given == "entropy" else "knowledges": [
+            getattr(audit, first.adversary.given) for audit in profile.leakage.audits
+        ]
+    }
     return _about_mechanism(first, "profile", listed, function="mechanism.profile")
 
 
@@ -74,7 +78,7 @@ def design_again(design: Design) -> str:
         return ""
     budget = {"distortion" if design.goal == "leakage" else "leakage": design.budget}
     measure = {"measure": MEASURES[design.distortion_name]}
-    options = {**measure, **budget, **_adversary(design.leakage), **_wanted(design)}
+    options = {**measure, **budget, **_adversary(design.leakage), **_wanted(design), **_relative(design, 0.0)}
     return f"{_note(design.leakage)}{Call('design', of_query(design.query), options).both()}"
 
 
@@ -103,5 +107,9 @@ def _wanted(result: Audit | Design) -> Asked:
     """How the answer was wanted, where that is not the default."""
     unit = {} if result.unit == "nats" else {"unit": result.unit}
     method = {} if result.method == "certified" else {"method": "paper"}
-    relative = {"relative": result.relative} if result.relative else {}
-    return {**unit, **method, **relative, "tolerance": result.tolerance, "seed": result.seed}
+    return {**unit, **method, "tolerance": result.tolerance, "seed": result.seed}
+
+
+def _relative(result: Audit | Design, usual: float) -> Asked:
+    """The relative tolerance, where it is not the usual one."""
+    return {"relative": result.relative} if result.relative != usual else {}

@@ -10,16 +10,16 @@ from dalenius.report.again import audit_again, design_again
 from dalenius.report.charts import WIDTH, Axis, bars, brackets, heat_map, number, text
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section
+from dalenius.report.plain import proof_words, three_sentences, what_it_is_not
 from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
-from dalenius.report.sampled_text import ASSERTED, confidence_words
+from dalenius.report.sampled_text import ASSERTED
 from dalenius.report.text import (
-    adversary_words,
     all_checked_words,
     checked_words,
     class_words,
     facts,
     heaviest,
-    problem,
+    share_held,
 )
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 # What a page may carry: a report is to be mailed.
 MOST_CARRIED = 600_000
 MOST_CELLS = 4096
+TECHNICAL = Section(
+    "Technical part",
+    ("From here on for readers who check: terms and commands as the documentation of dalenius explains them.",),
+)
 WITNESS = (
     "An adversary with this prior learns the lower bound.",
     "The bars are the likeliest combinations of the secret and what the release depends on.",
@@ -62,9 +66,11 @@ def most_words(upper: float, unit: str) -> str:
 def audit_sections(audit: Audit) -> list[Section]:
     """What a report shows of an audit."""
     return [
-        Section("Verdict", verdict=_audit_verdict(audit), paragraphs=assumed(audit)),
-        Section("Numbers", facts=plain_facts(facts(audit))),
+        Section("Verdict", verdict=_audit_verdict(audit), paragraphs=(proof_words([audit]),)),
+        limits_section(audit),
         adversaries(audit),
+        TECHNICAL,
+        Section("Numbers", facts=plain_facts(facts(audit))),
         Section("The worst prior", WITNESS if audit.proved != "upper" else OF_SAMPLES, drawn=_witness_chart(audit)),
         *channel_sections(audit.mechanism),
         Section("How to reproduce it", commands=audit_again(audit)),
@@ -73,34 +79,26 @@ def audit_sections(audit: Audit) -> list[Section]:
 
 
 def _audit_verdict(audit: Audit) -> str:
-    about = "any one record" if audit.secret is None else "the secret"
+    return f"{text(' '.join(three_sentences(audit)))} {_figure(audit)}"
+
+
+def limits_section(audit: Audit) -> Section:
+    """What the number is not, and where it comes from if that is not a formula."""
+    sampled = (f"It also rests on this: {ASSERTED}.",) if audit.proved == "upper" else ()
+    return Section("What the number is not", (*what_it_is_not(audit), *sampled))
+
+
+def _figure(audit: Audit) -> str:
+    """The number itself, as the end of a verdict."""
+    about = "any one person" if audit.secret is None else "the secret"
     if audit.proved == "lower":
-        found = number(audit.lower, NATS_PER_UNIT[audit.unit], "down")
-        return (
-            f'This release leaks at least {found} <span class="unit">{text(audit.unit)}</span> about {about}. '
-            "A local search found that; how much more it may leak is not known."
-        )
+        found, unit = number(audit.lower, NATS_PER_UNIT[audit.unit], "down"), text(audit.unit)
+        return f'It leaks at least {found} <span class="unit">{unit}</span> about {about}; how much more is not known.'
     if audit.proved == "upper":
-        return (
-            f"This release leaks at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
-            f"believes within the limit below. That holds{confidence_words(audit)} over the samples that it rests on. "
-            f"{text(checked_words(audit).capitalize())}."
-        )
-    return (
-        f"This release leaks at most {most_words(audit.upper, audit.unit)} about {about}, whatever the adversary "
-        f"believes within the limit below; the worst one learns {bracket_words(audit.lower, audit.upper, audit.unit)}. "
-        f"{text(checked_words(audit).capitalize())}."
-    )
-
-
-def assumed(audit: Audit) -> tuple[str, ...]:
-    """What was released, and what the adversary was taken to know."""
-    sampled = (f"Also assumed: {ASSERTED}.",) if audit.proved == "upper" else ()
-    return (
-        f"What was released: {problem(audit.mechanism)}.",
-        f"What was assumed: the adversary {adversary_words(audit)}.",
-        *sampled,
-    )
+        return f"It leaks at most {most_words(audit.upper, audit.unit)} about {about}."
+    held = share_held(audit)
+    share = f", at most {held} of all that can be known" if held else ""
+    return f"It leaks {bracket_words(audit.lower, audit.upper, audit.unit)} about {about}{share}."
 
 
 def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -110,21 +108,21 @@ def plain_facts(named: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def adversaries(audit: Audit) -> Section:
     """The adversary that was asked about, beside independent records and those who know nothing or everything."""
-    asked, other = ("as it was audited", audit.lower, audit.upper), _other(audit)
+    asked, other = ("as assumed here", audit.lower, audit.upper), _other(audit)
     shown = [asked]
-    words = [f"As it was audited: {_believes(audit)}."]
+    words = [f"As assumed here: {_believes(audit)}."]
     if other is not None:
-        shown.append(("independent records", other.lower, other.upper))
-        words.append(f"Independent records: {_believes(other)}. {checked_words(other).capitalize()}.")
+        shown.append(("people unrelated", other.lower, other.upper))
+        words.append(f"People unrelated: {_believes(other)}. {proof_words([other])}")
     if audit.extremes is not None and audit.proved != "upper":
         public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
         shown = [public, *shown, ("no limit on its knowledge", *audit.extremes.unconstrained)]
-        words.append("The first and the last adversary are computed in floating point and carry no certificate.")
+        words.append("The first and the last bar are computed without a proof.")
     if len(shown) > 1:
         words.append("The full bar ends at the lower bound, the pale one at the upper bound.")
     names, lows, highs = zip(*shown, strict=True)
     drawn = brackets(names, lows, highs, Axis("leakage", audit.unit), "Leakage by adversary") if shown[1:] else ""
-    return Section("What adversaries believe", tuple(words), drawn=drawn)
+    return Section("Under other assumptions", tuple(words), drawn=drawn)
 
 
 def _believes(audit: Audit) -> str:
@@ -205,16 +203,17 @@ def design_sections(design: Design) -> list[Section]:
     unit = f' <span class="unit">{text(design.unit)}</span>' if nats else ""
     verdict = (
         f"The least {what} within the budget is between {number(design.lower, nats, 'down')} and "
-        f"{number(design.upper, nats, 'up')}{unit}; the mechanism below attains the upper end. "
-        f"{text(checked_words(design).capitalize())}."
+        f"{number(design.upper, nats, 'up')}{unit}; the mechanism below attains the upper end."
     )
     channel, again = channel_sections(design.mechanism), design_again(design)
     # The picture shows the rows, and lines of numbers would not stand below each other here.
     named = [(name, lines) for name, lines in design_facts(design) if name != "Rows" or not channel]
     return [
-        Section("Verdict", verdict=verdict, paragraphs=assumed(design.leakage)[1:]),
-        Section("Numbers", facts=plain_facts(named)),
+        Section("Verdict", (*three_sentences(design.leakage)[1:], proof_words([design])), verdict=verdict),
+        limits_section(design.leakage),
         adversaries(design.leakage),
+        TECHNICAL,
+        Section("Numbers", facts=plain_facts(named)),
         *channel,
         *([Section("How to reproduce it", commands=again)] if again else []),
         certificate_section(design.certificate, checked_words(design)),

@@ -198,21 +198,25 @@ def _said(about: str, low: float, high: float, axis: Axis, at: tuple[float, Axis
 def heat_map(
     rows: Sequence[Sequence[float]], names: Sequence[str], columns: Sequence[str], about: str, wide: int = WIDTH
 ) -> str:
-    """Draw probabilities as shades; each says its numbers when it is pointed at, small tables in writing too."""
+    """Draw probabilities as shades; each says its numbers when it is pointed at, small tables in writing too.
+
+    Where rows or columns are too narrow to be named all, the first, the last and some between them are.
+    """
     if not rows:
         return ""
-    label = 24 + 7 * min(18 if wide >= NARROW else 14, max(map(len, names)))
+    label = 44 + 7 * min(18 if wide >= NARROW else 14, max(map(len, names)))
     # Columns are as wide as their names, up to 20 letters.
     longest = min(20, max(len(str(column)) for column in columns))
     width = min(max(60.0, 8.0 + 7 * longest), (wide - label - 10) / len(columns))
-    letters = max(2, int((width - 4) // 7))
+    letters = max(2, int((width - 4) // 7)) if width >= 20 else longest
     height = min(26.0, 420 / len(rows))
     written = width >= 34 and height >= 12
-    parts = []
+    parts, first = [], TOP + 32
+    named_rows = _named(len(rows), height, 12)
     for i, (name, row) in enumerate(zip(names, rows, strict=True)):
-        top = TOP + 16 + i * height
-        if height >= 9:
-            most = (label - 24) // 7
+        top = first + i * height
+        if i in named_rows:
+            most = (label - 44) // 7
             # The end of a name tells it from its neighbours.
             short = name if len(name) <= most else f"…{name[1 - most :]}"
             parts.append(f'<text x="{label}" y="{top + height / 2 + 4:.1f}" text-anchor="end">{text(short)}</text>')
@@ -228,13 +232,22 @@ def heat_map(
                 f'<g><title>{words}</title><rect class="cell" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
                 f'height="{height:.1f}" fill-opacity="{min(1.0, value):.3f}"/>{shown if written else ""}</g>'
             )
-    if width >= 20:
-        parts += [
-            f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{TOP + 10}" text-anchor="middle">'
-            f"{text(name if len(name) <= letters else name[: letters - 1] + '…')}</text>"
-            for j, name in enumerate(map(str, columns))
-        ]
-    return _svg(about, parts, round(TOP + 24 + len(rows) * height), wide)
+    parts += [
+        f'<text x="{label + 8 + (j + 0.5) * width:.1f}" y="{first - 6}" text-anchor="middle">'
+        f"{text(name if len(name) <= letters else name[: letters - 1] + '…')}</text>"
+        for j, name in enumerate(map(str, columns))
+        if j in _named(len(columns), width, 20 if width >= 20 else 8 + 7 * longest)
+    ]
+    middle, down = label + 8 + len(columns) * width / 2, first + len(rows) * height / 2
+    parts.append(f'<text x="{middle:.1f}" y="{first - 24}" text-anchor="middle">what is published</text>')
+    turned = f'transform="rotate(-90 12 {down:.1f})"'
+    parts.append(f'<text x="12" y="{down:.1f}" text-anchor="middle" {turned}>what is true</text>')
+    return _svg(about, parts, round(first + 8 + len(rows) * height), wide)
+
+
+def _named(many: int, size: float, least: float) -> range:
+    """Which of so many rows or columns have room for their names: each needs `least` pixels."""
+    return range(0, many, max(1, math.ceil(least / size)))
 
 
 def bars(names: Sequence[str], values: Sequence[float], about: str) -> str:

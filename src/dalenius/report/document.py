@@ -5,16 +5,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dalenius.errors import refuse
+from dalenius.model import storage
 from dalenius.model.files import __version__, path_of
 from dalenius.report.audit_page import audit_sections, design_sections
 from dalenius.report.calibration_text import calibration_facts
 from dalenius.report.design_text import design_facts, frontier_table, query_words
+from dalenius.report.evidence import Details, pack
 from dalenius.report.page import Section, write_report
+from dalenius.report.plain import released
 from dalenius.report.profile_text import facts as profile_facts
-from dalenius.report.sampled_text import sampled_name
 from dalenius.report.series_page import calibration_sections, curve_sections, frontier_sections, profile_sections
 from dalenius.report.text import Facts, as_html, curve_facts, facts, stacked
 from dalenius.results.audit import Audit, Curve
@@ -71,12 +74,14 @@ def write_document(
     path: str | os.PathLike[str],
     title: str | None = None,
     *,
+    author: str | None = None,
+    purpose: str | None = None,
     computed_by: str | None = None,
 ) -> None:
-    """Write one self-contained HTML page about these results.
+    """Write one self-contained HTML page about these results, and beside it the evidence as JSON.
 
-    computed_by: the version of dalenius that found them, where it is known; this one where they were not read from a
-    file.
+    author, purpose: who answers for the page, and what it is for. computed_by: the version of dalenius that found the
+    results, where it is known; this one where they were not read from a file.
     """
     target = path_of(path)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -95,7 +100,17 @@ def write_document(
         sections += [replace(section, heading=f"{prefix}{section.heading}") for section in make(result)]
     unit = getattr(results[0], "unit", "nats")
     made_by = computed_by or (None if any(getattr(one, "loaded", False) for one in results) else __version__)
-    write_report(target, title or _title(results), [*sections, _made(sections, made_by)], unit)
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    details = Details(title or _title(results), today, author, purpose)
+    beside = evidence_path(target)
+    listed = [*sections, _made(sections, made_by, today, beside.name)]
+    page = write_report(target, details.title, listed, unit, details.lines)
+    storage.write(beside, pack(results, sections, details, (target.name, page)))
+
+
+def evidence_path(page: Path) -> Path:
+    """Where the evidence stands: report.evidence.json beside report.html."""
+    return page.with_suffix(".evidence.json")
 
 
 def _title(results: Sequence[Any]) -> str:
@@ -113,18 +128,20 @@ def _subject(result: Any) -> str:
         return f"mechanisms for {query_words(result.designs[0])}"
     mechanism = result.audits[0].mechanism if isinstance(result, Curve) else getattr(result, "mechanism", None)
     if mechanism is not None:
-        name = mechanism.name or sampled_name(mechanism) or "a channel"
-        return f"{name} of {mechanism.query}" if mechanism.query is not None else str(name)
+        return released(mechanism)
     return str(getattr(result, "query", type(result).__name__))
 
 
-def _made(sections: Sequence[Section], computed_by: str | None) -> Section:
+def _made(sections: Sequence[Section], computed_by: str | None, today: str, evidence: str) -> Section:
     """What this page is and what it rests on."""
-    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     origin = "Read from a file" if computed_by is None else f"Computed by dalenius {computed_by}"
     about = (
         f"{origin}; this page was made by dalenius {__version__} on {today}.",
         "Digits of bounds are rounded outward.",
+        (
+            f"The file {evidence} beside this page has question, assumptions, bounds and versions as data, "
+            "with digests of this page and of the certificates."
+        ),
     )
     certified = (
         "The lower bound is attained by a prior that the certificate names. The upper bound is a proof.",

@@ -67,11 +67,21 @@ class Section:
     downloads: tuple[Download, ...] = ()
 
 
-def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Section], unit: str = "nats") -> None:
-    """Write the page; the file appears whole or not at all. unit: that of the numbers as they stand."""
+def write_report(
+    path: str | os.PathLike[str],
+    title: str,
+    sections: Iterable[Section],
+    unit: str = "nats",
+    details: Iterable[tuple[str, str]] = (),
+) -> bytes:
+    """Write the page and return its content; the file appears whole or not at all.
+
+    unit: that of the numbers as they stand. details: what stands below the title, with names.
+    """
     listed = list(sections)
     body = "".join(_section(section, k) for k, section in enumerate(listed))
-    heading, switches = html.escape(title), 'class="info"' in body
+    heading, switches = html.escape(printable(title)), 'class="info"' in body
+    by = "".join(f"<p><b>{name}</b> {html.escape(printable(value))}</p>\n" for name, value in details)
     switch = (
         SWITCH.format(**{name: " checked" if name == unit else "" for name in ("nats", "bits")}) if switches else ""
     )
@@ -82,9 +92,11 @@ def write_report(path: str | os.PathLike[str], title: str, sections: Iterable[Se
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{heading}</title>\n<style>{_own('page.css')}</style>\n</head>\n<body>\n<main>\n<h1>{heading}</h1>\n"
-        f"{_contents(listed)}{switch}{body}</main>\n{script}</body>\n</html>\n"
+        f"{by}{_contents(listed)}{switch}{body}</main>\n{script}</body>\n</html>\n"
     )
-    storage.write(storage.path_of(path), page.encode())
+    content = page.encode()
+    storage.write(storage.path_of(path), content)
+    return content
 
 
 def _own(name: str) -> str:

@@ -61,13 +61,13 @@ def axes_of(ax: Axes) -> Drawing:
     return given
 
 
-def plot_curve(curve: Curve, ax: Axes = None, *, of_profile: bool = False) -> "Figure":
-    """Draw L(b) with its certified staircase: between points the band holds because L never rises with b.
+def plot_curve(curve: Curve, ax: Axes = None) -> "Figure":
+    """Draw the leakage with its certified staircase: between points it holds because who knows more learns no less.
 
     A curve of the paper's method shows its lower bounds alone, because its upper bounds are trivial.
     """
     ax = figure_of(6.4, 4.0).subplots() if ax is None else axes_of(ax)[-1]
-    audit, along = curve.audits[0], _along_knowledge(curve, of_profile=of_profile)
+    audit, along = curve.audits[0], _along_knowledge(curve)
     x, lower, upper = _points(curve, by_knowledge=along)
     searched = any(audit.proved == "lower" for audit in curve.audits)
     middle = lower if searched else (lower + upper) / 2
@@ -96,11 +96,10 @@ def plot_curve(curve: Curve, ax: Axes = None, *, of_profile: bool = False) -> "F
     return figure
 
 
-def _along_knowledge(curve: Curve, *, of_profile: bool) -> bool:
-    """Whether knowledge is the axis: with a reference, or where it is easier to read; a profile lists values of b."""
-    finite, audit = all(np.isfinite(curve.knowledges)), curve.audits[0]
-    easier = audit.mechanism.log_universe > HUGE if of_profile else all(map(by_knowledge, curve.audits))
-    return finite and (not audit.reference.uniform or easier)
+def _along_knowledge(curve: Curve) -> bool:
+    """Whether knowledge is the axis: with a reference, or where it was given or is easier to read."""
+    given = not curve.audits[0].reference.uniform or all(map(by_knowledge, curve.audits))
+    return all(np.isfinite(curve.knowledges)) and given
 
 
 def by_knowledge(audit: Audit) -> bool:

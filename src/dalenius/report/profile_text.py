@@ -35,13 +35,13 @@ def facts(profile: Profile) -> Facts:
 
 
 def plot_profile(profile: Profile, ax: Axes = None) -> "Figure":
-    """Draw the certified band of L(b), with horizontal lines for what other measures say.
+    """Draw the certified band of the leakage, with horizontal lines for what other measures say.
 
-    For very many records it draws brackets against knowledge, on logarithmic axes: L falls next to b = log|X|.
+    For very many records it draws brackets on logarithmic axes: the leakage falls next to no knowledge.
     """
     ax = None if ax is None else axes_of(ax)[-1]
     many = not profile.mechanism.has_rows
-    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax, of_profile=True)
+    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
     axes = figure.axes[-1] if ax is None else ax
     lines = {
         "capacity of the whole channel": None if profile.capacity is None else profile.capacity.upper,
@@ -73,7 +73,7 @@ def _plot_knowledge(profile: Profile, ax: Axes) -> "Figure":
     ax.plot(knowledges, low, "^", color=DARK, markersize=4, label="L at least")
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel(f"what the adversary knows before, log|X| - b ({profile.unit})")
+    ax.set_xlabel(f"what the adversary knows before ({profile.unit})")
     ax.set_title(problem(profile.mechanism).split(":")[0], fontsize=10)
     tidy(ax)
     figure: Figure = ax.figure
@@ -81,15 +81,15 @@ def _plot_knowledge(profile: Profile, ax: Axes) -> "Figure":
 
 
 def _leakage(profile: Profile) -> list[str]:
-    """Every point by its b, or by knowledge = log|X| - b where digits would not tell values of b apart."""
+    """Every point by what the adversary knows, or by the entropy of its prior where that was given."""
     audits, unit = profile.leakage.audits, profile.unit
-    beyond = not audits[0].reference.uniform
-    name, places = "b", [short(audit.entropy) for audit in audits]
-    if beyond or len(set(places)) < len(set(profile.leakage.entropies)):
-        name, places = "knowledge", [short(audit.knowledge) for audit in audits]
+    given = audits[0].adversary.given
+    name, places = given, [short(getattr(audit, given)) for audit in audits]
     width = max(map(len, places))
-    limit = "D(p || reference) <= knowledge" if beyond else "H(X) >= b"
-    head = f"L(b) = max_i max I(X_i;Y) over priors with {limit}: about one record; {all_checked_words(audits)}"
+    limit = "H(X) >= entropy"
+    if given == "knowledge":
+        limit = f"D(p || {'uniform' if audits[0].reference.uniform else 'reference'}) <= knowledge"
+    head = f"max_i max I(X_i;Y) over priors p with {limit}: about one record; {all_checked_words(audits)}"
     points = (
         f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}"
         for place, audit in zip(places, audits, strict=True)
@@ -153,7 +153,7 @@ def _stopped(profile: Profile) -> str:
         "gap": "every gap is within the tolerance",
         "nearly": "every gap is within the tolerance or 1e-5, where further progress was slow",
         "time_limit": "the time limit was reached; more time may close open gaps",
-        "interrupted": "it was interrupted; later values of b are left out",
+        "interrupted": "it was interrupted; later points are left out",
         "method": "every bound that applies was tried; some gaps are open",
     }
     return f"{reasons[profile.stopped]}; {profile.seconds:.3g} s"

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dalenius.numerics.rounding import outward
 from dalenius.report.again import calibration_again, curve_again, frontier_again, profile_again
 from dalenius.report.audit_page import (
+    TECHNICAL,
     adversaries,
-    assumed,
     audit_sections,
     certificates_section,
     channel_sections,
+    limits_section,
     most_words,
     plain_facts,
 )
@@ -17,10 +18,11 @@ from dalenius.report.calibration_text import calibration_facts
 from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
 from dalenius.report.design_text import query_words
 from dalenius.report.page import Section, Table
+from dalenius.report.plain import proof_words, three_sentences
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
 from dalenius.report.sampled_text import confidence_words
-from dalenius.report.text import FROM_FILE, adversary_words, all_checked_words, curve_facts
+from dalenius.report.text import FROM_FILE, adversary_words, curve_facts
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -33,23 +35,19 @@ def curve_sections(curve: Curve) -> list[Section]:
     most = most_words(last.upper, curve.unit)
     verdict = (
         f"Against these {len(curve.audits)} adversaries this release leaks at most {most}{confidence_words(curve)}. "
-        "Between two points their bounds hold as well, because leakage never falls with knowledge. "
-        f"{_checked(curve.audits)}"
+        "Between two points their bounds hold as well, because leakage never falls with knowledge."
     )
     return [
-        Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(curve))),
+        Section("Verdict", (three_sentences(last)[0], _limits(curve), proof_words(curve.audits)), verdict=verdict),
+        limits_section(last),
         Section("Leakage against knowledge", drawn=_curve_chart(curve)),
-        Section("Numbers", facts=plain_facts(curve_facts(curve))),
         adversaries(last),
+        TECHNICAL,
+        Section("Numbers", facts=plain_facts(curve_facts(curve))),
         *channel_sections(last.mechanism),
         Section("How to reproduce it", commands=curve_again(curve)),
         certificates_section(curve.audits),
     ]
-
-
-def _checked(parts: Sequence[Audit | Design]) -> str:
-    """Whether the certificates were checked, as the end of a verdict."""
-    return f"{text(all_checked_words(parts).capitalize())}."
 
 
 def _limits(curve: Curve) -> str:
@@ -76,12 +74,15 @@ def frontier_sections(frontier: Frontier) -> list[Section]:
     verdict = (
         f"The mechanisms found for {text(query_words(first))} leak at most {most} about any one record at an expected "
         f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. The table below shows "
-        f"what no mechanism can do better than. {_checked([*designs, *(point.leakage for point in frontier.named)])}"
+        "what no mechanism can do better than."
     )
+    proofs: list[Audit | Design] = [*designs, *(point.leakage for point in frontier.named)]
     distances = (f"Distortions of named mechanisms are {FROM_FILE}.",) if frontier.loaded and frontier.named else ()
     return [
-        Section("Verdict", verdict=verdict, paragraphs=assumed(first.leakage)[1:]),
+        Section("Verdict", (three_sentences(first.leakage)[1], proof_words(proofs)), verdict=verdict),
+        limits_section(first.leakage),
         Section("Leakage against distortion", distances, drawn=_frontier_chart(frontier)),
+        TECHNICAL,
         Section("Numbers", table=_budgets(frontier)),
         Section("How to reproduce it", commands=frontier_again(frontier)),
         certificates_section(designs),
@@ -120,19 +121,20 @@ def calibration_sections(calibration: Calibration) -> list[Section]:
     """What a report shows of a calibration: its own numbers, then the audit of the mechanism found."""
     most, audit = most_words(calibration.leakage.upper, calibration.unit), calibration.leakage
     name = text(calibration.mechanism.name)
-    verdict = f"{name} keeps the budget: it leaks at most {most} about any one record. {_checked([audit])}"
+    verdict = f"{name} keeps the budget: it leaks at most {most} about any one record."
     if calibration.together is not None:
         # No certificate is about everything together.
         all_of_it = most_words(calibration.together[1], calibration.unit)
         mark = f" ({FROM_FILE})" if calibration.loaded else ""
         verdict = (
             f"{name} keeps the budget: with all earlier releases it leaks at most {all_of_it}{mark}. "
-            f"By itself it leaks at most {most}; {text(all_checked_words([audit]))}."
+            f"By itself it leaks at most {most}."
         )
     again = Section("How to reproduce it", commands=calibration_again(calibration))
-    rest = [again if one.heading == again.heading else one for one in audit_sections(audit)[2:]]
     numbers = Section("Numbers", facts=plain_facts(calibration_facts(calibration)))
-    return [Section("Verdict", verdict=verdict, paragraphs=assumed(audit)), numbers, *rest]
+    own = {section.heading: section for section in (again, numbers)}
+    rest = [own.get(section.heading, section) for section in audit_sections(audit)[1:]]
+    return [Section("Verdict", (*three_sentences(audit), proof_words([audit])), verdict=verdict), *rest]
 
 
 def profile_sections(profile: Profile) -> list[Section]:
@@ -147,11 +149,13 @@ def profile_sections(profile: Profile) -> list[Section]:
         most = most_words(profile.independent.upper, profile.unit)
         verdict += f" An adversary who believes that records are independent learns at most {most}."
     certified = audits if profile.independent is None else [*audits, profile.independent]
-    verdict += f" {_checked(certified)}"
+    words = (three_sentences(last)[0], _limits(profile.leakage), proof_words(certified))
     return [
-        Section("Verdict", verdict=verdict, paragraphs=(*assumed(last)[:1], _limits(profile.leakage))),
-        Section("Numbers", facts=plain_facts(profile_facts(profile))),
+        Section("Verdict", words, verdict=verdict),
+        limits_section(last),
         Section("Leakage against knowledge", drawn=_curve_chart(profile.leakage)),
+        TECHNICAL,
+        Section("Numbers", facts=plain_facts(profile_facts(profile))),
         *channel_sections(profile.mechanism),
         Section("How to reproduce it", commands=profile_again(profile)),
         certificates_section(certified),

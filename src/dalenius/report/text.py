@@ -22,6 +22,7 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
+from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.history import Step
 from dalenius.results.result import Loaded, Stopped, missing_words
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
 
+# What is said of a certificate before its check.
+UNCHECKED = "certificate attached, not yet checked by verify()"
 # Stands behind what a certificate does not carry.
 FROM_FILE = "from the file"
 # Values or probabilities that are listed.
@@ -99,7 +102,7 @@ def checked_words(result: "Audit | Design") -> str:
     """Return whether the certificate was checked, and what came of it."""
     if result.refused:
         return f"NOT verified: {result.refused}; please report"
-    return "verified" if result.verified else f"{_origin(result)}certificate attached, not yet checked"
+    return "verified" if result.verified else f"{_origin(result)}{UNCHECKED}"
 
 
 def all_checked_words(results: Iterable["Audit | Design"]) -> str:
@@ -110,7 +113,8 @@ def all_checked_words(results: Iterable["Audit | Design"]) -> str:
         return checked_words(refused)
     if all(result.verified for result in listed):
         return "verified"
-    return f"{next(filter(None, map(_origin, listed)), '')}certificates attached, not yet checked"
+    origin = next(filter(None, map(_origin, listed)), "")
+    return f"{origin}certificates attached, not yet checked by verify()"
 
 
 def _origin(result: "Audit | Design") -> str:
@@ -125,6 +129,7 @@ def facts(audit: Audit) -> Facts:
     named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
         ("Leakage", _leakage(audit)),
+        ("Guess", guess.sentences(audit)),
         ("Record", from_file(audit, [_records(audit)], certified=not others))
         if audit.secret is None
         else ("Secret", from_file(audit, [_secret(audit)], certified=not own_names)),
@@ -299,17 +304,23 @@ def _leakage(audit: Audit) -> list[str]:
 
 
 def _held(audit: Audit) -> list[str]:
-    """Which part of the secret can leak at most; by the bound on this secret, as others may hold more."""
-    if audit.mechanism.as_real_records is not None:
-        return []
-    most = in_unit(float(np.log(alive(audit).sum())), audit.unit)
-    upper = audit.records.orbit_of(audit.record)[2]
-    if not 0 <= upper < most:
-        return []
     groups = {Group: "these records", Function: "the secret", Attributes: "the secret"}
     whose = groups.get(type(audit.prior.secret), "this record")
-    share = round_up(100 * upper / most, 2)
-    return [f"at most {share} % of the {short(most)} {audit.unit} that {whose} can hold"]
+    share = share_held(audit)
+    return [f"at most {share} of the {short(_most_held(audit))} {audit.unit} that {whose} can hold"] if share else []
+
+
+def share_held(audit: Audit) -> str:
+    """Return which part of the secret can leak at most; by the bound on this secret, as others may hold more."""
+    upper, most = audit.records.orbit_of(audit.record)[2], _most_held(audit)
+    return f"{round_up(100 * upper / most, 2)} %" if 0 <= upper < most < np.inf else ""
+
+
+def _most_held(audit: Audit) -> float:
+    """All that the secret can hold, in the unit; real numbers hold any amount."""
+    if audit.mechanism.as_real_records is not None:
+        return np.inf
+    return in_unit(float(np.log(alive(audit).sum())), audit.unit)
 
 
 def alive(audit: Audit) -> NDArray[np.bool_]:
@@ -359,17 +370,17 @@ def adversary_words(audit: Audit) -> str:
         return _independent_words(audit)
     if isinstance(audit.reference, Density):
         return _beyond_density(audit)
-    if not audit.reference.uniform:
+    if not audit.reference.uniform or audit.priors > 1:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
     exact = audit.adversary.given == "entropy"
-    bound = f"H(X) >= {f'{audit.entropy:.12g}' if exact else short(audit.entropy)}"
+    bound = f": H(X) >= {audit.entropy:.12g}" if exact else ""
     knows = short(audit.knowledge) if exact else f"{audit.knowledge:.12g}"
     if audit.adversary.knowledge == 0:
-        return f"knows nothing before the release: its prior is uniform, H(X) = {short(most)} {audit.unit}"
+        return "knows nothing before the release: its prior is uniform"
     if audit.adversary.free:
-        return f"may know everything: all {short(most)} {audit.unit}, {bound}"
-    return f"knows at most {knows} of {short(most)} {audit.unit}: {bound}"
+        return f"may know everything, all {short(most)} {audit.unit}{bound}"
+    return f"knows at most {knows} of {short(most)} {audit.unit}{bound}"
 
 
 def _independent_words(audit: Audit) -> str:
@@ -409,6 +420,8 @@ def _beyond_density(audit: Audit) -> str:
 def _beyond(audit: Audit) -> str:
     """How much the adversary may know beyond a reference prior."""
     rho = reference_words(audit.reference)
+    if audit.priors > 1:
+        return f"has the worst of {audit.priors} listed priors and knows nothing else: {rho}"
     most = short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
     if audit.adversary.knowledge == 0:
         return f"knows the reference prior and nothing else: {rho}"
@@ -428,7 +441,7 @@ def _compare(audit: Audit) -> list[str]:
     else:
         uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
     given = not audit.reference.uniform
-    little = "knows the reference prior only" if given else "knows nothing before the release (b = log|X|)"
+    little = "knows the reference prior only" if given else "knows nothing before the release"
     if audit.adversary.knowledge == 0:
         return [*_unlimited(audit), f"this one {little} and learns {uniform}"]
     return [*_unlimited(audit), f"one that {little} would learn {uniform}"]
@@ -450,8 +463,7 @@ def _unlimited(audit: Audit, tight_share: float = 0.2) -> list[str]:
     if not (tight or low > audit.upper):
         return []
     between = f"{' to '.join(outward(low, high))} {audit.unit}"
-    b = " (b = 0)" if audit.reference.uniform else ""
-    return [f"without any limit on its knowledge{b} an adversary could learn {between}", _share(audit, low, high)]
+    return [f"without any limit on its knowledge an adversary could learn {between}", _share(audit, low, high)]
 
 
 def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
@@ -468,7 +480,8 @@ def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
 def _witness(audit: Audit) -> list[str]:
     cells, more = heaviest(audit)
     if audit.reference.uniform and not isinstance(audit.reference, Density):
-        spread = f"its entropy is {short(in_unit(audit.prior.entropy(), audit.unit))} {audit.unit}"
+        known = max(0.0, audit.mechanism.log_universe - audit.prior.entropy())
+        spread = f"it knows {short(in_unit(known, audit.unit))} {audit.unit}"
     else:
         spread = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
     if audit.prior.even:

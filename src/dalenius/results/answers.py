@@ -1,14 +1,11 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dalenius.auditing.evidence import found_of
 from dalenius.auditing.found import Found
 from dalenius.certificates.audits import VERSION, adversary_data, listed
 from dalenius.certificates.certificate import Certificate
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed
 from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem, is_closed
 from dalenius.model.statistic import Table
@@ -17,6 +14,11 @@ from dalenius.results.design import Design
 from dalenius.results.result import Stopped
 from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
+
+if TYPE_CHECKING:
+    from dalenius.designing.cutting_planes import Problem
+    from dalenius.designing.designer import Designed
+    from dalenius.designing.weak_duality import Evidence
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,16 @@ def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
 
 def design_answer(
     asked: DesignProblem,
-    problem: Problem,
-    designed: Designed,
-    leaks: Found | None = None,
+    problem: "Problem",
+    designed: "Designed",
     *,
     budget: float,
     run: Run,
 ) -> Design:
-    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it.
-
-    leaks: what was found of its leakage, where that is not in the audits of the design.
-    """
+    """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
     distortion = asked.distortion
     audited = asked.audit(designed.together)
-    leakage = audit_answer(audited, leaks or found_of(audited, designed.found), run)
+    leakage = audit_answer(audited, designed.leaks, run)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
     lower = min(max(designed.lower.value, 0.0), upper)
@@ -119,24 +117,28 @@ def design_answer(
 
 
 def _design_data(
-    asked: DesignProblem, problem: Problem, designed: Designed, bracket: tuple[float, float], leakage: Audit
+    asked: DesignProblem, problem: "Problem", designed: "Designed", bracket: tuple[float, float], leakage: Audit
 ) -> dict[str, Any]:
     """Return the certificate of a design in plain data; the bracket is in nats, or a distortion."""
     primal, domain = problem.goal == "leakage", problem.domain
     return {
         "format": "dalenius/design-certificate",
         "version": VERSION,
-        "problem": described(asked.distortion, problem),
+        "problem": {
+            **described(asked.distortion, problem),
+            **({} if problem.limits is None else {"max_epsilon": problem.max_epsilon}),
+        },
         "adversary": adversary_data(asked.adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": bracket[0],
         "upper": bracket[1],
         "distortion": designed.distortion,
         "pool": [
-            {"record": e.record, "masses": listed(e.masses), "ratios": e.ratios.tolist(), "weight": float(w)}
+            {"record": e.record, **_prior(e), "ratios": e.ratios.tolist(), "weight": float(w)}
             for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
         ],
         **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
+        **({"prices": [list(price) for price in designed.lower.prices]} if designed.lower.prices else {}),
         "symmetries": list(domain.symmetries),
         # With an earlier release the audit is of both together, and this is how many outputs that release has.
         **({} if domain.first is None else {"beside": domain.first.shape[1]}),
@@ -144,7 +146,14 @@ def _design_data(
     }
 
 
-def described(distortion: Distortion, problem: Problem) -> dict[str, Any]:
+def _prior(evidence: "Evidence") -> dict[str, Any]:
+    """The masses of a prior; of one that knows the other records, these and the law of its own."""
+    if evidence.others is None:
+        return {"masses": listed(evidence.masses)}
+    return {"others": list(evidence.others), "law": evidence.masses.sum(axis=1).tolist()}
+
+
+def described(distortion: Distortion, problem: "Problem") -> dict[str, Any]:
     """Return the task of a design in plain data: by name where the verifier can rebuild it, else written out."""
     query, domain = distortion.query, problem.domain
     data: dict[str, Any] = {"distribution": "uniform" if domain.uniform else domain.weights.tolist()}

@@ -18,6 +18,7 @@ from dalenius.model.prior import Prior
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
+from dalenius.results import guess as guesses
 from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
 from dalenius.results.units import in_unit
 
@@ -161,6 +162,32 @@ class Audit(Certified):
         """The confidence with which `upper` holds for a mechanism known by samples; None if it holds for certain."""
         return self.mechanism.confidence
 
+    def guess(self, before: float = 0.5) -> float:
+        """Return the greatest chance of a right guess of the secret after the release, certified by `upper`.
+
+        Args:
+            before: the chance of the best guess before the release, above 0 and below 1.
+
+        Returns:
+            The p above `before` with p log(p/before) + (1-p) log((1-p)/(1-before)) = upper, in nats, rounded up; 1
+            where upper excludes nothing.
+
+        Raises:
+            InputError: before is not between 0 and 1.
+
+        Example:
+            >>> query = dl.queries.count(n=4)
+            >>> audit = dl.audit(dl.mechanisms.geometric(query, epsilon=1), adversary="independent")
+            >>> round(audit.guess(before=0.5), 4), round(audit.guess(before=0.1), 4)
+            (0.7311, 0.2664)
+        """
+        return guesses.guess(self.upper, before, self.unit)
+
+    @property
+    def priors(self) -> int:
+        """How many priors were listed as the adversary's, of which this is the worst; 1 where none were."""
+        return 1 + len(self.certificate.data.get("priors", ()))
+
     @property
     def reference(self) -> Reference:
         """The prior from which knowledge counts: uniform by default."""
@@ -171,7 +198,7 @@ class Audit(Certified):
         extremes = self.extremes
         return {
             **values(self, "lower", "upper", "unit", "entropy", "knowledge"),
-            "adversary": self.adversary.kind,
+            "adversary": "listed" if self.priors > 1 else self.adversary.kind,
             "record": self.record,
             "records": self._record_list(),
             "secret": self._secret(),
@@ -212,7 +239,9 @@ class Audit(Certified):
         sure = "" if self.confidence is None else f" with confidence {self.confidence:g}"
         digits = decimals(self.upper)
         knows = (
-            "independent records"
+            f"the worst of {self.priors} priors"
+            if self.priors > 1
+            else "independent records"
             if self.adversary.unlimited
             else f"knowledge <= {self.knowledge:.6g}"
             if self.adversary.given == "knowledge"
@@ -226,10 +255,10 @@ class Audit(Certified):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Series):
-    """L(b) along b, each point an audit.
+    """The leakage along what the adversary may know, each point an audit.
 
     Attributes:
-        entropies: b at each point, in the unit of the audits.
+        entropies: entropy of the prior at each point, log|X| - knowledge, in the unit of the audits.
         audits: one per point.
         missing: how many points were asked for and are not there, because Ctrl-C came first.
         interrupted: whether Ctrl-C came.
@@ -284,7 +313,7 @@ class Curve(Series):
     def __repr__(self) -> str:
         widest = max(audit.gap for audit in self.audits)
         first = self.audits[0]
-        beyond = not first.reference.uniform or not math.isfinite(first.entropy)
+        beyond = first.adversary.given == "knowledge" or not math.isfinite(first.entropy)
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
         sure = "" if self.audits[0].confidence is None else f", each with confidence {self.audits[0].confidence:g}"
         return (
@@ -299,10 +328,13 @@ def _index(record: int | None) -> int:
 
 
 def limit_words(adversary: Adversary, unit: str) -> str:
-    """Return `H(X) >= 1.5 nats`, or with a reference prior `knowledge <= 0.5 nats beyond the reference`."""
-    if adversary.reference.uniform:
+    """Return `knowledge <= 0.5 nats`, with a reference prior `beyond the reference`; H(X) >= 1.5 nats if so given."""
+    if adversary.unlimited:
+        return "independent records"
+    if adversary.given == "entropy":
         return f"H(X) >= {in_unit(adversary.entropy, unit):.6g} {unit}"
-    return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit} beyond the reference"
+    beyond = "" if adversary.reference.uniform else " beyond the reference"
+    return f"knowledge <= {in_unit(adversary.knowledge, unit):.6g} {unit}{beyond}"
 
 
 def _row(audit: Audit) -> dict[str, Any]:

@@ -63,9 +63,20 @@ class Result(Shown):
 
         save(self, path)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one self-contained HTML page: the verdict first, then numbers, charts and the certificate."""
-        _report().write_document([self], path)
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        author: str | None = None,
+        purpose: str | None = None,
+    ) -> None:
+        """Write one self-contained HTML page: the verdict in plain words, what it is not, then charts and proof.
+
+        author, purpose: who answers for the page, and what it is for. Beside report.html stands report.evidence.json:
+        question, assumptions, bounds, versions and digests as data.
+        """
+        _report().write_document([self], path, title, author=author, purpose=purpose)
 
 
 class Drawn(Result):

@@ -261,11 +261,18 @@ class Study:
             rows, x, y, hue, varied=list(self.points[0].varied), bracket="distortion" if dual else "leakage L"
         )
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        title: str | None = None,
+        *,
+        author: str | None = None,
+        purpose: str | None = None,
+    ) -> None:
         """Write one self-contained HTML page about the study; with its certificates, where they are not too many."""
         from dalenius.report.document import write_document
 
-        write_document([self], path)
+        write_document([self], path, title, author=author, purpose=purpose)
 
     def report_sections(self) -> "list[Section]":
         """Return what a report shows of this study."""

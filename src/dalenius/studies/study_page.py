@@ -4,10 +4,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dalenius.numerics.rounding import decimals, outward, round_up
-from dalenius.report.audit_page import EACH, MOST_CARRIED, gzip
+from dalenius.report.audit_page import EACH, MOST_CARRIED, TECHNICAL, gzip
 from dalenius.report.call import shell
 from dalenius.report.charts import Axis, Series, line_chart, number, text
 from dalenius.report.page import Download, Section, Table
+from dalenius.report.plain import CHECKED, what_it_is_not
 from dalenius.report.profile_text import BOUNDED, INDEPENDENT
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.studies import store as stores
@@ -43,8 +44,10 @@ def sections(study: "Study") -> list[Section]:
     table = Table(tuple(shown), tuple(tuple(_cells(row, shown)) for row in rows[:MOST_SHOWN]))
     more = (f"{len(rows) - MOST_SHOWN} more rows are in the store.",) if len(rows) > MOST_SHOWN else ()
     return [
-        Section("Verdict", _believed(study), verdict=f"{_verdict(study, done)} {text(_checked(study))}"),
+        Section("Verdict", (_checked(study), *_believed(study)), verdict=_verdict(study, done)),
+        Section("What the numbers are not", what_it_is_not()),
         Section(f"{_brackets(study)}s", words, drawn=drawn),
+        TECHNICAL,
         Section("Table", more, table=table),
         Section(
             "How to reproduce it",
@@ -63,7 +66,8 @@ def _brackets(study: "Study") -> str:
 
 def _checked(study: "Study") -> str:
     words = study.check_words()
-    return f"{words[0].upper()}{words[1:]}."
+    how = CHECKED.format(what="them") if study.verified else "To check them first: dalenius report with --verify."
+    return f"{words[0].upper()}{words[1:]}. {how}"
 
 
 def _verdict(study: "Study", done: list[Row]) -> str:

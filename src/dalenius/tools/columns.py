@@ -94,8 +94,10 @@ class Columns:
         if np.array_equal(of, np.arange(self.values)):
             return mechanism
         query = _lifted_query(mechanism, of)
-        if query is not None and mechanism.by_formula and mechanism.name is not None:
-            return parse_mechanism(mechanism.name, query)
+        # Randomised response of some columns is another one than that of whole records.
+        by_name = mechanism.by_formula and mechanism.name is not None and "response" not in mechanism.name
+        if query is not None and by_name:
+            return parse_mechanism(str(mechanism.name), query)
         if not mechanism.has_rows:
             refuse(
                 f"{mechanism.name or 'this mechanism'} of {mechanism.query} about some columns of {self.n} records is "

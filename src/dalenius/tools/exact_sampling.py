@@ -150,8 +150,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
         return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
     if family == "symmetric":
         return _symmetric(query.integers, t, Fraction(given["flip"]))
-    # What is left is `constant`: zeros and a one.
-    return _by_row(mechanism, t)
+    return _by_balls(len(mechanism.written().labels), lambda: named.mechanism(name, asked)[1][t])
 
 
 def _refusal(reason: Refused) -> str:

@@ -1,5 +1,6 @@
 """A ledger of releases about the same data: what has leaked so far, and what one more release would add."""
 
+import copy
 import json
 import math
 import os
@@ -7,8 +8,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dalenius.api.audits import solve
@@ -101,7 +104,9 @@ class Ledger(Result):
             some of them.
         n: number of records, with `columns`.
         entropy: as for `audit`; give exactly one of entropy and knowledge.
-        knowledge: as for `audit`.
+        knowledge: as for `audit`; or a schedule such as [0.1, 0.3, 0.5] that never falls: what the adversary may know
+            from elsewhere when the first, the second, ... release is published; the last number also holds for all
+            later ones. An account is then about the knowledge of its last release (`account`).
         adversary: "independent" for any prior under which the records are independent, in place of entropy and
             knowledge. Releases then add up: each counts for what it leaks given all other records, and
             `account().certificate` proves the sum.
@@ -134,7 +139,7 @@ class Ledger(Result):
         columns: Mapping[str, int] | None = None,
         n: int | None = None,
         entropy: float | None = None,
-        knowledge: float | None = None,
+        knowledge: float | Sequence[float] | None = None,
         adversary: Literal["bounded", "independent"] = "bounded",
         unit: str = "nats",
         reference: object = None,
@@ -147,22 +152,21 @@ class Ledger(Result):
         check_named(bare, "dl.Ledger(data")
         self.columns, self.records = _data(data, columns, n)
         checks.choice("unit", unit, ("nats", "bits"))
-        self._given: dict[str, float | bool] = {"independent": True}
+        self._given: dict[str, Any] = {"independent": True}
         if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
             _check_alone(entropy=entropy, knowledge=knowledge, reference=reference)
-            self.adversary = Adversary.independent(self.records, None, unit, UNIFORM)
+            self._scheduled: tuple[Adversary, ...] = (Adversary.independent(self.records, None, unit, UNIFORM),)
         else:
-            self.adversary = Adversary.from_user(
-                self.records,
-                entropy=entropy,
-                knowledge=knowledge,
-                unit=unit,
-                reference=Reference.from_user(
-                    reference, self.records, names_of(data) if isinstance(data, Query) else ()
-                ),
+            law = Reference.from_user(reference, self.records, names_of(data) if isinstance(data, Query) else ())
+            limits: dict[str, Any] = {"entropy": entropy, "unit": unit, "reference": law}
+            self._scheduled = tuple(
+                Adversary.from_user(self.records, knowledge=k, **limits) for k in _schedule(knowledge)
             )
-            given = entropy if knowledge is None else knowledge
-            self._given = {self.adversary.given: math.inf if given is None else float(given)}
+            given = [float(k) for k in _schedule(knowledge if entropy is None else entropy) if k is not None]
+            self._given = {self._scheduled[0].given: given if len(given) > 1 else given[0]}
+        # Of the knowledge that the account is about; `_next` goes on to that of the next release.
+        self.adversary = self._scheduled[0]
+        self._ahead: Ledger | None = None
         self.unit = unit
         self.budget = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         self.tolerance = checks.real("tolerance", tolerance, 0.0, math.inf, open_low=True)
@@ -199,6 +203,10 @@ class Ledger(Result):
 
         lower: more outputs never leak less, so any part's lower bound is one of the whole. entropy_left:
         H(X|Y) = H(X) - I(X;Y) >= b - C_E(b) - sum_j C_j(b), by the same steps.
+
+        With a schedule of knowledge b is that of the last release. The adversary keeps all outputs, and what it learns
+        from elsewhere, independently of them given the data, also serves it to read the earlier ones. So the account
+        counts all releases anew at today's knowledge, and `added` is what the last release adds there.
         """
         return self._account
 
@@ -223,15 +231,21 @@ class Ledger(Result):
         together are not proved to keep the budget, unless force=True.
         """
         checks.flag("force", force)
+        book = self._next()
+        if book is not self:
+            account = book.release(mechanism, name, columns, force=force)
+            vars(self).update(vars(book))
+            return account
         new, account = self._foresee(mechanism, name, columns)
         if self.budget is not None and account.upper > self.budget and not force:
             raise BudgetError(self._refusal(new, account, self.budget))
-        self._releases, self._account, self._foreseen = (*self._releases, new), account, []
+        self._releases, self._account, self._foreseen, self._ahead = (*self._releases, new), account, [], None
         return account
 
     def what_if(self, mechanism: Mechanism, columns: Sequence[str] | None = None) -> Account:
         """Return the account as it would be after one more release; record nothing."""
-        return self._foresee(mechanism, None, columns)[1]
+        book: Ledger = self._next()
+        return book._foresee(mechanism, None, columns)[1]
 
     def calibrate(
         self,
@@ -250,6 +264,18 @@ class Ledger(Result):
         `release` accepts its mechanism. Its `leakage` is the audit of that mechanism alone, its `together` the bracket
         of all releases and this one; `time_limit` is for all of it. Other options as for dl.calibrate.
         """
+        book = self._next()
+        if book is not self:
+            return book.calibrate(
+                family,
+                query,
+                columns=columns,
+                accuracy=accuracy,
+                time_limit=time_limit,
+                seed=seed,
+                progress=progress,
+                settings=settings,
+            )
         budget = self._limit()
         if budget <= self._account.upper:
             raise BudgetError(self._nothing_left())
@@ -298,11 +324,25 @@ class Ledger(Result):
         the earlier ones; `release` accepts the one returned. After a release its `leakage` and its certificate are
         about everything together. `tolerance` is in units of distortion; options as for dl.design.
         """
+        book = self._next()
+        if book is not self:
+            return book.design(
+                query,
+                p0=p0,
+                measure=measure,
+                outputs=outputs,
+                tolerance=tolerance,
+                time_limit=time_limit,
+                seed=seed,
+                progress=progress,
+                verify=verify,
+                settings=settings,
+            )
         budget = self._limit()
-        if self.independent:
+        if self.independent and self._releases:
             refuse(
-                'a design is against adversaries of bounded knowledge; with adversary="independent" use '
-                "ledger.calibrate"
+                "a design after earlier releases is against adversaries of bounded knowledge; with "
+                'adversary="independent" use ledger.calibrate'
             )
         task = distortion_of(query, measure, outputs, p0)
         if query.records != self.records:
@@ -326,6 +366,24 @@ class Ledger(Result):
         new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
         self._remember(new, self._accounted(new, found.leakage))
         return found
+
+    def _next(self) -> "Ledger":
+        """This ledger; or, where the next release finds more knowledge, a copy in which all before is counted anew."""
+        adversary = self._scheduled[min(len(self._releases), len(self._scheduled) - 1)]
+        if adversary is self.adversary:
+            return self
+        if self._ahead is None:
+            book: Ledger = copy.copy(self)
+            book.adversary, book._foreseen = adversary, []
+            deadline = Deadline(self.time_limit)
+            *earlier, last = (replace(r, capacity=book._capacity(r.whole, deadline)) for r in self._releases)
+            # The upper bound was of less knowledge: nothing may rest on it.
+            book._releases, book._account = tuple(earlier), replace(self._account, upper=math.inf)
+            book._account = book._after(last, self._options(self.tolerance, self.time_limit))
+            book._releases = (*earlier, last)
+            self._ahead = book
+        self._ahead.budget = self.budget
+        return self._ahead
 
     def _accounted(self, new: Release, audit: Audit) -> Account:
         """The account after a release that was audited together with all before."""
@@ -371,7 +429,7 @@ class Ledger(Result):
         return (
             f"{new.name} was not recorded: with it everything released leaks {leaks} about a record, and the budget is "
             f"{budget:.9g}, of which {round_down(self.remaining())} are left; add noise (ledger.calibrate finds the "
-            "least), or record it anyway with force=True"
+            "least; on the command line try dalenius ledger what-if), or record it anyway with force=True (--force)"
         )
 
     def _foresee(
@@ -578,7 +636,7 @@ class Ledger(Result):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write releases and account as JSON; the file appears whole or not at all."""
         reference = self.adversary.reference
-        adversary: dict[str, Any] = {key: None if x == math.inf else x for key, x in self._given.items()}
+        adversary: dict[str, Any] = {key: _without_infinity(x) for key, x in self._given.items()}
         # Beside the number that it belongs to: an older reader refuses the file, and counts from no other prior.
         adversary |= {} if reference.uniform else {"reference": reference.describe()}
         content = {
@@ -639,6 +697,8 @@ class Ledger(Result):
         named = dict(content["adversary"])
         laws = named.pop("reference", None)
         given: dict[str, Any] = {k: math.inf if v is None else v for k, v in named.items()}
+        if isinstance(scheduled := given.get("knowledge"), list):
+            given["knowledge"] = [math.inf if k is None else k for k in scheduled]
         if given.pop("independent", False) is True:
             given["adversary"] = "independent"
         settings = {key: content[key] for key in ("unit", "tolerance", "time_limit", "most_entries")}
@@ -659,6 +719,8 @@ class Ledger(Result):
             else:
                 chosen, lifted = ledger._lifted(mechanism, columns)
                 ledger._releases += (Release(entry["name"], mechanism, capacity, chosen, lifted),)
+        if not verify:
+            ledger.adversary = ledger._scheduled[min(max(len(ledger.releases), 1), len(ledger._scheduled)) - 1]
         account = _account(content["account"], ledger)
         ledger._account = ledger.account() if verify else account
         return ledger
@@ -684,11 +746,16 @@ class Ledger(Result):
         if self.independent:
             return "any prior under which the records are independent"
         ((given, value),) = self._given.items()
+        words = f"{value:.6g}" if isinstance(value, float) else self._scheduled_words(value)
         if not self.adversary.reference.uniform:
-            return f"knowledge <= {value:.6g} {self.unit} beyond {reference_words(self.adversary.reference)}"
+            return f"knowledge <= {words} {self.unit} beyond {reference_words(self.adversary.reference)}"
         most = in_unit(checks.log_universe(self.records), self.unit)
         limit = "H(X) >= " if given == "entropy" else "knowledge <= "
-        return f"{limit}{value:.6g} of {short(most)} {self.unit}"
+        return f"{limit}{words} of {short(most)} {self.unit}"
+
+    def _scheduled_words(self, schedule: Sequence[float]) -> str:
+        now = schedule[next(k for k, one in enumerate(self._scheduled) if one is self.adversary)]
+        return f"{now:.6g} (by release: {', '.join(f'{k:.6g}' for k in schedule)})"
 
     def report_facts(self) -> Facts:
         """Return what was released and the account, as pairs of a heading and lines of text."""
@@ -736,6 +803,29 @@ def _data(data: Query | Iterable[int] | None, columns: object, n: object) -> tup
             "queries.total or queries.mean"
         )
     return None, data.records if isinstance(data, Query) else checks.alphabets(data)
+
+
+def _schedule(knowledge: Any) -> list[Any]:
+    """What the adversary may know at each release; one number is a schedule of one."""
+    if not isinstance(knowledge, (list, tuple, np.ndarray)):
+        return [knowledge]
+    if not len(knowledge):
+        refuse("knowledge = [] is an empty schedule; give one number or more, such as [0.1, 0.3]")
+    numbers = [checks.real("a knowledge of the schedule", k, 0.0, math.inf) if k != math.inf else k for k in knowledge]
+    for k, (before, after) in enumerate(pairwise(numbers), start=2):
+        if after < before:
+            refuse(
+                f"knowledge = {show(knowledge)} falls to {after:g} at release {k}; what an adversary has learned it "
+                "keeps: give a schedule that never falls"
+            )
+    return numbers
+
+
+def _without_infinity(given: Any) -> Any:
+    """A number or a schedule for JSON, which has no infinity: null stands for it."""
+    if isinstance(given, list):
+        return [_without_infinity(k) for k in given]
+    return None if given == math.inf else given
 
 
 def _check_alone(**given: object) -> None:

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from dalenius.numerics.rounding import outward, round_up
-from dalenius.report.audit_page import certificate_section
+from dalenius.report.audit_page import TECHNICAL, certificate_section
 from dalenius.report.charts import Axis, brackets, number, text
 from dalenius.report.page import Section, Table
-from dalenius.report.text import checked_words
+from dalenius.report.plain import what_it_is_not
+from dalenius.report.text import UNCHECKED, checked_words
 from dalenius.results.units import NATS_PER_UNIT
 from dalenius.tools.account import HOW, TRUSTED, counted
 
@@ -41,6 +42,8 @@ def sections(ledger: "Ledger") -> list[Section]:
         drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can leak")
     return [
         Section("Verdict", verdict=_verdict(ledger), paragraphs=_assumed(ledger)),
+        Section("What the number is not", what_it_is_not(alone=False)),
+        TECHNICAL,
         Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger.report_facts())),
         Section(
             "Releases",
@@ -73,7 +76,7 @@ def _proof(ledger: "Ledger") -> Section:
     account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
     certificate = account.certificate
     if certificate is not None:
-        checked = "certificate attached, not yet checked" if account.audit is None else checked_words(account.audit)
+        checked = UNCHECKED if account.audit is None else checked_words(account.audit)
         low, high = outward(certificate.lower / nats, certificate.upper / nats)
         proves = f"it proves that all releases together leak {low} to {high} {ledger.unit} about a record"
         return certificate_section(certificate, f"{checked}; {proves}")

@@ -61,7 +61,7 @@ def audit_many(
         >>> for audit in dl.audit_many(mechanisms, knowledge=0.5):
         ...     print(audit)
         <Audit 0.130276 <= L <= 0.130277 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
-        <Audit 0.311312 <= L <= 0.311313 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
+        <Audit 0.311312 <= L <= 0.311318 nats at knowledge <= 0.5: record 0, proved both, stopped by gap>
     """
     check_named(bare, "dl.audit_many(mechanisms")
     if unknown := options.keys() - (audit.__kwdefaults__ or {}).keys():

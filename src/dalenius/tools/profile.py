@@ -11,7 +11,7 @@ from dalenius.api.audits import solve
 from dalenius.bounds.capacity import Capacity, capacity
 from dalenius.bounds.convolution import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
@@ -31,6 +31,7 @@ def profile(
     mechanism: Mechanism,
     entropies: Iterable[float] | None = None,
     *,
+    knowledges: Iterable[float] | None = None,
     epsilon: float | None = None,
     unit: str = "nats",
     reference: object = None,
@@ -42,7 +43,7 @@ def profile(
     """Return the profile of a mechanism; the method `Mechanism.profile` describes the options."""
     options = Options.from_user(unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress)
     rho = Reference.from_user(reference, mechanism.records, names_of(mechanism))
-    points = _adversaries(mechanism, entropies, unit, rho)
+    points = _adversaries(mechanism, entropies, knowledges, unit, rho)
     rho.check(mechanism.statistic)
     at = checks.real("epsilon", 1.0 if epsilon is None else epsilon, 0.0, math.inf)
     # Hardly a measure is left where outputs are real numbers, or known by samples: `written` says so.
@@ -114,29 +115,35 @@ def _independent(mechanism: Mechanism, reference: Reference, options: Options, d
 def _adversaries(
     mechanism: Mechanism,
     entropies: Iterable[float] | None,
+    knowledges: Iterable[float] | None,
     unit: str,
     reference: Reference,
     *,
-    shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0),
-    knowledges: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.1, 0.0),
+    shares: Sequence[float] = (1.0, 0.75, 0.5, 0.25, 0.1, 0.0),
+    nats: Sequence[float] = (math.inf, 3.0, 1.0, 0.5, 0.2, 0.05, 0.0),
+    few: int = 8,
 ) -> list[Adversary]:
     """What to audit against, checked before any work.
 
-    By default b is one of these shares of log|X|. Any share of the entropy of very many records reveals one of them:
-    there the adversary knows one of these numbers of nats. The default is given as knowledge, which says "the uniform
-    prior" and "no limit" exactly. With a reference it counts from there, and the shares are of log(1/rho_min).
+    By default the adversary knows one of these numbers of nats; of fewer than `few` records one of these shares of
+    log|X|, or of log(1/rho_min) with a reference. A share of what very many records hold would give one of them away.
     """
     records = mechanism.records
+    if entropies is not None and knowledges is not None:
+        refuse("entropies and knowledges were both given; list one of them, knowledge = log|X| - entropy")
     if entropies is not None:
         return [
             Adversary.from_user(records, entropy=b, unit=unit, reference=reference) for b in entropies_of(entropies)
         ]
-    if mechanism.has_rows:
-        most = Adversary.from_user(records, knowledge=math.inf, unit=unit, reference=reference).knowledge
-        some = {(1 - share) * most if share > 0 else math.inf for share in shares} if most > 0 else {0.0}
-        knowledges = sorted(some, reverse=True)
-    scale = NATS_PER_UNIT[unit]
-    return [Adversary.from_user(records, knowledge=k / scale, unit=unit, reference=reference) for k in knowledges]
+    if knowledges is not None:
+        points = entropies_of(knowledges, "knowledge")
+    else:
+        points = [k / NATS_PER_UNIT[unit] for k in nats]
+        if mechanism.n < few:
+            most = Adversary.from_user(records, knowledge=math.inf, unit=unit, reference=reference).knowledge
+            some = {share * most / NATS_PER_UNIT[unit] if share < 1 else math.inf for share in shares}
+            points = sorted(some, reverse=True) if most > 0 else [0.0]
+    return [Adversary.from_user(records, knowledge=k, unit=unit, reference=reference) for k in points]
 
 
 def _unless_refused(name: str, compute: Callable[[], Measure | None], notes: list[str]) -> Measure | None:

@@ -7,10 +7,15 @@ first, as it needs the rows as they were given.
 from collections.abc import Callable
 from typing import Any
 
+from flint import arb
+
 from .forms.asked import Asked
+from .forms.written import Channel, numeric
 from .forms.written import rebuild as rebuild  # noqa: PLC0414 - of this form
 from .kernel import order
+from .kernel.balls import ONE, ZERO, Ball
 from .kernel.cells import Question
+from .kernel.limits import tick
 from .kernel.proofs import KINDS, Bounds, compare, twice
 from .kernel.reading import Refused, mapping, number, refuse, sequence, show
 from .kernel.reading import field as entry
@@ -24,8 +29,6 @@ STEPS: dict[str, Callable[[Question, dict[str, Any]], Question]] = {
     "window": window.step,
     "order": order.step,
 }
-# Kinds that need more than cells.
-OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Bounds]] = {"beside": beside.bounds}
 
 
 class Written(Asked):
@@ -87,3 +90,51 @@ def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: 
         bounds, lost = KINDS[kind](question, proof, where), question.lost
     for place, bound in bounds:
         compare(bound + lost, upper, place)
+
+
+def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Bounds:
+    """Yield the one bound of a channel that is a mixture of others, each with a proof of its own, or constant.
+
+    Let m = sum_j c_j q_j, c a law, L(q_j) <= U_j, and let every entry of the channel q be at least 1 - b times that of
+    m. I is convex in the channel, so that L(m) <= sum_j c_j U_j; and q = (1-b) m + b t for a channel t, so that
+    L(q) <= L(m) + b log|A| (docs/mathematics.md, 6.5). A channel whose rows are all equal leaks nothing.
+    """
+    listed = [mapping(part, f"part {j}") for j, part in enumerate(sequence(entry(proof, "parts", where), "the parts"))]
+    shares = [arb(number(entry(part, "share", f"part {j}"), "a share", low=0.0)) for j, part in enumerate(listed)]
+    if not sum(shares, ZERO) == ONE:  # noqa: SIM201 - balls are unequal only where that is certain
+        refuse("the shares of its parts do not sum to one exactly")
+    channels = [_part(asked.channel, part, f"part {j}") for j, part in enumerate(listed)]
+    bound = _left_out(asked.channel, shares, channels) * arb(len(asked.shares)).log()
+    for j, (share, part, channel) in enumerate(zip(shares, listed, channels, strict=True)):
+        if len(channel.rows) > 1:
+            inner = mapping(entry(part, "proof", f"part {j}"), f"the proof of part {j}")
+            if inner.get("kind") == "mixture":
+                refuse(f"part {j} is a mixture itself; give its parts")
+            question = Asked(channel, asked.secret, asked.knowledge, asked.reference)
+            bound += share * check(question, inner, f"part {j}")
+    yield where, bound
+
+
+def _part(whole: Channel, part: dict[str, Any], where: str) -> Channel:
+    rows = sequence(entry(part, "rows", where), f"rows of {where}", whole.statistic.size)
+    channel = numeric(whole.statistic, rows, where)
+    if channel.outputs != whole.outputs:
+        refuse(f"{where} has {channel.outputs} outputs, not {whole.outputs}")
+    return channel
+
+
+def _left_out(whole: Channel, shares: list[Ball], parts: list[Channel]) -> Ball:
+    """Return b, at least 1 - q/m wherever the mixture m has mass."""
+    most = ZERO
+    for c, row in enumerate(whole.row_of):
+        tick()
+        rows = [part.rows[part.row_of[c]] for part in parts]
+        for q, *entries in zip(whole.rows[row], *rows, strict=True):
+            m = sum((share * p for share, p in zip(shares, entries, strict=True)), ZERO)
+            if not m.is_zero():
+                most = most.max(1 - q / m)
+    return most
+
+
+# Kinds that need more than cells.
+OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Bounds]] = {"beside": beside.bounds, "mixture": _mixture}

@@ -5,8 +5,8 @@ from typing import Any
 
 from .kernel.reading import DESIGN, JOINT
 
-# Kinds of proof and of witness that are checked in `special`.
-SPECIAL = ("own-count", "moved", "tied", "product", "looks", "bellman", "beside", "power")
+# Kinds of proof and of witness that are checked in `special`, and mixtures.
+SPECIAL = ("counted", "moved", "tied", "product", "looks", "bellman", "beside", "power", "mixture")
 STEPS = ("grid", "window", "order", "points", "cone", "mean")
 
 
@@ -35,6 +35,8 @@ def _of_audit(content: dict[str, Any]) -> Iterator[str]:
         yield "names"
     if "independent" in content["adversary"]:
         yield "independent"
+    for other in content.get("priors", ()):
+        yield from _of_audit(other)
     for part in (content["witness"], *content["proofs"]):
         steps = () if part is content["witness"] else part.get("steps", ())
         yield from (step["step"] for step in steps if step["step"] in STEPS)

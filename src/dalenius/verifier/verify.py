@@ -66,7 +66,7 @@ WITNESSES = {
     "real-records": ("cells",),
     "sum": ("blocks",),
     "releases": ("blocks",),
-    "histogram": ("blocks", "tied"),
+    "histogram": ("blocks", "tied", "counted"),
     "per-record": ("part", "uniform"),
 }
 BESIDE = ("known", "following", "leaning")
@@ -380,7 +380,32 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     listed = field(content, "proofs", "the certificate")
     proved = _proofs(listed, posed, channel.statistic, check_one, asked.most(upper))
     reason = _established(lower, upper, posed, proved, report.confidence)
+    if "priors" in content:
+        reason += _other_priors(content, posed, report)
     return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
+
+
+def _other_priors(content: dict[str, Any], posed: _Posed, report: _Report) -> str:
+    """Check the audits of the other priors of a list, each about the same channel and secret; return words for it.
+
+    Guarantee: none of them leaks more than the upper bound. An adversary that knows nothing beyond a reference is that
+    prior alone.
+    """
+    if posed.independent or not posed.knowledge.none:
+        refuse("a list of priors is for adversaries that know nothing beyond their reference")
+    listed = sequence(content["priors"], "the other priors")
+    for k, item in enumerate(listed):
+        other = mapping(item, f"prior {k}")
+        adversary = mapping(field(other, "adversary", f"prior {k}"), f"the adversary of prior {k}")
+        if "priors" in other or "independent" in adversary or adversary.get("knowledge") != 0:
+            refuse(f"prior {k} of the list is not the certificate of one prior, with knowledge 0 beyond it")
+        if any(other.get(key) != content.get(key) for key in ("format", "problem", "secret")):
+            refuse(f"prior {k} of the list is about another channel or another secret")
+        _, most = _inner(other)
+        if most > content["upper"]:
+            refuse(f"prior {k} of the list may leak {most!r} nats, more than the upper bound")
+    report.problem += f"; the worst of {len(listed) + 1} listed priors"
+    return f"; nor does any of {len(listed)} other listed priors leak more"
 
 
 def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
@@ -398,6 +423,8 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     Guarantee: lower <= L <= upper, the leakage of the mechanism that it describes about every record.
     """
     lower, upper = _bounds(content, AUDIT, report)
+    if "priors" in content:
+        refuse("a list of priors is for records of finitely many values")
     problem = real_records.rebuild(mapping(field(content, "problem", "the certificate"), "the problem"))
     report.problem = problem.text
     adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
@@ -477,8 +504,8 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         _bounds(audit, AUDIT, inside)
         if (form := _form(audit)) != "rows":
             refuse(f"it is of the form {form}; a design states its mechanism by rows")
-        if "independent" in audit["adversary"]:
-            refuse("it is about independent records; a design needs an adversary with 'entropy' or 'knowledge'")
+        if "independent" in audit["adversary"] and set(audit["adversary"]) != {"independent"}:
+            refuse("a design against independent records takes neither 'knowledge' nor a 'reference'")
         audited = _audit(audit, mechanism, inside)
     except Refused as reason:
         report.problem = inside.problem

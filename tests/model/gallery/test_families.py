@@ -22,7 +22,8 @@ def asked(name: str) -> dl.Query:
 def test_one_table_serves_call_strings_and_the_verifier_knows_the_same_names() -> None:
     assert set(FAMILIES) == set(MECHANISMS) == set(named.MECHANISMS)
     assert all(family.build is getattr(dl.mechanisms, name) for name, family in FAMILIES.items())
-    assert set(with_noise()) == set(FAMILIES) - {"constant"}
+    without = {"constant", "exact", "rounding", "random_rounding", "cell_key", "suppressed", "subset_selection"}
+    assert set(with_noise()) == set(FAMILIES) - without
 
 
 @pytest.mark.parametrize("name", with_noise())
@@ -32,7 +33,8 @@ def test_more_of_the_noise_level_is_noisier(name: str) -> None:
     values = [parameter.at(asked(name), level)[0] for level in levels]
     told = [family.with_parameter(asked(name), value).most_likely() for value in values]
     assert told == sorted(told, reverse=True)
-    assert told[0] > 3.9
+    # An output of hadamard_response is as likely for half of the values, however large epsilon is.
+    assert told[0] > (3.3 if name == "hadamard_response" else 3.9)
     assert told[-1] < 1.5
 
 

@@ -7,9 +7,9 @@ import pytest
 from paper.reproduce.sample_rows import results
 
 from dalenius.paper.reproduce.experiments import EXPERIMENTS
-from dalenius.paper.reproduce.figures.figures import PICTURES, SECOND
-from dalenius.paper.reproduce.findings import finding
+from dalenius.paper.reproduce.figures.figures import PICTURES, drawn
 from dalenius.paper.reproduce.page import GRAPH, caption, certificates, leakage_table, write_index
+from dalenius.paper.reproduce.wording import finding
 from dalenius.report.page import Section, Table, write_report
 
 RESULTS = results()
@@ -46,10 +46,8 @@ class _Reader(HTMLParser):
 def out(tmp_path: Path) -> Path:
     """A folder with a picture and a certificate for every experiment."""
     for name, rows in RESULTS.items():
-        if name in PICTURES:
-            (tmp_path / f"{name}.svg").write_bytes(SVG)
-        if name in SECOND:
-            (tmp_path / f"{name}-{SECOND[name][0]}.svg").write_bytes(SVG)
+        for picture in drawn(name):
+            (tmp_path / f"{picture}.svg").write_bytes(SVG)
         if name not in PLAIN:
             folder = tmp_path / "certificates" / name
             folder.mkdir(parents=True)
@@ -72,10 +70,10 @@ def test_every_experiment_has_its_sentences_picture_files_and_command(out: Path)
         assert f"The paper says: {found.says}" in page.words
         assert f"What is true: {found.true}" in page.words
         assert f"{name}.csv" in page.addresses
-        for drawn in [name] * (name in PICTURES) + [f"{name}-{SECOND[name][0]}" for _ in "x" if name in SECOND]:
-            assert caption(name, drawn) in page.words
-            assert caption(name, drawn).startswith(EXPERIMENTS[name].place)
-            assert {f"{drawn}.png", f"{drawn}.svg"} <= set(page.addresses)
+        for picture in drawn(name):
+            assert caption(name, picture) in page.words
+            assert caption(name, picture).startswith(EXPERIMENTS[name].place)
+            assert {f"{picture}.png", f"{picture}.svg"} <= set(page.addresses)
         if name in PLAIN:
             continue
         assert f"certificates/{name}/" in page.addresses
@@ -93,9 +91,7 @@ def test_the_page_fetches_nothing(out: Path) -> None:
     page = written(out)
     text = (out / "index.html").read_text()
     assert all(address.startswith("data:image/") or "//" not in address for address in page.addresses)
-    assert (
-        sum(address.startswith("data:image/svg+xml") for address in page.addresses) == len(PICTURES) + len(SECOND) + 1
-    )
+    assert sum(address.startswith("data:image/svg+xml") for address in page.addresses) == len(PICTURES) + 1
     assert not re.search(r"<script|url\(|@import", text)
 
 
@@ -117,7 +113,7 @@ def test_certificates_that_failed_are_counted_and_designs_have_one_more_for_each
 def test_the_table_stands_in_the_page_with_outward_digits_and_factors(out: Path) -> None:
     cells = written(out).cells
     assert cells[:3] == ["mechanism", "b", "printed"]
-    assert len(cells) == 9 * (1 + len(RESULTS["table"]))
+    assert len(cells) == 9 * (1 + len(RESULTS["table"])) + 7 * (1 + len(RESULTS["closed-forms"]))
     row = next(row for row in RESULTS["table"] if (row["family"], row["b"]) == ("laplace", 2))
     place = 9 * (1 + RESULTS["table"].index(row))
     name, b, printed, found, literal, escort, uniform, bracket, times = cells[place : place + 9]
@@ -132,6 +128,12 @@ def test_numbers_that_are_not_printed_leave_cells_empty() -> None:
     rows = {(line[0], line[1]): line for line in leakage_table(RESULTS["table"]).rows}
     assert (rows["laplace(epsilon=1)", "2.5"][2], rows["laplace(epsilon=1)", "2.5"][-1]) == ("", "")
     assert (rows["laplace(epsilon=1)", "2.77"][2], rows["laplace(epsilon=1)", "2.77"][-1]) == ("0.000", "")
+
+
+def test_closed_forms_stand_in_the_page_with_their_differences(out: Path) -> None:
+    cells = written(out).cells
+    place = cells.index("BSC(0.3) in the caption")
+    assert cells[place + 2 : place + 7] == ["nats", "0.0931", "0.082283", "+13.15 %", "no"]
 
 
 def test_what_is_not_there_yet_is_named(out: Path) -> None:

@@ -385,16 +385,41 @@ class Mechanism(Described, ABC):
     def then(self, post: "ArrayLike | Callable[[Label], Label]") -> "Written":
         """Return this mechanism with its output processed further; that never leaks more.
 
-        post: a matrix with one row per output and one column per new output, or a function of the output's label.
+        post: a matrix with one row per output and one column per new output, or a function of the output: a number, a
+        tuple of counts, or the label where outputs are not those of the query.
         """
         from dalenius.model.channels.written import processed
 
         return processed(self, post)
 
+    def suppress(self, below: int, *, keep_zero: bool = True) -> "Written":
+        """Return this mechanism with small numbers published as 'suppressed'; that never leaks more.
+
+        Args:
+            below: outputs from 1 to below - 1 become one output, 'suppressed'; of a table every count by itself.
+            keep_zero: False to suppress 0 as well.
+
+        Returns:
+            A Mechanism; a named one has a name, `suppressed(...)`.
+
+        Raises:
+            InputError: below is less than 1, or outputs are not numbers.
+
+        Example:
+            >>> dl.mechanisms.exact(dl.queries.count(n=4)).suppress(below=3).labels
+            ('suppressed', 0, 3, 4)
+        """
+        from dalenius.model.gallery.releases import suppressed
+
+        if self.query is None:
+            refuse("suppress needs a query that says what the outputs are; use Mechanism.from_rows, or then(...)")
+        return suppressed(self.query, below, keep_zero=keep_zero, mechanism=self)
+
     def profile(
         self,
         entropies: Iterable[float] | None = None,
         *,
+        knowledges: Iterable[float] | None = None,
         epsilon: float | None = None,
         unit: str = "nats",
         reference: object = None,
@@ -405,9 +430,10 @@ class Mechanism(Described, ABC):
     ) -> Any:
         """Return a `dl.Profile`: the usual measures of this mechanism side by side.
 
-        entropies: values of b at which L(b) is bracketed, in `unit`; default 0, 1/4, 1/2, 3/4, 0.9 and 1 of
-        log|X|, or all, 3, 1, 0.5, 0.1 and 0 nats less than log|X| where rows are too many to write out.
-        reference: what everybody knows, as for dl.audit; values of knowledge then count from it, entropies
+        knowledges: what the adversary may know at each point, in `unit`; by default everything, 3, 1, 0.5, 0.2,
+        0.05 and 0 nats, and below 8 records everything, 3/4, 1/2, 1/4, 1/10 and nothing of log|X|.
+        entropies: the same as entropies of the prior, log|X| - knowledge; give one of the two.
+        reference: what everybody knows, as for dl.audit; knowledge then counts from it, entropies
         raise InputError, and the other records of an independent adversary follow it.
         epsilon: at which dp_delta is taken, by default 1; a natural logarithm whatever the unit.
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
@@ -416,6 +442,7 @@ class Mechanism(Described, ABC):
         return later("profile")(
             self,
             entropies,
+            knowledges=knowledges,
             epsilon=epsilon,
             unit=unit,
             reference=reference,

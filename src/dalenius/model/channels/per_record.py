@@ -1,6 +1,7 @@
 """Local randomisers: every record goes through its own channel, and all outputs are released. Any number of records."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -172,6 +173,17 @@ def _mixtures(own: Floats, other: Floats, records: int) -> Floats:
         found.append(mixed.ravel())
     grid = np.indices(shape).reshape(len(shape), -1).sum(axis=0) if shape else np.zeros(1)
     return np.stack(found)[:, grid <= records]
+
+
+def count_law(rows: Floats, counts: Sequence[int]) -> Floats:
+    """Return the law of the count vector of outputs, in lexicographic order, of so many records of each value."""
+    shape = (sum(counts) + 1,) * (rows.shape[1] - 1)
+    law = _point(shape)
+    for row, many in zip(rows, counts, strict=True):
+        for _ in range(many):
+            law = _one_more(law, row)
+    grid = np.indices(shape).reshape(len(shape), -1).sum(axis=0) if shape else np.zeros(1)
+    return law.ravel()[grid <= sum(counts)]
 
 
 def _point(shape: tuple[int, ...]) -> Floats:

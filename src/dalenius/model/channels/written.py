@@ -264,7 +264,7 @@ def processed(mechanism: Mechanism, post: object) -> Written:
     """Return a mechanism whose output is processed by a matrix or by a function of its label."""
     before = mechanism.written()
     if callable(post):
-        found = [_label(checks.called(post, label, "post")) for label in before.labels]
+        found = [_label(checks.called(post, output, "post")) for output in outputs_of(before)]
         labels: tuple[Label, ...] = tuple(dict.fromkeys(found))
         matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
     else:
@@ -274,6 +274,23 @@ def processed(mechanism: Mechanism, post: object) -> Written:
         Written(Table.everything([matrix.shape[0]]), matrix, tuple(range(matrix.shape[1])))
         labels = tuple(range(matrix.shape[1]))
     return Written(before.statistic, before.rows @ matrix, labels, before.query)
+
+
+def outputs_of(mechanism: Written) -> list[Any]:
+    """Return the outputs as the query has them, numbers and tuples of counts, where labels are texts of those."""
+    query, labels = mechanism.query, mechanism.labels
+    if query is None or (query.names and query.name == "identity"):
+        return list(labels)
+    if labels == query.labels:
+        return list(query.outputs)
+    if not query.vector:
+        return list(labels)
+    return [tuple(map(_count, label.split(","))) if isinstance(label, str) else label for label in labels]
+
+
+def _count(text: str) -> int | str:
+    """A count, or the word that stands in its place."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:

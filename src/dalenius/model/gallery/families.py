@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dalenius.errors import refuse, show
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms
-from dalenius.model.gallery.parameters import Epsilon, Flip, Parameter, Sigma
+from dalenius.model.gallery.parameters import Epsilon, Flip, Parameter, Rate, Sigma
 from dalenius.model.query import Query
 
 
@@ -42,6 +42,16 @@ FAMILIES: dict[str, Family] = {
     "noisy_max": Family(mechanisms.noisy_max, Epsilon(80.0, of_record=True), integers=False),
     "gaussian": Family(mechanisms.gaussian, Sigma(), shown=(0.4, 0.7, 1.2, 2.0)),
     "constant": Family(mechanisms.constant, integers=False),
+    "exact": Family(mechanisms.exact, integers=False),
+    "rounding": Family(mechanisms.rounding),
+    "random_rounding": Family(mechanisms.random_rounding),
+    "cell_key": Family(mechanisms.cell_key),
+    "suppressed": Family(mechanisms.suppressed),
+    "subsampled": Family(mechanisms.subsampled, Rate()),
+    "shuffled_response": Family(mechanisms.shuffled_response, Epsilon(of_record=True)),
+    "hadamard_response": Family(mechanisms.hadamard_response, Epsilon(of_record=True), integers=False),
+    # Its sets change size with epsilon, so that less noise need not leak more.
+    "subset_selection": Family(mechanisms.subset_selection, integers=False),
 }
 
 

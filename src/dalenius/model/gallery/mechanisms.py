@@ -6,12 +6,12 @@ Sensitivity is the query's unless overridden; sigma and flip are never scaled.
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import refuse, show
+from dalenius.errors import nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.density import decimal
 from dalenius.model.channels.mechanism import Mechanism
@@ -25,8 +25,10 @@ from dalenius.model.channels.real_records import RealQuery, RealRecords
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
+from dalenius.model.gallery import releases
+from dalenius.model.gallery.building import asked, call
 from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma
-from dalenius.model.query import Query, call_string
+from dalenius.model.query import Query
 from dalenius.model.statistic import Table
 
 Floats = NDArray[np.float64]
@@ -42,6 +44,11 @@ STEPS = 100
 MOST_STEPS = 1000
 # The largest sigma of discrete Gaussian noise, whose tails are sums.
 MOST_SIGMA = 50_000
+
+# Offered here under their names.
+exact, rounding, random_rounding = releases.exact, releases.rounding, releases.random_rounding
+cell_key, suppressed = releases.cell_key, releases.suppressed
+subsampled, shuffled_response = releases.subsampled, releases.shuffled_response
 
 
 def symmetric(query: Query, *, flip: float) -> Mechanism:
@@ -65,13 +72,13 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
         >>> dl.mechanisms.symmetric(query, flip=0.4).name
         'symmetric(flip=0.4)'
     """
-    _asked(query)
+    asked(query)
     p = Flip().checked(flip)
     others = len(query.outputs) - 1
     if others == 0 and p > 0:
         refuse(f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0")
     if Symmetric.fits(query) and query.records[0] ** 2 > checks.MOST_ENTRIES:
-        name = _call("symmetric", {"flip": flip})
+        name = call("symmetric", {"flip": flip})
         return Symmetric(query, name, 1 - p, p / others, query.labels, answers=True)
     hit = query.distance() == 0
     rows = np.where(hit, 1 - p, p / max(others, 1))
@@ -117,7 +124,7 @@ def geometric(
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
         return _real_geometric(query, arguments, step, clamp=clamp)
-    _asked(query, real=True)
+    asked(query, real=True)
     if step is not None:
         refuse(f"step = {show(step)}: the records of {query} are whole numbers already; leave it out")
     noise = Geometric(_rate(query, epsilon, sensitivity, scale))
@@ -161,7 +168,7 @@ def laplace(
     noise = Laplace(_rate(query, epsilon, sensitivity, scale))
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if _is_real(output):
-        return Real(query, _call("laplace", {**arguments, "output": "real"}), noise)
+        return Real(query, call("laplace", {**arguments, "output": "real"}), noise)
     return _noisy(query, "laplace", arguments, noise, clamp=clamp)
 
 
@@ -186,11 +193,11 @@ def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechan
     """
     if isinstance(query, RealQuery):
         _only_real(query, output)
-        exact = Fraction(Sigma().checked(sigma)) / query.spread
-        return RealRecords(query, _call("gaussian", {"sigma": sigma}), Gaussian(float(exact)), exact)
+        ratio = Fraction(Sigma().checked(sigma)) / query.spread
+        return RealRecords(query, call("gaussian", {"sigma": sigma}), Gaussian(float(ratio)), ratio)
     noise = Gaussian(_sigma(query, sigma))
     if _is_real(output):
-        return Real(query, _call("gaussian", {"sigma": sigma, "output": "real"}), noise)
+        return Real(query, call("gaussian", {"sigma": sigma, "output": "real"}), noise)
     return _noisy(query, "gaussian", {"sigma": sigma}, noise)
 
 
@@ -242,7 +249,7 @@ def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written
         >>> dl.mechanisms.noisy_max(dl.queries.histogram(n=3, k=2), epsilon=1).n_outputs
         2
     """
-    _asked(query)
+    asked(query)
     rate = Epsilon().checked(epsilon)
     law = checks.choice("noise", noise, ("gumbel", "permute_and_flip"))
     if not query.vector:
@@ -287,7 +294,7 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     rate = _rate(query, epsilon, sensitivity)
     # The nearest value, f(x), has weight 1.
     weights = np.exp(-times(rate / 2, query.integers.distance()))
-    name = _call("exponential", {"epsilon": epsilon, "sensitivity": sensitivity})
+    name = call("exponential", {"epsilon": epsilon, "sensitivity": sensitivity})
     rows = weights / weights.sum(axis=1, keepdims=True)
     return Written(query.statistic, rows, query.labels, query, name, falls_off=True)
 
@@ -313,9 +320,9 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
         >>> dl.mechanisms.randomized_response(query, epsilon=1).n_outputs
         16
     """
-    _asked(query)
+    asked(query)
     rate = Epsilon().checked(epsilon)
-    name = _call("randomized_response", {"epsilon": epsilon})
+    name = call("randomized_response", {"epsilon": epsilon})
     k = query.records[0]
     if Symmetric.fits(query) and k**2 > PerRecord.most_local:
         kept = 1 / (1 + (k - 1) * math.exp(-rate))
@@ -340,7 +347,7 @@ def response(k: int, epsilon: float) -> Floats:
     return np.where(np.eye(k) > 0, kept, math.exp(-epsilon) * kept)
 
 
-def unary_encoding(query: Query, *, epsilon: float) -> PerRecord:
+def unary_encoding(query: Query, *, epsilon: float, optimised: bool = False) -> PerRecord:
     """Every record as k noisy bits: bit v is whether the record equals v; each is kept or flipped independently.
 
     Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
@@ -348,6 +355,8 @@ def unary_encoding(query: Query, *, epsilon: float) -> PerRecord:
     Args:
         query: what is answered.
         epsilon: privacy parameter per record, not scaled.
+        optimised: True to keep the bit of the record's value with probability 1/2, and the other bits, which are 0,
+            with probability e^epsilon / (1 + e^epsilon) [wang17].
 
     Returns:
         A Mechanism in which each record has its own channel.
@@ -360,17 +369,87 @@ def unary_encoding(query: Query, *, epsilon: float) -> PerRecord:
         >>> dl.mechanisms.unary_encoding(query, epsilon=1).name
         'unary_encoding(epsilon=1)'
     """
-    _asked(query)
+    asked(query)
     rate = Epsilon().checked(epsilon)
     k = query.records[0] if query.named else 1
     if k > MOST_BITS:
         refuse(f"unary_encoding of records of {k} values has 2^{k} outputs each; at most {MOST_BITS} values")
-    kept = 1 / (1 + math.exp(-rate / 2))
+    best = checks.flag("optimised", optimised)
+    kept = 1 / (1 + math.exp(-rate if best else -rate / 2))
+    lost = math.exp(-rate if best else -rate / 2) * kept
     bits = np.array(list(product((0, 1), repeat=k)))
-    hit = bits[None] == np.eye(k, dtype=int)[:, None]
-    rows = np.where(hit, kept, math.exp(-rate / 2) * kept).prod(axis=2)
-    labels = tuple("".join(map(str, row)) for row in bits.tolist())
-    return PerRecord(query, _call("unary_encoding", {"epsilon": epsilon}), rows, labels)
+    own = np.eye(k, dtype=bool)[:, None]
+    rows = np.where(own, 0.5 if best else np.where(bits, kept, lost), np.where(bits, lost, kept)).prod(axis=2)
+    name = call("unary_encoding", {"epsilon": epsilon, "optimised": True if best else None})
+    return PerRecord(query, name, rows, _texts(bits))
+
+
+def hadamard_response(query: Query, *, epsilon: float) -> PerRecord:
+    """Every record as one column of a Hadamard matrix of K = 2^m > k rows: of row x + 1, one with a 1 or one with a -1.
+
+    One of the K/2 columns with a 1 with probability e^epsilon / (1 + e^epsilon), uniformly, else one of the others
+    [acharya19].
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism in which each record has its own channel.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> dl.mechanisms.hadamard_response(dl.queries.identity(k=3), epsilon=1).rows.shape
+        (3, 4)
+    """
+    asked(query)
+    rate = Epsilon().checked(epsilon)
+    k = query.records[0] if query.named else 1
+    columns = 2 ** k.bit_length()
+    checks.entries(k, columns, f"the channel of a record of {k} values", PerRecord.most_local)
+    ones = np.array([[(row & y).bit_count() % 2 == 0 for y in range(columns)] for row in range(1, k + 1)])
+    kept = 1 / (1 + math.exp(-rate))
+    rows = np.where(ones, kept, math.exp(-rate) * kept) * 2 / columns
+    return PerRecord(query, call("hadamard_response", {"epsilon": epsilon}), rows, tuple(map(str, range(columns))))
+
+
+def subset_selection(query: Query, *, epsilon: float) -> PerRecord:
+    """Every record as a set of w values, w the whole number nearest to k / (1 + e^epsilon), at least 1.
+
+    A set with the record's value is e^epsilon times as likely as one without it; labels have a 1 for each value in the
+    set [barg18].
+
+    Args:
+        query: what is answered.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism in which each record has its own channel.
+
+    Raises:
+        InputError: a parameter is out of range, or does not fit the query.
+
+    Example:
+        >>> dl.mechanisms.subset_selection(dl.queries.identity(k=4), epsilon=0.1).rows.shape
+        (4, 6)
+    """
+    asked(query)
+    rate = Epsilon().checked(epsilon)
+    k = query.records[0] if query.named else 1
+    inside = max(1, math.floor(k * math.exp(-rate) / (1 + math.exp(-rate)) + 0.5))
+    checks.entries(k, math.comb(k, inside), f"the channel of a record of {k} values", PerRecord.most_local)
+    sets = np.array([[v in chosen for v in range(k)] for chosen in combinations(range(k), inside)], dtype=int)
+    with_it, without = math.comb(k - 1, inside - 1), math.comb(k - 1, inside)
+    held = 1 / (with_it + without * math.exp(-rate))
+    rows = np.where(sets.T > 0, held, math.exp(-rate) * held)
+    return PerRecord(query, call("subset_selection", {"epsilon": epsilon}), rows, _texts(sets))
+
+
+def _texts(bits: NDArray[np.int64]) -> tuple[str, ...]:
+    """Rows of bits as texts such as 0110."""
+    return tuple("".join(map(str, row)) for row in bits.tolist())
 
 
 def constant(query: Query) -> Written:
@@ -390,7 +469,7 @@ def constant(query: Query) -> Written:
         >>> dl.audit(dl.mechanisms.constant(query), knowledge=0.5).upper < 1e-9
         True
     """
-    _asked(query)
+    asked(query)
     expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
     best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
     rows = np.zeros((query.statistic.size, len(query.outputs)))
@@ -405,11 +484,7 @@ def _named(
     rows: Floats,
     labels: tuple[str | int | float, ...] | None = None,
 ) -> Written:
-    return Written(query.statistic, rows, labels or query.labels, query, _call(family, arguments))
-
-
-def _call(family: str, arguments: Mapping[str, object]) -> str:
-    return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
+    return Written(query.statistic, rows, labels or query.labels, query, call(family, arguments))
 
 
 def _noisy(
@@ -425,7 +500,7 @@ def _noisy(
 
     default: what clamp is where the call string does not say.
     """
-    name = _call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
+    name = call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
     if query.vector and not clamp:
         refuse(f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True")
     return NoisyCounts(query, name, noise) if query.vector else NoisySum(query, name, noise, clamp)
@@ -433,7 +508,7 @@ def _noisy(
 
 def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale: float | None = None) -> float:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; infinite, that is no noise, for a single answer."""
-    _asked(query, real=True)
+    asked(query, real=True)
     unit = float(query.unit)
     if (epsilon is None) == (scale is None):
         how = "neither was given" if epsilon is None else "both were given"
@@ -457,7 +532,7 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
 
 def _sigma(query: Query, sigma: float) -> float:
     """sigma in steps of the answers."""
-    _asked(query)
+    asked(query)
     return Sigma().checked(sigma) / float(query.unit)
 
 
@@ -475,8 +550,8 @@ def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
 
 def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> RealRecords:
     """Laplace noise on real-valued records, in units of what one record can change."""
-    exact = _real_rate(query, given)
-    return RealRecords(query, _call("laplace", given), Laplace(float(exact)), exact)
+    ratio = _real_rate(query, given)
+    return RealRecords(query, call("laplace", given), Laplace(float(ratio)), ratio)
 
 
 def _real_geometric(
@@ -485,9 +560,9 @@ def _real_geometric(
     """Geometric noise on real-valued records that are rounded to steps."""
     if not checks.flag("clamp", clamp):
         refuse(f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out")
-    exact, steps = _real_rate(query, given), _steps(query, step)
-    named = _call("geometric", {**given, "step": step})
-    return RealRecords(query, named, Steps(float(exact), steps), exact)
+    ratio, steps = _real_rate(query, given), _steps(query, step)
+    named = call("geometric", {**given, "step": step})
+    return RealRecords(query, named, Steps(float(ratio), steps), ratio)
 
 
 def _steps(query: RealQuery, step: float | None) -> int:
@@ -516,18 +591,10 @@ def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
         None if (value := given[name]) is None else Fraction(float(value))
         for name in ("epsilon", "scale", "sensitivity")
     )
-    exact = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
-    if not LEAST_RATE <= exact <= 1 / LEAST_RATE:
-        refuse(f"the noise of {_call('the family', given)} on {query} is beyond what a float holds; use another one")
-    return exact
-
-
-def _asked(query: object, *, real: bool = False) -> None:
-    """Refuse what is not a query; real-valued records too, where there is no mechanism for them."""
-    if not isinstance(query, Query):
-        refuse(f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries")
-    if isinstance(query, RealQuery) and not real:
-        query.refuse()
+    ratio = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
+    if not LEAST_RATE <= ratio <= 1 / LEAST_RATE:
+        refuse(f"the noise of {call('the family', given)} on {query} is beyond what a float holds; use another one")
+    return ratio
 
 
 def __getattr__(name: str) -> Callable[..., Mechanism]:
@@ -537,7 +604,9 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
 
         if name in plugins.names():
             return plugins.load(name)
-    message = f"there is no mechanism {name!r}; `dalenius list` names them all"
+    from dalenius.model.gallery.families import FAMILIES
+
+    message = f"there is no mechanism {name!r}; {nearest(name, FAMILIES)} `dalenius list` names them all"
     raise AttributeError(message)
 
 

@@ -103,6 +103,26 @@ class Flip:
         return flip, min(flip, top / (1 + math.exp(level)))
 
 
+@dataclass(frozen=True)
+class Rate:
+    """The share of the records that are kept: rate = exp(-level)."""
+
+    name: ClassVar[str] = "rate"
+
+    def checked(self, value: object) -> float:
+        """Return the value as a share above 0."""
+        return checks.real(self.name, value, 0.0, 1.0, open_low=True)
+
+    def quietest(self, query: Query) -> float:
+        """Return 0, the noise level at which all records are kept."""
+        return 0.0
+
+    def at(self, query: Query, level: float) -> tuple[float, float]:
+        """Return exp(-level), twice; at most 1."""
+        rate = math.exp(-max(level, 0.0))
+        return rate, rate
+
+
 def spread(query: Query) -> float:
     """Return the sensitivity as a scale of noise; 1 for a query with a single answer."""
     return float(query.sensitivity) if query.sensitivity > 0 else 1.0

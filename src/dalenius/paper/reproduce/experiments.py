@@ -5,7 +5,8 @@
 import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from dalenius.errors import refuse
 from dalenius.model.gallery.parse import parse_query
@@ -14,7 +15,7 @@ from dalenius.paper.reproduce.printed import CAPTION, LN2, TABLE, VALUES
 from dalenius.paper.reproduce.recipe import Grid, Precision
 from dalenius.paper.reproduce.text import MEASURES
 
-RECIPE = 3  # raise it when a grid or a method changes: results of two recipes are never mixed
+RECIPE = 4  # raise it when a grid or a method changes: results of two recipes are never mixed
 
 PARAMETER = {"symmetric": "flip", "laplace": "epsilon", "exponential": "epsilon"}
 
@@ -29,39 +30,46 @@ class Experiment:
     points: Callable[[bool], list[Point]]
 
 
-def _audit(
+def _curve(
     experiment: str,
     query: str,
     family: str,
-    parameter: float,
-    b: float,
+    parameters: Iterable[float],
+    entropies: Iterable[float],
     *,
     starts: int,
-    printed: float | None = None,
-    series: dict[str, int] | None = None,
-    eps: float = Precision.grid_eps,
-    tolerance: float | None = None,
-) -> Point:
-    """An audit of a named mechanism, certified and by Algorithm 1; tolerance of the bracket, None for the usual one."""
+    fine: bool = False,
+    printed: Mapping[float, float] | None = None,
+    series: Mapping[str, int] | None = None,
+    slow: Collection[float] = (),
+) -> list[Point]:
+    """Audits of a named mechanism along its parameter and b, certified and by Algorithm 1.
+
+    fine: loops run to 1e-9, since a sentence rests on this curve; most is missed there. printed: by b. slow: values of
+    b whose brackets take minutes to reach 1e-5; they stop at 1e-3.
+    """
     word = PARAMETER[family]
-    key = f"{query}-{family}-{word}{parameter:.6g}-b{b:.4f}"
-    return Point(
-        experiment,
-        key.translate(str.maketrans("(,", "--", ") =")),
-        "audit",
-        {
-            "query": query,
-            "mechanism": f"{family}({word}={parameter!r})",
-            "family": family,
-            "parameter": parameter,
-            "b": b,
-            "printed": printed,
-            "series": series or {},
-            "eps": eps,
-            "tolerance": tolerance,
-        },
-        starts,
-    )
+    return [
+        Point(
+            experiment,
+            f"{query}-{family}-{word}{parameter:.6g}-b{b:.4f}".translate(str.maketrans("(,", "--", ") =")),
+            "audit",
+            {
+                "query": query,
+                "mechanism": f"{family}({word}={parameter!r})",
+                "family": family,
+                "parameter": parameter,
+                "b": b,
+                "printed": (printed or {}).get(b),
+                "series": dict(series or {}),
+                "eps": Precision.eps if fine else Precision.grid_eps,
+                "tolerance": Precision.slow_tolerance if b in slow else None,
+            },
+            starts,
+        )
+        for parameter in parameters
+        for b in entropies
+    ]
 
 
 def _parity(n: int) -> str:
@@ -70,33 +78,27 @@ def _parity(n: int) -> str:
 
 def _saddle(quick: bool) -> list[Point]:
     surface = Point("saddle", "surface", "surface", {"flip": 0.1, "size": 21 if quick else 41})
-    point = _audit("saddle", _parity(2), "symmetric", 0.1, 1.0, starts=Grid.few if quick else Grid.many)
-    return [surface, Point("saddle", "audit", point.kind, point.parameters, point.starts)]
+    (point,) = _curve("saddle", _parity(2), "symmetric", [0.1], [1.0], starts=_starts(quick, many=True))
+    return [surface, replace(point, key="audit")]
 
 
 def _entropy(quick: bool) -> list[Point]:
-    flips = (0.1, 0.3) if quick else (0.1, 0.2, 0.3, 0.4)
-    return [
-        _audit(
-            "entropy",
-            _parity(n),
-            "symmetric",
-            flip,
-            b,
-            starts=_starts(quick, many=n == 4 and flip == 0.3),  # noqa: PLR2004
-            series=_with_escort(flip),
-            # Where both projections are compared and much is missed: sentences rest on this curve.
-            eps=Precision.eps if n == Grid.sizes[-1] and flip == 0.3 else Precision.grid_eps,  # noqa: PLR2004
-        )
-        for n in Grid.sizes
-        for flip in flips
-        for b in _entropies(n, *((3, 2) if quick else (17, 8)))
-    ]
-
-
-def _with_escort(flip: float) -> dict[str, int]:
-    """The repaired Algorithm 5 on one curve of each panel, where it can be told from the printed one."""
-    return {"escort": Grid.few} if flip == 0.3 else {}  # noqa: PLR2004 - the caption's
+    """Along b; the repaired Algorithm 5 on one curve of each panel, where it can be told from the printed one."""
+    points = []
+    for n in Grid.sizes:
+        for flip in (0.1, 0.3) if quick else (0.1, 0.2, 0.3, 0.4):
+            shown = flip == 0.3  # noqa: PLR2004 - the caption's
+            points += _curve(
+                "entropy",
+                _parity(n),
+                "symmetric",
+                [flip],
+                _entropies(n, *((3, 2) if quick else (17, 8))),
+                starts=_starts(quick, many=shown and n == Grid.sizes[0]),
+                fine=shown and n == Grid.sizes[-1],
+                series={"escort": Grid.few} if shown else None,
+            )
+    return points
 
 
 def _entropies(n: int, flat: int, falling: int) -> list[float]:
@@ -107,28 +109,18 @@ def _entropies(n: int, flat: int, falling: int) -> list[float]:
 
 def _epsilon(quick: bool) -> list[Point]:
     """BSC(0.3) at every b of the caption, the two others along epsilon where b does not matter and where it does."""
-    epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)]
+    epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)][:: 4 if quick else 1]
     points = []
     for n in Grid.sizes:
         for b in (0.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
-            printed = CAPTION if (n, b) == (4, 0.0) else None
-            points.append(_audit("epsilon", _parity(n), "symmetric", 0.3, b, starts=_starts(quick), printed=printed))
-            points += [
-                _audit(
-                    "epsilon",
-                    _parity(n),
-                    family,
-                    e,
-                    b,
-                    starts=_starts(quick, many=(family, n, b) == ("laplace", 4, 2.0)),
-                    eps=Precision.eps
-                    if (family, n, b) == ("exponential", 4, 2.0)
-                    else Precision.grid_eps,  # where most is missed
+            caption = {0.0: CAPTION} if n == Grid.sizes[0] else None
+            points += _curve("epsilon", _parity(n), "symmetric", [0.3], [b], starts=_starts(quick), printed=caption)
+            for family in ("laplace", "exponential") if b in {0.0, 2.0, 2.5} else ():
+                at, first = (family, n, b), Grid.sizes[0]
+                many, fine = at == ("laplace", first, 2.0), at == ("exponential", first, 2.0)
+                points += _curve(
+                    "epsilon", _parity(n), family, epsilons, [b], starts=_starts(quick, many=many), fine=fine
                 )
-                for family in ("laplace", "exponential")
-                for e in epsilons[:: 4 if quick else 1]
-                if b in {0.0, 2.0, 2.5}
-            ]
     return points
 
 
@@ -143,33 +135,24 @@ def _distortion(quick: bool) -> list[Point]:
     for n in Grid.sizes:
         ends = () if n == Grid.sizes[0] else ((n - 1) * LN2 + Grid.beyond,)
         for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 1.0, 2.0, 2.5, *ends):
-            many = (n, b) == (4, 2.5)
-            points += [
-                _audit(
+            for family, parameter in noise.items():
+                points += _curve(
                     "distortion",
                     _parity(n),
                     family,
-                    parameter(p),
-                    b,
-                    starts=_starts(quick, many=many and family == "symmetric"),
-                    # Where most is missed: the sentence about it rests on this curve.
-                    eps=Precision.eps
-                    if family == "laplace" and n == Grid.sizes[-1] and b in ends
-                    else Precision.grid_eps,
+                    map(parameter, flips),
+                    [b],
+                    starts=_starts(quick, many=(family, n, b) == ("symmetric", 4, 2.5)),
+                    fine=family == "laplace" and n == Grid.sizes[-1] and b in ends,
                 )
-                for family, parameter in noise.items()
-                for p in flips
-            ]
     return points
 
 
 def _primal(quick: bool) -> list[Point]:
     budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
-    about = {"n": 3, "b": 1.5, "others": 1 if quick else 2}
-    return [
-        Point("primal", f"D{D:g}", "primal", {**about, "D": D}, _starts(quick, many=D == 0.2))  # noqa: PLR2004
-        for D in budgets
-    ]
+    about = {"n": 3, "b": 1.5, "others": 1}
+    # A start takes up to three hundred rounds.
+    return [Point("primal", f"D{D:g}", "primal", {**about, "D": D}, 1 if quick else Grid.few) for D in budgets]
 
 
 def _dual(quick: bool) -> list[Point]:
@@ -184,12 +167,13 @@ def _dual(quick: bool) -> list[Point]:
 def _convergence(quick: bool) -> list[Point]:
     starts = 1 if quick else 3
     one = {"algorithm": 1, "n": 4, "b": 2.0, "mechanism": "laplace(epsilon=1.0)"}
+    six = {"algorithm": 6, "n": 3, "b": 1.5, "budget": 0.2}
     nine = {"algorithm": 9, "n": 2, "b": 0.0, "budget": 0.1}
     return [
         Point("convergence", "algorithm-1", "convergence", one, starts),
-        Point("convergence", "algorithm-6", "convergence", {"algorithm": 6, "n": 3, "b": 1.5, "budget": 0.2}, starts),
+        Point("convergence", "algorithm-6", "convergence", six, starts),
         Point("convergence", "algorithm-9-proof", "convergence", {**nine, "reading": "proof"}, starts),
-        Point("convergence", "algorithm-9-zigzag", "convergence", {**nine, "budget": 0.3, "reading": "proof"}, 1),
+        Point("convergence", "algorithm-9-zigzag", "convergence", {**nine, "budget": 0.4, "reading": "proof"}, 1),
         Point("convergence", "algorithm-9-strict", "convergence", {**nine, "reading": "strict"}, 1),
     ]
 
@@ -204,29 +188,20 @@ def _global(quick: bool) -> list[Point]:
 
 
 def _text(quick: bool) -> list[Point]:
-    many = {"armijo": 6000, "penalty": 24}
+    many = {"armijo": 6000, "penalty": 24, "alternation": 20}
     return [
         Point("text", name, "text", {"what": name}, many.get(name, 300) // (20 if quick else 1)) for name in MEASURES
     ]
 
 
 def _table(quick: bool) -> list[Point]:
-    series = {"escort": 1 if quick else Grid.other, "literal": 1 if quick else Grid.other, "uniform": 1}
-    return [
-        _audit(
-            "table",
-            _parity(4),
-            family,
-            1.0,
-            b,
-            starts=Grid.few if quick else Grid.many,
-            printed=printed.get(b),
-            series=series,
-            eps=Precision.eps,
-        )
-        for family, printed in TABLE.items()
-        for b in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
-    ]
+    other, entropies = 1 if quick else Grid.other, (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
+    series = {"escort": other, "literal": other, "uniform": 1}
+    points = []
+    for family, printed in TABLE.items():
+        how: dict[str, Any] = {"printed": printed, "series": series, "fine": True}
+        points += _curve("table", _parity(4), family, [1.0], entropies, starts=_starts(quick, many=True), **how)
+    return points
 
 
 def _closed_forms(quick: bool) -> list[Point]:
@@ -247,7 +222,7 @@ def _pairs(quick: bool) -> list[Point]:
 def _modular(quick: bool) -> list[Point]:
     sums = [f"modular_sum(n={n}, modulus={m})" for n, m in ((4, 3), (5, 3), (4, 4))]
     cases = [*((query, "symmetric", 0.2) for query in sums), (sums[0], "laplace", 1.0)]
-    return _curves("modular", cases, quick, fine=1, slow={(1, 0.95), (2, 0.95)})
+    return _curves("modular", cases, quick, fine=1, slow={1: 0.95, 2: 0.95})
 
 
 def _curves(
@@ -256,27 +231,26 @@ def _curves(
     quick: bool,
     *,
     fine: int,
-    slow: Collection[tuple[int, float]] = (),
+    slow: Mapping[int, float] | None = None,
 ) -> list[Point]:
-    """L(b) of several mechanisms along b; the first has many starts.
+    """L(b) of several mechanisms along b, a share of log|X|; the first has many starts.
 
-    fine: the place of the one where most is missed. Its loops run to 1e-9, since the sentence about it rests on them.
-    slow: places and shares of b whose brackets take minutes to reach 1e-5; they stop at 1e-3.
+    fine: the place of the one where most is missed. slow: the share of b, by place, whose bracket takes minutes.
     """
-    return [
-        _audit(
+    points = []
+    for place, (query, family, parameter) in enumerate(cases):
+        most = parse_query(query).n * LN2
+        points += _curve(
             name,
             query,
             family,
-            parameter,
-            share * parse_query(query).n * LN2,
+            [parameter],
+            [share * most for share in (Grid.few_shares if quick else Grid.shares)],
             starts=_starts(quick, many=not place),
-            eps=Precision.eps if place == fine else Precision.grid_eps,
-            tolerance=Precision.slow_tolerance if (place, share) in slow else None,
+            fine=place == fine,
+            slow=[(slow or {}).get(place, -1.0) * most],
         )
-        for place, (query, family, parameter) in enumerate(cases)
-        for share in (Grid.few_shares if quick else Grid.shares)
-    ]
+    return points
 
 
 def _starts(quick: bool, *, many: bool = False) -> int:

@@ -5,9 +5,9 @@ from typing import Any
 
 from dalenius.numerics.rounding import short, short_up
 from dalenius.paper.reproduce.experiments import EXPERIMENTS
-from dalenius.paper.reproduce.figures.figures import SECOND
-from dalenius.paper.reproduce.findings import finding
-from dalenius.paper.reproduce.rows import Row, bracket, called, factor, gap, having
+from dalenius.paper.reproduce.figures.figures import drawn
+from dalenius.paper.reproduce.rows import Row, bracket, called, factor, gap, having, is_rounded
+from dalenius.paper.reproduce.wording import finding
 from dalenius.report.page import Picture, Section, Table, write_report
 
 TITLE = "The paper's evaluation, reproduced and set against certified bounds"
@@ -20,19 +20,17 @@ ABOUT = (
 )
 LIGHTEST = "Where medians of several b coincide, the lightest is seen."
 CAPTIONS = {
-    "saddle": "Left: the surface, its entropy boundary, what is not allowed hatched. Right: cross-sections.",
+    "saddle": "The surface in the colours of the paper's caption: red boundary, blue and green cross-sections.",
     "entropy": "Leakage against the least entropy b of the adversary's prior, for n = 4, 5 and 6.",
     "epsilon": f"Leakage against epsilon; on the left of each panel the binary symmetric channel, by b. {LIGHTEST}",
     "distortion": f"Leakage against expected distortion, both axes the same for all mechanisms. {LIGHTEST}",
     "primal": "Algorithm 6: leakage against the distortion budget, and the distortion it achieves.",
     "dual": "Algorithm 9: distortion against the leakage budget, and the leakage it achieves.",
     "table": "The leakage table as dots. Where the cross lies left of the bar, the printed number is too low.",
-    "closed-forms": "Printed numbers against exact ones; a bar is as wide as rounding to the printed digits explains.",
     "pairs": "Leakage of the sum over pairs against the least entropy b.",
     "modular": "Leakage of sums modulo m > 2 against the least entropy b.",
     "convergence": "Rounds of Algorithms 1 (change of the leakage), 6 (found, reported), 9 (two readings).",
     "global": "Where starts of Algorithm 1 end at b = 0, as shares of the certified optimum.",
-    "saddle-surface": "The same as a surface in the colours of the paper's caption: red boundary, blue and green cuts.",
     "distortion-axes": "Distortion on the paper's own axes. The abscissa is leakage for one channel and a DP parameter "
     "for the others: two quantities. Open markers: the DP epsilon that the others' channels really have.",
 }
@@ -76,16 +74,15 @@ def _graph(out: Path) -> list[Section]:
 
 def _section(out: Path, name: str, rows: list[Row]) -> Section:
     found = finding(name, rows)
-    names = [name, *(f"{name}-{ending}" for ending in (SECOND.get(name, ("",))[0],) if ending)]
-    drawn = [(one, path) for one in names for path in _picture(out, one)]
-    files = [f"{name}.csv", *(f"{one}.{kind}" for one, _ in drawn for kind in ("png", "svg"))]
+    there = [(one, path) for one in drawn(name) for path in _picture(out, one)]
+    files = [f"{name}.csv", *(f"{one}.{kind}" for one, _ in there for kind in ("png", "svg"))]
     files += [f"certificates/{name}/"] if having(rows, "verified") else []
     example = _certificate(out, name, rows)
     return Section(
         f"{EXPERIMENTS[name].place}: {EXPERIMENTS[name].title}",
         (f"The paper says: {found.says}", f"What is true: {found.true}"),
-        pictures=tuple(Picture(path.read_bytes(), caption(name, one)) for one, path in drawn),
-        table=leakage_table(rows) if name == "table" else None,
+        pictures=tuple(Picture(path.read_bytes(), caption(name, one)) for one, path in there),
+        table=TABLES[name](rows) if name in TABLES else None,
         files=tuple(files),
         commands=f"dalenius verify {example}" if example else "",
     )
@@ -132,3 +129,23 @@ def leakage_table(rows: list[Row]) -> Table:
 
 def _maybe(row: Row, name: str) -> str:
     return "" if row.get(name) is None else f"{row[name]:.5f}"
+
+
+def closed_forms_table(rows: list[Row]) -> Table:
+    """Return printed and exact values, the difference, and whether rounding to the printed digits explains it."""
+    lines = (
+        (
+            row["name"],
+            row["formula"],
+            row.get("unit") or "",
+            f"{row['printed']:g}",
+            f"{row['value']:.6f}",
+            f"{100 * (row['printed'] / row['value'] - 1):+.2f} %",
+            "yes" if is_rounded(row) else "no",
+        )
+        for row in having(rows, "printed", "value")
+    )
+    return Table(("what", "closed form", "unit", "printed", "exact", "difference", "rounded right"), tuple(lines))
+
+
+TABLES = {"table": leakage_table, "closed-forms": closed_forms_table}

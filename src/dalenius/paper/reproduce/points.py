@@ -159,8 +159,8 @@ def _design(point: Point, seed: int) -> Measured:
     """The certified optimum of a design, Algorithm 6 or 9 from random starts, and what its mechanisms leak.
 
     primal: reported is a leakage, achieved a distortion. dual: the other way round. Columns that begin with strict_ are
-    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice, those with fine_ of the
-    proof's reading with every tolerance at 1e-9.
+    of the other reading of Algorithms 9 and 10, those with ours_ of all repairs by choice, those with loose_ and fine_
+    of the proof's reading with another c in the line search, and with every tolerance at 1e-9.
     """
     primal = point.kind == "primal"
     n, b, budget = (point.parameters[name] for name in ("n", "b", "D" if primal else "L"))
@@ -200,12 +200,18 @@ def _design(point: Point, seed: int) -> Measured:
 def _variants(point: Point, *, primal: bool) -> dict[str, tuple[int, dict[str, Any]]]:
     """How Algorithm 6 or 9 is run: the prefix of its columns, and for each the number of starts and the options."""
     others = point.parameters["others"]
-    runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, {"repairs": OURS})}
+    ours: dict[str, Any] = {"repairs": OURS, **({"T_max": Close.ours} if primal else {})}
+    runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, ours)}
     if primal:
         return runs
     inner = {number: {"eps": Precision.eps} for number in (1, 10, 11)}
     fine = {"eps_outer": Precision.eps, "eps_constraint": Precision.eps, "inner": inner}
-    return {"": runs[""], "strict_": (others, {"reading": "strict"}), "ours_": runs["ours_"], "fine_": (others, fine)}
+    return {
+        **runs,
+        "strict_": (others, {"reading": "strict"}),
+        "loose_": (others, {"inner": {11: {"c": Precision.loose}}}),
+        "fine_": (others, fine),
+    }
 
 
 def _alternated(
@@ -241,6 +247,7 @@ def _summary(found: list[Tradeoff], leaks: list[float], budget: float, prefix: s
         **_spread(f"{prefix}achieved", achieved),
         **_spread(f"{prefix}leaks", leaks),
         **_spread(f"{prefix}late", late),
+        f"{prefix}rounds_min": min(len(one.history) for one in found),
         f"{prefix}rounds": max(len(one.history) for one in found),
         f"{prefix}settled": sum(one.status == "converged" for one in found),
         f"{prefix}rising": sum(_rises(one, primal=primal) for one in found),
@@ -268,9 +275,6 @@ def _global(point: Point, seed: int) -> Measured:
     channel = np.array(RATIONAL) if asked["draw"] is None else _drawn(asked["draw"], records)
     mechanism = Mechanism.from_matrix(channel, records=records)
     answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed)
-    inner = {2: {"T_max": 20_000}}
-    found = restarts(mechanism.matrix(), records, 0.0, starts=point.starts, seed=seed, eps=Precision.eps, inner=inner)
-    values = [one.value for one in found]
     row = {
         "b": 0.0,
         "records": "x".join(map(str, records)),
@@ -278,10 +282,7 @@ def _global(point: Point, seed: int) -> Measured:
         "lower": answer.lower,
         "upper": answer.upper,
         "verified": verified,
-        "starts": len(values),
-        "converged": sum(one.status == "converged" for one in found),
-        **_spread("paper", values),
-        "paper_values": " ".join(map(repr, values)),
+        **_paper(mechanism, 0.0, point.starts, seed, inner={2: {"T_max": 20_000}}),
     }
     return Measured((row,), {"": answer.certificate.data})
 
@@ -296,37 +297,28 @@ def _text(point: Point, seed: int) -> Measured:
 
 
 def _convergence(point: Point, seed: int) -> Measured:
-    """Every outer iteration of Algorithm 1, 6 or 9 from a few starts; loops of the first two are run to 1e-9."""
-    asked = point.parameters
+    """Every outer iteration of Algorithm 1, 6 or 9 from a few starts.
+
+    Loops of the first two are run to 1e-9, so that a rise is not a matter of tolerances; of Algorithm 6 forty rounds.
+    """
+    asked, eps = point.parameters, Precision.eps
     query = parse_query(f"modular_sum(n={asked['n']}, modulus=2)")
-    distance = query.distance()[query.statistic.class_table()]
+    designed: Any = (query.distance()[query.statistic.class_table()], query.records, asked.get("budget"), asked["b"])
     rows = []
     for k in range(point.starts):
-        rng = np.random.default_rng([seed, k])
+        common: dict[str, Any] = {"rng": np.random.default_rng([seed, k]), "start": k}
         found: Leakage | Tradeoff
         if asked["algorithm"] == 1:
-            channel = parse_mechanism(asked["mechanism"], query).matrix()
-            found = maximal_leakage(channel, query.records, asked["b"], rng=rng, start=k, eps=Precision.eps)
+            found = maximal_leakage(parse_mechanism(asked["mechanism"], query), b=asked["b"], eps=eps, **common)
         elif asked["algorithm"] == 6:  # noqa: PLR2004 - its number
-            # To 1e-9, so that a rise is not a matter of tolerances.
-            fine: dict[str, Any] = {
-                "eps": Precision.eps,
-                "inner": {number: {"eps": Precision.eps} for number in (1, 7, 8)},
-            }
-            found = leakage_distortion_tradeoff(
-                distance, query.records, asked["budget"], asked["b"], rng=rng, start=k, **fine
-            )
+            inner = {number: {"eps": eps} for number in (1, 7, 8)}
+            found = leakage_distortion_tradeoff(*designed, eps=eps, T_max=Close.rounds, inner=inner, **common)
         else:
-            how = asked["reading"]
-            found = minimal_distortion(
-                distance, query.records, asked["budget"], asked["b"], rng=rng, start=k, reading=how
-            )
-        about = {"algorithm": asked["algorithm"], "reading": asked.get("reading"), "budget": asked.get("budget")}
+            found = minimal_distortion(*designed, reading=asked["reading"], **common)
+        about = {name: asked.get(name) for name in ("algorithm", "reading", "budget")}
         for step in found.history:
-            numbers = {
-                name: finite(value) for name, value in asdict(step).items() if name not in {"start", "iteration"}
-            }
             at = {"start": step.start, "iteration": step.iteration, "status": found.status}
+            numbers = {name: finite(value) for name, value in asdict(step).items() if name not in at}
             rows.append({"key": f"{point.key}-{k}-{step.iteration}", **about, **at, **numbers})
     return Measured(tuple(rows))
 
@@ -346,7 +338,14 @@ KINDS: dict[str, Callable[[Point, int], Measured]] = {
 def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit: str = "nats") -> tuple[Audit, bool]:
     """The bracket of L(b), and whether the verifier agrees that it is proved and about this mechanism."""
     answer = audit(
-        mechanism, entropy=b, unit=unit, tolerance=tolerance, time_limit=Precision.time_limit, seed=seed, verify=False
+        mechanism,
+        entropy=b,
+        unit=unit,
+        tolerance=tolerance,
+        relative=0.0,
+        time_limit=Precision.time_limit,
+        seed=seed,
+        verify=False,
     )
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
@@ -379,14 +378,15 @@ def _completed(stopped: str) -> None:
         raise KeyboardInterrupt
 
 
-def _paper(
-    mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, eps: float = Precision.eps
-) -> Row:
-    """Algorithm 1 from random starts: what each found, and the least entropy of their priors."""
-    found = restarts(mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, eps=eps)
+def _paper(mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, **options: Any) -> Row:
+    """Algorithm 1 from random starts: what each found, how many ended by their test, the least entropy of priors."""
+    found = restarts(
+        mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, **{"eps": Precision.eps, **options}
+    )
     values = [float(one.value) / scale for one in found]
     return {
         "starts": len(values),
+        "converged": sum(one.status == "converged" for one in found),
         **_spread("paper", values),
         "paper_values": " ".join(map(repr, values)),
         "paper_entropy_min": min(float(entropy(one.prior)) for one in found),

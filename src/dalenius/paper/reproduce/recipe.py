@@ -13,6 +13,8 @@ class Precision:
     grid_eps: float = 1e-7
     # With Algorithm 5 repaired: the escort moves so little in a step that a finer tolerance takes minutes.
     escort_eps: float = 1e-5
+    # c of the line search of Algorithm 11 beside the paper's 0.5: nearly every step that decreases J passes.
+    loose: float = 1e-4
     # Widths of certified brackets: of parities, of other audits and designs, of what Algorithms 6 and 9 return, and of
     # the two audits that take minutes to reach 1e-5.
     parity_tolerance: float = 1e-6
@@ -59,3 +61,7 @@ class Close:
     rise: float = 1e-6
     # The last rounds of Algorithm 9, over which its zigzag is looked at.
     late: int = 10
+    # Rounds of Algorithm 6 with all our repairs, where each takes half a second.
+    ours: int = 12
+    # The first rounds of Algorithm 6, over which its convergence is drawn.
+    rounds: int = 40

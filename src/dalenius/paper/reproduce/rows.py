@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from dalenius.numerics.rounding import outward, short
+from dalenius.numerics.rounding import outward
 from dalenius.paper.reproduce.printed import LN2
 from dalenius.paper.reproduce.recipe import Close
 
@@ -120,19 +120,6 @@ def growth(rows: Iterable[Row]) -> tuple[int, int]:
 def below_knee(rows: list[Row]) -> list[Row]:
     """Return the audits with b <= (n-1) ln 2, where the leakage of a parity does not depend on b."""
     return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + Close.knee]
-
-
-def most_missed(rows: list[Row]) -> str:
-    """Return in words the largest share of the leakage that the median of the starts misses.
-
-    Only loops that were run to the finest tolerance count: a coarse one may stop short by itself.
-    """
-    worst = max(finest(having(rows, "paper_median", "lower")), key=missed, default=None)
-    if worst is None or not missed(worst):
-        return "The paper's method misses nothing here"
-    where = f"{called(worst)} of {worst['query']}, b = {short(worst['b'])}" if worst.get("query") else worst["key"]
-    loops = "" if worst.get("eps") is None else f"; loops run to {worst['eps']:.0e}".replace("e-0", "e-")
-    return f"The median of the paper's method misses up to {percent(missed(worst))} of the leakage ({where}{loops})"
 
 
 def _overlap(run: list[Row], curve: list[Row], along: str) -> bool:

@@ -11,8 +11,10 @@ from typing import Any
 
 from dalenius.errors import refuse
 from dalenius.model import checks
+from dalenius.model.storage import write
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.paper.reproduce.folder import Folder
+from dalenius.paper.reproduce.numbers import Results
 from dalenius.paper.reproduce.points import Measured, Point, measure
 from dalenius.paper.reproduce.rows import Row, finest, gap, having, missed
 from dalenius.search.helper import cores
@@ -29,8 +31,6 @@ EFFORT = {
     "modular": 3,
     "text": 0.001,
 }  # of a start, by experiment, where others take 1
-
-Results = dict[str, list[Row]]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -78,7 +78,7 @@ class Reproduction:
         width = max(len(one.name) for one in self.experiments)
         lines = [
             f"{one.name:{width}}  {one.points:4} points, widest certified gap {short_up(one.gap)}, "
-            f"the paper's method misses up to {one.missed:.0%}"
+            f"the median start of the paper's method misses up to {one.missed:.0%}"
             for one in self.experiments
         ]
         failed = [one.name for one in self.experiments if not one.verified]
@@ -99,17 +99,16 @@ def publish(folder: Folder, names: list[str], results: Results) -> None:
     """Write tables and pictures of these experiments, and the pages about all that is there."""
     from dalenius.paper.reproduce.figures.figures import draw, draw_dependencies
     from dalenius.paper.reproduce.page import write_index
-    from dalenius.paper.reproduce.paper_map import write_map
-    from dalenius.paper.reproduce.relation import write_relation
+    from dalenius.paper.reproduce.relation import map_text, relation_text
 
     for name in names:
         folder.write_table(name, results[name])
         draw(name, results[name], folder.out)
     draw_dependencies(folder.out)
     write_index(folder.out, results, folder.run)
-    write_map(folder.out / "map.md", results)
+    write(folder.out / "map.md", map_text(results).encode())
     if all(name in results for name in NEEDED):
-        write_relation(folder.out / "relation.md", results)
+        write(folder.out / "relation.md", relation_text(results).encode())
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import number, refuse, sequence, show, whole
 
-from . import choosing, discrete
+from . import choosing, discrete, offices
 from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
+from .reference import digest
 
 Rows = list[list[Ball]]
 
@@ -45,9 +46,22 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "noisy_max": {"epsilon": ..., "noise": "gumbel"},
     "exponential": {"epsilon": ..., "sensitivity": None},
     "randomized_response": {"epsilon": ...},
-    "unary_encoding": {"epsilon": ...},
+    "unary_encoding": {"epsilon": ..., "optimised": False},
+    "hadamard_response": {"epsilon": ...},
+    "subset_selection": {"epsilon": ...},
     "constant": {},
+    "exact": {},
+    "rounding": {"base": ..., "midpoint": False, "mechanism": "exact()"},
+    "random_rounding": {"base": ..., "mechanism": "exact()"},
+    "cell_key": {"table": ..., "mechanism": "exact()"},
+    "suppressed": {"below": ..., "keep_zero": True, "mechanism": "exact()"},
+    "subsampled": {"rate": ..., "mechanism": "exact()"},
+    "shuffled_response": {"epsilon": ...},
 }
+# Families that add integer noise to the answer.
+ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
+# Channels of one record, all of whose outputs are released: forms/per_record.py.
+OF_RECORDS = ("unary_encoding", "hadamard_response", "subset_selection")
 
 
 def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[str, dict[str, Any]]:
@@ -148,10 +162,18 @@ def query(text: object, *, listed: bool = True) -> Query:
 
 def spelled(name: str, arguments: dict[str, Any]) -> str:
     """Return a call in our own spelling, free of whatever else the string held."""
+
+    def shown(key: str, value: object) -> str:
+        if key == "table":
+            return f"a table (sha256 {digest(value)})"
+        if key == "mechanism":
+            return spelled(*call(value, MECHANISMS, "the mechanism inside"))
+        return repr(value)
+
     listed = (
-        f"{key}={value!r}"
+        f"{key}={shown(key, value)}"
         for key, value in arguments.items()
-        if value is not None and value != "integer" and key != "names" and (key, value) != ("clamp", True)
+        if value not in (None, "integer", "exact()") and key != "names" and (key, value) != ("clamp", True)
     )
     return f"{name}({', '.join(listed)})"
 
@@ -231,12 +253,63 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     name, given = call(text, MECHANISMS, "the mechanism")
     if given.get("output", "integer") != "integer":
         refuse(f"{spelled(name, given)} has no table of finitely many outputs; its certificate needs a quadrature")
-    if name == "unary_encoding":
+    if name in OF_RECORDS:
         refuse(f"{spelled(name, given)} has no table of the whole release; its certificate needs a part of it")
     if name == "randomized_response":
         table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
         return table, rows, spelled(name, given)
-    return asked.statistic, _rows(name, given, asked), spelled(name, given)
+    rows = _released(text, asked)[1] if name in RELEASES else _rows(name, given, asked)
+    return asked.statistic, rows, spelled(name, given)
+
+
+RELEASES = (*offices.KERNELS, "subsampled", "shuffled_response")
+# Mechanisms with outputs that can be processed further.
+NUMBERS = ("exact", "symmetric", "exponential", *ADDITIVE)
+
+
+def _released(text: object, asked: Query) -> tuple[Sequence[Any], Rows]:
+    """The outputs of a mechanism, numbers or vectors of counts, and its rows, one per class."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    kernels: list[offices.Kernel] = []
+    while name in offices.KERNELS:
+        kernels.insert(0, offices.KERNELS[name](given))
+        text = given["mechanism"]
+        name, given = call(text, MECHANISMS, "the mechanism inside")
+    if kernels:
+        return offices.processed(*_released(text, asked), kernels)
+    if name == "subsampled":
+        return _subsampled(given, asked)
+    if name == "shuffled_response":
+        return asked.outputs, _shuffled(asked, _positive(given, "epsilon"))
+    whole_numbers = given.get("output", "integer") == "integer" and clamped(given) and asked.name != "mean"
+    if name not in NUMBERS or not whole_numbers:
+        refuse(f"the outputs of {spelled(name, given)} of {asked.text} are not numbers that are processed further")
+    rows = _rows(name, given, asked)
+    if name in ADDITIVE and isinstance(asked.statistic, Histogram):
+        return list(product(range(asked.statistic.n + 1), repeat=asked.statistic.k)), rows
+    return asked.outputs, rows
+
+
+def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Rows]:
+    """A count of records, each of which is kept with chance `rate`."""
+    rate, of = number(given["rate"], "rate", 0.0, 1.0), asked.statistic
+    if rate == 0:
+        refuse("rate is 0; it must be above 0")
+    if not isinstance(of, Sum) or of.modulus is not None or set(of.contributions) != {0, 1}:
+        refuse(f"subsampled is for counts of records, not for {asked.text}")
+    outputs, rows = _released(given["mechanism"], asked)
+    return outputs, rows if rate == 1 else offices.sampled(rows, rate)
+
+
+def _shuffled(asked: Query, epsilon: Ball) -> Rows:
+    """The counts of outputs of randomised response."""
+    _fits(asked, asked.width, largest().own_entries)
+    if isinstance(asked.statistic, Histogram):
+        return offices.shuffled(asked.statistic.counts, epsilon)
+    if asked.name != "count":
+        refuse(f"shuffled_response is for counts and histograms, not for {asked.text}")
+    n = asked.statistic.n
+    return offices.shuffled([(n - t, t) for t in range(n + 1)], epsilon)
 
 
 def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
@@ -250,11 +323,9 @@ def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
         return _symmetric(asked, number(given["flip"], "flip", 0.0, 1.0))
     if name == "exponential":
         return _exponential(asked, _rate(given, asked))
+    if name == "exact":
+        return [[ONE if y == f else ZERO for y in asked.outputs] for f in asked.answers]
     return _constant(asked)
-
-
-# Families that add integer noise to the answer.
-ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
 
 
 def clamped(given: dict[str, Any]) -> bool:

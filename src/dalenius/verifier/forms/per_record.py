@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 from flint import arb, arb_poly
@@ -34,7 +34,7 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import attains, held, masses
 from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.special import product as local
@@ -47,7 +47,7 @@ from .secret import Attributes, Group, Secret, by_label
 
 Rows = list[list[Ball]]
 # Channels of one record, and the name of their one parameter.
-PARAMETERS = {"randomized_response": "epsilon", "unary_encoding": "epsilon", "symmetric": "flip"}
+PARAMETERS = dict.fromkeys(("randomized_response", *named.OF_RECORDS), "epsilon") | {"symmetric": "flip"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Local:
     @property
     def response(self) -> bool:
         """Whether W = c I + (1-c) U."""
-        return self.exact[0] != "unary_encoding"
+        name, parameter = self.exact
+        return name in RESPONSES or (name == "subset_selection" and subset_size(parameter, self.statistic.k) == 1)
 
     @cached_property
     def rows(self) -> Rows:
@@ -117,7 +118,7 @@ def rebuild(problem: dict[str, Any]) -> Local:
     if set(problem) != {"query", "mechanism"}:
         refuse("a witness on some records is for a mechanism given by its name")
     name, given = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
-    n, k, words = _people(problem["query"])
+    call_of, (n, k, words) = name, _people(problem["query"])
     parameter = PARAMETERS.get(name)
     # On the answer to another query `symmetric` does not treat records by themselves.
     if parameter is None or (name == "symmetric" and (k == 1 or not words.startswith("identity"))):
@@ -125,7 +126,11 @@ def rebuild(problem: dict[str, Any]) -> Local:
     exact = Fraction(number(given[parameter], parameter, 0.0, 1.0 if name == "symmetric" else math.inf))
     if name != "symmetric" and exact <= 0:
         refuse(f"epsilon is {given['epsilon']}; it must be above 0")
-    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {words}; {named.spelled(name, given)}"
+    if given.get("optimised", False) is not False:
+        if given["optimised"] is not True:
+            refuse(f"optimised is {show(given['optimised'])}; it must be True or False")
+        name = "optimised_unary_encoding"
+    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {words}; {named.spelled(call_of, given)}"
     return Local(Records(n, k), (name, exact), text)
 
 
@@ -154,18 +159,47 @@ def capacity(k: int, kept: Ball, other: Ball) -> Ball:
     return arb(k).log() + xlogx(kept) + (k - 1) * xlogx(other)
 
 
+RESPONSES = ("randomized_response", "symmetric")
+
+
+def subset_size(epsilon: Fraction, k: int) -> int:
+    """The whole number nearest to k / (1 + e^epsilon), at least 1."""
+    near = (k / (1 + (arb(epsilon.numerator) / epsilon.denominator).exp()) + arb(0.5)).floor().unique_fmpz()
+    if near is None:
+        refuse(f"k / (1 + e^epsilon) for k = {k} is too near to the middle of two whole numbers")
+    return max(1, int(near))
+
+
 def local_rows(name: str, parameter: Fraction, k: int) -> Rows:
     """W of a local randomiser, one row for each of k values."""
-    outputs = k if name != "unary_encoding" else 2**k if k < largest().local_entries else largest().local_entries
-    if k * outputs > (most := largest().local_entries):
+    many = subset_size(parameter, k) if name == "subset_selection" else 0
+    most = largest().local_entries
+    outputs = {
+        "hadamard_response": 2 ** k.bit_length(),
+        "subset_selection": math.comb(k, many),
+    }.get(name, k if name in RESPONSES else 2 ** min(k, 64))
+    if k * outputs > most:
         refuse(f"the channel of one record has {k} rows of {outputs} outputs, too many to rebuild; at most {most}")
-    if name != "unary_encoding":
+    if name in RESPONSES:
         kept, other = response(name, parameter, k)
         return [[kept if y == a else other for y in range(k)] for a in range(k)]
+    if name == "hadamard_response":
+        # Column y of row a + 1 of Sylvester's matrix has a 1 where their numbers have an even number of bits in common.
+        kept, other = (2 * p / outputs for p in response("randomized_response", parameter, 2))
+        return [[other if (a + 1 & y).bit_count() % 2 else kept for y in range(outputs)] for a in range(k)]
+    if name == "subset_selection":
+        ratio = (-arb(parameter.numerator) / parameter.denominator).exp()
+        held = 1 / (math.comb(k - 1, many - 1) + math.comb(k - 1, many) * ratio)
+        return [[held if a in chosen else ratio * held for chosen in combinations(range(k), many)] for a in range(k)]
+    bits = list(product((0, 1), repeat=k))
+    if name == "optimised_unary_encoding":
+        # The bit of the value is 1 or 0 with equal chances, any other is 0 with chance e^epsilon / (1 + e^epsilon).
+        kept, other = response("randomized_response", parameter, 2)
+        powers = [kept ** (k - 1 - d) * other**d / 2 for d in range(k)]
+        return [[powers[sum(y) - y[a]] for y in bits] for a in range(k)]
     # Bit v is kept where it says whether the record is v.
     kept, other = response("randomized_response", parameter / 2, 2)
     powers = [kept ** (k - d) * other**d for d in range(k + 1)]
-    bits = list(product((0, 1), repeat=k))
     return [[powers[sum(bit != (v == a) for v, bit in enumerate(y))] for y in bits] for a in range(k)]
 
 

@@ -106,17 +106,17 @@ def rebuild(problem: dict[str, Any]) -> Channel:
     if keys == {"query", "rows"}:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
-        return _numeric(asked.statistic, raw, f"{_people(asked.statistic)}; {asked.text}")
+        return numeric(asked.statistic, raw, f"{_people(asked.statistic)}; {asked.text}")
     if "samples" in keys:
         return _sampled(problem, keys)
     if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
         vectors, words = _count_vectors(problem)
         raw = sequence(problem["rows"], "rows of the problem", vectors.size)
-        return _numeric(vectors, raw, f"{_people(vectors)}; {words}one row per count vector")
+        return numeric(vectors, raw, f"{_people(vectors)}; {words}one row per count vector")
     if keys != {"records", "classes", "rows"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
     table = _table(problem)
-    return _numeric(table, problem["rows"], _people(table))
+    return numeric(table, problem["rows"], _people(table))
 
 
 def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:
@@ -130,7 +130,7 @@ def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:
     else:
         refuse("samples need a query, or records and classes")
     rows, confidence, draws = samples.rows_above(problem["samples"], statistic.size)
-    above = _numeric(statistic, rows, words)
+    above = numeric(statistic, rows, words)
     text = f"{above.text} above a channel known by {draws} samples, with confidence {confidence!r}"
     return replace(above, text=text, confidence=confidence)
 
@@ -198,7 +198,7 @@ def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
     return distinct, row_of
 
 
-def _numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
+def numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
     """One row or more of floats, each divided by its exact sum; equal ones are put together, which is exact."""
     width = len(sequence(raw[0], "row 0"))
     if width == 0 or width * len(raw) > largest().shared_entries:

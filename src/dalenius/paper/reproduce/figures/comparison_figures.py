@@ -7,8 +7,8 @@ import numpy as np
 
 from dalenius.paper.reproduce.figures import marks
 from dalenius.paper.reproduce.points import parity_distortion, parity_leakage
-from dalenius.paper.reproduce.rows import Row, called, decimals_of, factor, having, rising
-from dalenius.report.plots import DARK, LIGHT, Drawing, figure_of
+from dalenius.paper.reproduce.rows import Row, called, factor, having, rising
+from dalenius.report.plots import DARK, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +68,8 @@ def dual(rows: list[Row]) -> "Figure":
     fine = having(rows, "fine_late_median")
     marks.spans(right, marks.column(fine, "L"), fine, "fine_late", fmt="none", color="0.7", elinewidth=4, zorder=2)
     marks.spans(right, x, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
+    loose = having(rows, "loose_leaks_median")
+    marks.spans(right, marks.column(loose, "L") + 0.008, loose, "loose_leaks", **OURS)
     marks.spans(right, places, strict, "strict_leaks", **STRICT)
     _budgets((left, right), x, "leakage budget $L$ (nats)", ("expected distortion", marks.LEAKAGE))
     left.set_title("distortion: returned and least", loc="left")
@@ -80,7 +82,8 @@ def dual(rows: list[Row]) -> "Figure":
         marks.proxy("best mechanism met on the way that keeps $L$", **BEST),
     ]
     rights = [
-        marks.proxy("the proof's reading leaks (certified)", color=DARK, marker="^", markersize=4.5),
+        marks.proxy("the proof's reading leaks (certified), $c = 1/2$", color=DARK, marker="^", markersize=4.5),
+        marks.proxy("the same with $c = 10^{-4}$", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
         marks.proxy("its last ten rounds with tolerances of 1e-9", color="0.7", linewidth=4),
         crossed,
         marks.proxy("real = requested", color="0.35", linewidth=0.8, linestyle="--"),
@@ -142,48 +145,3 @@ def table(rows: list[Row]) -> "Figure":
     whole = marks.method_proxy("the same, gradient also as printed", "D")
     marks.below(figure, [line, marks.method_proxy(), whole, marks.repaired_proxy(), marks.printed_proxy()], 2)
     return figure
-
-
-def closed_forms(rows: list[Row]) -> "Figure":
-    """Printed against exact values: the relative difference, and what rounding to the printed digits explains."""
-    rows = having(rows, "printed", "value")
-    exact, printed = marks.column(rows, "value"), marks.column(rows, "printed")
-    share = 100 * (printed - exact) / exact
-    half = np.array([50 * 10.0 ** -decimals_of(row["printed"]) / row["value"] for row in rows])
-    y = np.arange(len(rows))
-    figure = figure_of(marks.WIDTH, 0.28 * len(rows) + 1.5)
-    ax, words = figure.subplots(1, 2, width_ratios=(1.25, 1), sharey=True)
-    ax.barh(y, 2 * half, 0.6, left=-half, color=LIGHT, edgecolor="0.5", linewidth=0.5)
-    ax.axvline(0, color=DARK)
-    leakages = [(place, _relative(row)) for place, row in enumerate(rows) if row.get("paper_median") is not None]
-    marks.spans(ax, [place for place, _ in leakages], [row for _, row in leakages], "paper", lying=True)
-    marks.crosses(ax, share, y)
-    most = 2 * float(np.abs([*share, *half]).max(initial=1))
-    ax.set_xscale("symlog", linthresh=0.1, linscale=0.8)
-    ax.set_xlim(-most, most)
-    ticks = [sign * 10.0**power for sign in (-1, 1) for power in (-1, 0, 1, 2) if 10.0**power < most]
-    ax.set_xticks([0, *ticks], ["0", *(f"{tick:g}".replace("-", "\u2212") for tick in ticks)])
-    ax.minorticks_off()
-    ax.set_yticks(y, [row["name"] for row in rows])
-    ax.set_ylim(len(rows) - 0.4, -1.3)
-    ax.set_xlabel("printed relative to exact (%)")
-    marks.clean(ax)
-    words.axis("off")
-    lines = [("printed", "exact", "", "difference")]
-    for row, difference in zip(rows, share, strict=True):
-        signed = f"{difference:+.2f} %".replace("-", "\u2212")
-        lines.append((f"{row['printed']:g}", f"{row['value']:.6f}", row.get("unit") or "", signed))
-    for place, line in enumerate(lines):
-        for x, entry in zip((0.2, 0.5, 0.66, 0.98), line, strict=True):
-            style = "normal" if place else "italic"
-            words.text(x, place - 1 if place else -0.9, entry, ha="right", va="center", fontsize=8, style=style)
-    rounding = marks.proxy("explained by rounding to the printed digits", color=LIGHT, linewidth=5)
-    exact_line = marks.certified_proxy("exact; leakages certified to less than the line")
-    marks.below(figure, [exact_line, marks.method_proxy(), marks.printed_proxy(), rounding], 2)
-    return figure
-
-
-def _relative(row: Row) -> Row:
-    """What the paper's method found, in per cent above the exact value."""
-    names = ("paper_min", "paper_median", "paper_max")
-    return {name: 100 * (row[name] - row["value"]) / row["value"] for name in names}

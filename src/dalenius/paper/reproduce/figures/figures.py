@@ -1,12 +1,13 @@
 """The pictures of `dalenius reproduce`, one or two an experiment, each drawn from its rows alone."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.model import storage
 from dalenius.paper.reproduce.figures import audit_figures, comparison_figures, loop_figures, marks
-from dalenius.paper.reproduce.figures.saddle_figure import saddle, surface
+from dalenius.paper.reproduce.figures.saddle_figure import saddle
 from dalenius.paper.reproduce.rows import Row
 from dalenius.report.plots import image
 
@@ -18,32 +19,26 @@ PICTURES: dict[str, Callable[[list[Row]], "Figure"]] = {
     "entropy": audit_figures.entropy,
     "epsilon": audit_figures.epsilon,
     "distortion": audit_figures.distortion,
+    "distortion-axes": audit_figures.distortion_printed,
     "primal": comparison_figures.primal,
     "dual": comparison_figures.dual,
     "table": comparison_figures.table,
-    "closed-forms": comparison_figures.closed_forms,
     "pairs": audit_figures.curves,
     "modular": audit_figures.curves,
     "convergence": loop_figures.convergence,
     "global": loop_figures.global_optimum,
 }
-# A second picture of an experiment, by the end of its file's name.
-SECOND: dict[str, tuple[str, Callable[[list[Row]], "Figure"]]] = {
-    "saddle": ("surface", surface),
-    "distortion": ("axes", audit_figures.distortion_printed),
-}
 
 
-def draw(name: str, rows: list[Row], out: Path) -> None:
-    """Write out/name.png and out/name.svg, each whole or not at all, the same bytes for the same rows.
+def drawn(experiment: str) -> list[str]:
+    """Return the names of its pictures: its own name, or that and an ending."""
+    return [name for name in PICTURES if name == experiment or name.startswith(f"{experiment}-")]
 
-    Where there is a second picture, out/name-ending too; nothing for an experiment that has none.
-    """
-    if name in PICTURES:
-        _write(lambda: PICTURES[name](rows), out / name)
-    if name in SECOND:
-        ending, picture = SECOND[name]
-        _write(lambda: picture(rows), out / f"{name}-{ending}")
+
+def draw(experiment: str, rows: list[Row], out: Path) -> None:
+    """Write its pictures as out/name.png and out/name.svg, each whole or not at all; the same rows, the same bytes."""
+    for name in drawn(experiment):
+        _write(partial(PICTURES[name], rows), out / name)
 
 
 def draw_dependencies(out: Path) -> None:

@@ -4,8 +4,10 @@ import re
 import pytest
 from paper.reproduce.sample_rows import results
 
-from dalenius.paper.reproduce.findings import FINDINGS, finding
+from dalenius.paper.reproduce.numbers import OF, numbers
 from dalenius.paper.reproduce.rows import Row, decimals_of, factor, is_rounded, percent
+from dalenius.paper.reproduce.wording import PLACE, filled, finding
+from dalenius.report.tables import tables
 
 RESULTS = results()
 
@@ -18,13 +20,37 @@ def changed(name: str, **changes: float) -> list[Row]:
     return rows
 
 
-@pytest.mark.parametrize("name", FINDINGS)
+@pytest.mark.parametrize("name", OF)
 def test_sentences_are_whole_for_all_rows_and_for_few(name: str) -> None:
     for rows in (RESULTS[name], RESULTS[name][:1], RESULTS[name][-1:]):
         found = finding(name, rows)
         for words in (found.says, found.true):
             assert words.endswith(".")
             assert not re.search(r"nan|inf\b|None|\.\.|  ", words)
+
+
+def test_every_sentence_is_made_of_numbers_that_are_measured() -> None:
+    """Of a whole run no sentence is left out, but for one of each pair that excludes the other."""
+    known = numbers(RESULTS)
+    for name, words in tables("dalenius.paper.reproduce", "sentences.md").items():
+        missing = {place for _, words in words for place, _ in PLACE.findall(words)} - known.keys()
+        assert missing <= {f"{name}.nothing"}
+        assert {who for who, _ in words} == {"says", "true"}
+
+
+def test_a_sentence_without_its_numbers_is_left_out() -> None:
+    assert filled("<<a|.2f>> of <<b>>, <<c|percent>>, <<d|up>>", {"a": 1, "b": "x", "c": 0.25, "d": 0.0}) == (
+        "1.00 of x, 25 %, 0"
+    )
+    assert not filled("<<a>> of <<e>>", {"a": 1})
+    assert filled("no number", {}) == "no number"
+
+
+def test_the_median_and_the_best_start_stand_side_by_side() -> None:
+    rows = changed("pairs", paper_median=0.001, paper_max=1.0)
+    assert "misses up to" in finding("pairs", rows).true
+    assert "the best of 5 starts up to 0 %" in finding("pairs", rows).true
+    assert numbers({"table": RESULTS["table"]})["table.too_low"] == 8  # 0.000 is right to its digits
 
 
 def test_the_saddle_is_checked_on_its_grid() -> None:
@@ -57,6 +83,7 @@ def test_mechanisms_that_keep_their_budget_are_not_blamed() -> None:
     assert "In 36 of 45 starts the worst-case leakage" in finding("primal", RESULTS["primal"]).true
     assert "kept by all starts at 9 of 9" in finding("primal", RESULTS["primal"]).true
     assert "kept by all starts at 0 of 9" in finding("primal", changed("primal", achieved_max=0.6)).true
+    assert "9 of 45 starts end by their own test; they take 3 to 12 rounds" in finding("primal", RESULTS["primal"]).true
 
 
 def test_algorithm_5_is_named_as_the_cause_where_both_were_run() -> None:
@@ -74,14 +101,14 @@ def test_rounds_that_go_the_wrong_way_are_counted() -> None:
         row.update(worst=-float(row["iteration"]), value=-float(row["iteration"]), status="converged")
     true = finding("convergence", rows).true
     assert "In Algorithm 1 the leakage falls in 10 of 10 rounds" in true
-    assert "the worst-case leakage rises in 0 of 22 rounds, and 2 of 2 runs end by their own test" in true
+    assert "the worst-case leakage rises in 0 of 22 rounds of the first forty, and 2 of 2 runs end there" in true
 
 
 def test_what_the_text_does_is_said_formula_by_formula() -> None:
     true = finding("text", RESULTS["text"]).true
     assert true.startswith("The printed gradient is off by 43 % along the simplex (median of 300 priors).")
     assert "5 of 300 steps pass the printed test" in true
-    assert finding("text", RESULTS["text"][:1]).true.count(".") == 1
+    assert finding("text", RESULTS["text"][1:2]).true.count(".") == 1
 
 
 def test_the_table_names_its_worst_number() -> None:
@@ -96,7 +123,7 @@ def test_closed_forms_are_right_when_they_round_to_what_is_printed() -> None:
     assert decimals_of(0.0823) == 4
     assert "7 of 11 are right" in finding("closed-forms", RESULTS["closed-forms"]).true
     exact = [{**row, "value": row["printed"]} for row in RESULTS["closed-forms"]]
-    assert finding("closed-forms", exact).true.startswith("11 of 11 are right to their last digit.")
+    assert finding("closed-forms", exact).true.startswith("11 of 11 are right to their last digit. The certified")
 
 
 def test_the_sensitivity_of_modular_sums_is_computed() -> None:

@@ -1,0 +1,412 @@
+"""Releases of statistics offices: exact, rounded, perturbed, suppressed, sampled and shuffled counts.
+
+Most are what becomes of each number that another mechanism releases, by default the exact answer: one formula each, the
+law of a new number in exact fractions.
+"""
+
+import csv
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from dalenius.errors import refuse, show
+from dalenius.model import checks
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.per_record import count_law
+from dalenius.model.channels.processed import SUPPRESSED, Kernel, Processed, process
+from dalenius.model.channels.written import Written
+from dalenius.model.counting import log_binomial
+from dalenius.model.files import path_of, read_bytes
+from dalenius.model.gallery.building import asked, call
+from dalenius.model.gallery.parameters import Epsilon, Rate
+from dalenius.model.query import Query
+from dalenius.model.statistic import Sum
+from dalenius.numerics.types import Floats
+
+EXACT = "exact()"
+ONE = Fraction(1)
+# Characters of a call string that is read; beyond them a mechanism has no name, and certificates carry its rows.
+LONGEST = 10_000
+# Rows of the keys' table for counts up to 750, of which the last 250 serve all larger counts, in turn.
+KEYED_COUNTS, REUSED = 750, 250
+
+
+# Mechanisms inside which the verifier rebuilds by name: their outputs are numbers or vectors of them.
+NAMED = {
+    *("exact", "rounding", "random_rounding", "cell_key", "suppressed", "subsampled", "shuffled_response"),
+    *("geometric", "laplace", "gaussian", "discrete_gaussian", "symmetric", "exponential"),
+}
+
+
+def exact(query: Query) -> Written:
+    """The answer itself.
+
+    Args:
+        query: what is answered.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: the query has too many answers to list.
+
+    Example:
+        >>> dl.mechanisms.exact(dl.queries.count(n=4)).expected_distortion()
+        0.0
+    """
+    asked(query)
+    return Written(query.statistic, (query.distance() == 0).astype(float), query.labels, query, EXACT)
+
+
+def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mechanism | str" = EXACT) -> Processed:
+    """To the nearest multiple of base, halves up.
+
+    Args:
+        query: what is answered.
+        base: at least 2.
+        midpoint: True for the middle of the base numbers up to a multiple, and 0 for 0: with base 6 the numbers 1 to 6
+            become 3, those from 7 to 12 become 9.
+        mechanism: whose outputs are rounded; by default the exact answer.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: base is less than 2, or outputs are not whole numbers.
+
+    Example:
+        >>> dl.mechanisms.rounding(dl.queries.count(n=8), 5).labels
+        (0, 5, 10)
+    """
+    step, middle = _base(base), checks.flag("midpoint", midpoint)
+
+    def kernel(y: int) -> dict[int, Fraction]:
+        if middle:
+            return {-(-y // step) * step - (step // 2 if y else 0): ONE}
+        return {(2 * y + step) // (2 * step) * step: ONE}
+
+    given = {"base": step, "midpoint": True if middle else None}
+    return _processed(query, "rounding", given, mechanism, _of_whole_numbers(kernel))
+
+
+def random_rounding(query: Query, base: int, *, mechanism: "Mechanism | str" = EXACT) -> Processed:
+    """To a neighbouring multiple of base, up with chance remainder/base; multiples stay.
+
+    Args:
+        query: what is answered.
+        base: at least 2.
+        mechanism: whose outputs are rounded; by default the exact answer.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: base is less than 2, or outputs are not whole numbers.
+
+    Example:
+        >>> dl.mechanisms.random_rounding(dl.queries.count(n=3), 3).rows.round(3).tolist()
+        [[1.0, 0.0], [0.667, 0.333], [0.333, 0.667], [0.0, 1.0]]
+    """
+    step = _base(base)
+
+    def kernel(y: int) -> dict[int, Fraction]:
+        up = Fraction(y % step, step)
+        return {y - y % step: 1 - up, y - y % step + step: up}
+
+    return _processed(query, "random_rounding", {"base": step}, mechanism, _of_whole_numbers(kernel))
+
+
+def cell_key(
+    query: Query,
+    table: "str | os.PathLike[str] | Iterable[tuple[int, int, float]]",
+    *,
+    mechanism: "Mechanism | str" = EXACT,
+) -> Processed:
+    """Changed by a perturbation table, as the cell key method does: an answer becomes answer + change.
+
+    Args:
+        query: what is answered.
+        table: rows of (answer, change, probability); the last answer's rows serve all larger answers. Or a CSV file:
+            with the columns i, j and p, as ptable exports them, answer i becomes j with probability p; with the columns
+            pcv, ckey and pvalue, answer pcv changes by pvalue where the key is ckey, and all keys are equally likely.
+            There 0 stays where it has no rows, and of 750 answers the last 250 serve larger ones in turn: 751 is
+            changed as 501 is.
+        mechanism: whose outputs are changed; by default the exact answer.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: an answer has no row, or its probabilities are negative or do not sum to one.
+
+    Example:
+        >>> dl.mechanisms.cell_key(dl.queries.count(n=2), [(0, 0, 1), (1, -1, 0.5), (1, 1, 0.5)]).labels
+        (0, 1, 2, 3)
+    """
+    laws, cycle = _table(table)
+    last, used = max(laws), {}
+
+    def kernel(y: int) -> dict[int, Fraction]:
+        place = y if y <= last else last + (y - last - 1) % cycle - cycle + 1
+        if place not in laws:
+            refuse(f"the perturbation table has no row for the answer {place}; give one for each answer up to its last")
+        used[place if cycle == 1 else y] = laws[place]
+        total = sum(map(Fraction, laws[place].values()))
+        return {y + change: Fraction(p) / total for change, p in laws[place].items()}
+
+    inner = _inner(query, mechanism)
+    found = process(inner, _of_whole_numbers(kernel), None)
+    listed = [[y, change, p] for y, law in sorted(used.items()) for change, p in law.items()]
+    return replace(found, name=_name("cell_key", {"table": listed}, inner))
+
+
+def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "Mechanism | str" = EXACT) -> Processed:
+    """Small numbers become one output, 'suppressed'; in a table every count by itself.
+
+    Args:
+        query: what is answered.
+        below: outputs from 1 to below - 1 are suppressed.
+        keep_zero: False to suppress 0 as well.
+        mechanism: whose outputs are suppressed; by default the exact answer.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: below is less than 1, or outputs are not numbers.
+
+    Example:
+        >>> dl.mechanisms.suppressed(dl.queries.count(n=4), 3).name
+        'suppressed(below=3)'
+    """
+    limit, keeps = checks.integer("below", checks.whole("below", below)), checks.flag("keep_zero", keep_zero)
+
+    def kernel(y: float) -> dict[object, Fraction]:
+        return {SUPPRESSED if y < limit and (y > 0 or (y == 0 and not keeps)) else y: ONE}
+
+    return _processed(query, "suppressed", {"below": limit, "keep_zero": None if keeps else False}, mechanism, kernel)
+
+
+def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXACT) -> Mechanism:
+    """A sample: every record is kept with chance rate by itself, and the mechanism answers about those kept.
+
+    Args:
+        query: a count; records that are not kept count as 0.
+        rate: above 0 and at most 1.
+        mechanism: what answers about the sample; by default the exact count.
+
+    Returns:
+        A Mechanism.
+
+    Raises:
+        InputError: rate is out of range, or the query is not a count.
+
+    Example:
+        >>> dl.mechanisms.subsampled(dl.queries.count(n=2), 0.5).rows.tolist()
+        [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]
+    """
+    share, inner = Rate().checked(rate), _inner(query, mechanism)
+    statistic = query.statistic
+    if not (isinstance(statistic, Sum) and statistic.modulus is None and set(statistic.contributions) == {0, 1}):
+        refuse(f"subsampled is for counts of records, not for {query}; use queries.count")
+    if share == 1:
+        return inner
+    written = inner.written()
+    if written.statistic != statistic:
+        refuse(f"mechanism = {show(mechanism)} looks at more than the count of {query}; give one of the count alone")
+    return Written(
+        statistic, _mixed(written.rows, share), written.labels, query, _name("subsampled", {"rate": rate}, inner)
+    )
+
+
+def _mixed(rows: Floats, rate: float) -> Floats:
+    """The rows of a count of those kept, of which there are binomially many."""
+    kept = np.zeros((len(rows), len(rows)))
+    for t in range(len(rows)):
+        kept[t, : t + 1] = np.exp(log_binomial(t, (1 - rate, rate)))
+    # Mixtures of equal rows are these rows, without rounding.
+    alike = np.logical_and.accumulate((rows == rows[0]).all(axis=1))
+    return np.where(alike[:, None], rows, kept @ rows)
+
+
+def shuffled_response(query: Query, *, epsilon: float) -> Written:
+    """Randomised response of every record, of which only the counts of outputs are published.
+
+    Each record is kept with probability e^epsilon / (e^epsilon + k - 1), else it becomes another value, uniformly.
+
+    Args:
+        query: a count or a histogram.
+        epsilon: privacy parameter per record, not scaled.
+
+    Returns:
+        A Mechanism whose outputs are those of the query.
+
+    Raises:
+        InputError: epsilon is out of range, or the query is neither a count nor a histogram.
+
+    Example:
+        >>> dl.mechanisms.shuffled_response(dl.queries.count(n=3), epsilon=1).labels
+        (0, 1, 2, 3)
+    """
+    asked(query)
+    rate = Epsilon().checked(epsilon)
+    if not (query.name == "count" or query.vector):
+        refuse(
+            f"shuffled_response publishes how often each value came, which is not an answer to {query}; use histogram"
+        )
+    n, k = query.n, query.records[0]
+    checks.entries(query.statistic.size, query.statistic.size, f"shuffled_response of {query}")
+    kept = 1 / (1 + (k - 1) * math.exp(-rate))
+    if query.vector:
+        response = np.where(np.eye(k) > 0, kept, math.exp(-rate) * kept)
+        rows = np.stack([count_law(response, counts) for counts in np.asarray(query.answers).tolist()])
+    else:
+        lost = math.exp(-rate) * kept
+        ones = [np.exp(log_binomial(t, (lost, kept))) for t in range(n + 1)]
+        others = [np.exp(log_binomial(t, (kept, lost))) for t in range(n + 1)]
+        rows = np.stack([np.convolve(ones[t], others[n - t]) for t in range(n + 1)])
+    return Written(query.statistic, rows, query.labels, query, call("shuffled_response", {"epsilon": epsilon}))
+
+
+def _processed(
+    query: Query, family: str, given: Mapping[str, object], mechanism: "Mechanism | str", kernel: Kernel
+) -> Processed:
+    inner = _inner(query, mechanism)
+    return process(inner, kernel, _name(family, given, inner))
+
+
+def _inner(query: Query, mechanism: object) -> Mechanism:
+    """The mechanism whose outputs are processed: given by itself, or by its call string."""
+    from dalenius.model.gallery.parse import parse_mechanism
+
+    asked(query)
+    inner = parse_mechanism(mechanism, query) if isinstance(mechanism, str) else mechanism
+    if not isinstance(inner, Mechanism) or inner.query != query:
+        refuse(f"mechanism = {show(mechanism)} does not answer {query}; give one that does, or its call string")
+    if inner.confidence is not None or not getattr(inner, "clamp", True):
+        why = "is known by samples alone" if inner.confidence is not None else "has all integers as outputs"
+        refuse(f"mechanism = {show(mechanism)} {why}; give one with rows, such as one with clamp=True")
+    return inner
+
+
+def _name(family: str, given: Mapping[str, object], inner: Mechanism) -> str | None:
+    """The call string; None where the verifier could not rebuild it by its name, and certificates carry its rows."""
+    query = inner.query
+    known = inner.by_formula and query is not None and (query.numeric or query.vector)
+    if not known or str(inner.name).partition("(")[0] not in NAMED:
+        return None
+    name = call(family, {**given, "mechanism": None if inner.name == EXACT else inner.name})
+    return name if len(name) <= LONGEST else None
+
+
+def _base(base: object) -> int:
+    return checks.integer("base", checks.whole("base", base, 2))
+
+
+def _of_whole_numbers(kernel: Kernel) -> Kernel:
+    """Refuse other numbers than whole ones."""
+
+    def checked(y: object) -> Mapping[object, Fraction]:
+        if not isinstance(y, int):
+            refuse(f"the output {show(y)} is not a whole number; only those are rounded or perturbed")
+        return kernel(y)
+
+    return checked
+
+
+Table = dict[int, dict[int, float]]
+
+
+def _table(table: object) -> tuple[Table, int]:
+    """The chances of changes of every answer in a perturbation table; and how many of the last serve all larger."""
+    named = isinstance(table, (str, os.PathLike))
+    triples, cycle = _file(table) if named else (_triples(table), 1)
+    where = f"{path_of(table)}: " if named else ""
+    laws: Table = {}
+    for y, change, p in triples:
+        if not p >= 0:
+            refuse(
+                f"{where}the perturbation table has the probability {p:g} for the answer {y}; it must not be negative"
+            )
+        if change in laws.setdefault(y, {}):
+            refuse(f"{where}the perturbation table has the change {change} of the answer {y} twice; list each once")
+        laws[y][change] = p
+    for y, law in laws.items():
+        if abs(math.fsum(law.values()) - 1) > checks.SUM_TOLERANCE:
+            total = math.fsum(law.values())
+            refuse(
+                f"{where}the probabilities of the perturbation table for the answer {y} sum to {total:.12g}, not to 1"
+            )
+    if not laws:
+        refuse(f"{where}the perturbation table has no rows; give rows of (answer, change, probability)")
+    return laws, cycle
+
+
+def _triples(table: object) -> list[tuple[int, int, float]]:
+    what = "must be a file, or rows of (answer, change, probability)"
+    rows = checks.listed(table, f"table = {show(table)} {what}")
+    parts = [checks.listed(row, f"row {show(row)} of the perturbation table {what}") for row in rows]
+    short = next((row for row in parts if len(row) != 3), None)  # noqa: PLR2004 - answer, change, probability
+    if short is not None:
+        refuse(f"row {show(short)} of the perturbation table has {len(short)} entries, not answer, change, probability")
+    return [
+        (checks.integer("an answer", y), checks.integer("a change", v), checks.real("a probability", p, -1e300, 1e300))
+        for y, v, p in parts
+    ]
+
+
+def _file(table: object) -> tuple[list[tuple[int, int, float]], int]:
+    """Rows of a file: that of ptable (i, j, p), or one of keys (pcv, ckey, pvalue)."""
+    path = path_of(table)
+    text = read_bytes(path).decode("utf-8-sig", errors="replace")
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
+    columns, *lines = [
+        [cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=delimiter)
+    ] or [[]]
+
+    def column(name: str) -> list[float]:
+        k = columns.index(name)
+        try:
+            return [float(line[k]) for line in lines]
+        except (ValueError, IndexError):
+            bad = next(i for i, line in enumerate(lines) if not _is_number(line, k))
+            refuse(f"{path}: line {bad + 2} has no number in the column {name}: {show(delimiter.join(lines[bad]))}")
+
+    if {"i", "j", "p"} <= set(columns):
+        rows = zip(_whole(column("i")), _whole(column("j")), column("p"), strict=True)
+        return [(i, j - i, p) for i, j, p in rows if p], 1
+    if not {"pcv", "ckey", "pvalue"} <= set(columns):
+        refuse(
+            f"{path} has the columns {', '.join(columns) or 'none'}; a perturbation table has i, j and p, or pcv, ckey "
+            "and pvalue"
+        )
+    pairs = Counter(zip(_whole(column("pcv")), _whole(column("pvalue")), strict=True))
+    keys, answers = len(set(column("ckey"))), Counter(_whole(column("pcv")))
+    short = next((y for y, many in answers.items() if many != keys), None)
+    if short is not None:
+        refuse(
+            f"{path}: the answer {short} has {answers[short]} of {keys} keys; every answer has one line for each key"
+        )
+    cycle = REUSED if max(answers) == KEYED_COUNTS else 1
+    zero = [] if 0 in answers else [(0, 0, 1.0)]
+    return [*zero, *((y, change, many / keys) for (y, change), many in sorted(pairs.items()))], cycle
+
+
+def _is_number(line: list[str], k: int) -> bool:
+    try:
+        float(line[k])
+    except (ValueError, IndexError):
+        return False
+    return True
+
+
+def _whole(numbers: list[float]) -> list[int]:
+    bad = next((x for x in numbers if not x.is_integer()), None)
+    if bad is not None:
+        refuse(f"a perturbation table has {bad:g} where a whole number belongs: i, j, pcv, ckey and pvalue are whole")
+    return [round(x) for x in numbers]

@@ -1,0 +1,43 @@
+"""Sentences whose numbers come from the rows: templates with places, <<entropy.apart|up>>, filled or left out."""
+
+import re
+from dataclasses import dataclass
+
+from dalenius.numerics.rounding import short, short_up
+from dalenius.paper.reproduce.numbers import Numbers, numbers
+from dalenius.paper.reproduce.rows import Row, percent
+from dalenius.report.tables import tables
+
+PLACE = re.compile(r"<<([\w.-]+)(?:\|([^>]*))?>>")
+# How a number is written, beside the formats of Python.
+STYLES = {"short": short, "up": lambda x: short_up(x) if x else "0", "percent": percent}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Two sentences, or a few: what the paper says, and what is true."""
+
+    says: str
+    true: str
+
+
+def filled(template: str, known: Numbers) -> str:
+    """Return the words with their numbers; nothing where one of them is not known."""
+    if any(name not in known for name, _ in PLACE.findall(template)):
+        return ""
+
+    def written(place: re.Match[str]) -> str:
+        value, style = known[place[1]], place[2] or ""
+        return STYLES[style](value) if style in STYLES else format(value, style)
+
+    return PLACE.sub(written, template)
+
+
+def finding(name: str, rows: list[Row]) -> Finding:
+    """Return the finding of an experiment that has rows; it stays true when the grid is coarse or not yet whole."""
+    known, sentences = numbers({name: rows}), tables("dalenius.paper.reproduce", "sentences.md")[name]
+    says, true = (
+        " ".join(filter(None, (filled(words, known) for whose, words in sentences if whose == who)))
+        for who in ("says", "true")
+    )
+    return Finding(says or "Nothing that this run measures.", true or "Nothing was run.")

@@ -1,0 +1,103 @@
+"""The evidence beside a report: one JSON file with all that a reviewer compares, and digests of what it rests on."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from dalenius.model.files import __version__
+from dalenius.report.page import Section
+from dalenius.report.plain import three_sentences, what_it_is_not
+from dalenius.report.text import adversary_words, problem
+from dalenius.results.audit import Audit, Curve
+from dalenius.results.calibration import Calibration
+from dalenius.results.design import Design, Frontier
+from dalenius.results.profile import Profile
+from dalenius.verifier.rested import rested_on
+
+FORMAT = "dalenius-evidence"
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a report says of itself."""
+
+    title: str
+    date: str
+    author: str | None = None
+    purpose: str | None = None
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """The details with their names, those that were given."""
+        named = [("Author", self.author), ("Purpose", self.purpose), ("Date", self.date)]
+        return [(name, value) for name, value in named if value]
+
+
+def pack(results: Sequence[Any], sections: Iterable[Section], details: Details, page: tuple[str, bytes]) -> bytes:
+    """Return the evidence as JSON. page: name and content of the report."""
+    carried = [download for section in sections for download in section.downloads]
+    packages = ("numpy", "scipy", "python-flint")
+    content = {
+        "format": FORMAT,
+        "version": 1,
+        **{name: getattr(details, name) for name in ("title", "author", "purpose", "date")},
+        "versions": {
+            "dalenius": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "report": {"file": page[0], "sha256": _digest(page[1])},
+        # As the page carries them, compressed where it says so.
+        "certificate_files": [{"file": one.name, "sha256": _digest(one.content)} for one in carried],
+        "results": [answer for result in results for answer in _answers(result)],
+    }
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _answers(result: Any) -> list[dict[str, Any]]:
+    """What each audit and design in a result says; studies and ledgers in their own words."""
+    return [_answer(part) for part in _parts(result)] or [{"summary": result.summary().splitlines()}]
+
+
+def _parts(result: Any) -> list[Audit | Design]:
+    """The audits and designs in a result; those of studies and ledgers are in the files that the page carries."""
+    if isinstance(result, (Audit, Design)):
+        return [result]
+    if isinstance(result, Curve):
+        return list(result.audits)
+    if isinstance(result, Profile):
+        return [*result.leakage.audits, *([] if result.independent is None else [result.independent])]
+    if isinstance(result, Frontier):
+        return list(result.designs)
+    return [result.leakage] if isinstance(result, Calibration) else []
+
+
+def _answer(result: Audit | Design) -> dict[str, Any]:
+    """One bracket: what was asked, what was assumed, what was found and how that can be checked."""
+    audit = result if isinstance(result, Audit) else result.leakage
+    released, against, gain = three_sentences(audit)
+    data = result.certificate.data
+    design = {} if isinstance(result, Audit) else {"budget": result.budget, "goal": f"least {result.goal}"}
+    return {
+        "question": {"released": problem(result.mechanism), "about": audit.to_dict()["secret"], **design},
+        "in_plain_words": [released, gain],
+        "assumptions": [f"the adversary {adversary_words(audit)}", against],
+        "limits": list(what_it_is_not(audit)),
+        "bracket": {"lower": result.lower, "upper": result.upper, "unit": result.unit, "proved": result.proved},
+        "confidence": audit.confidence,
+        "search": {name: getattr(result, name) for name in ("tolerance", "relative", "seed", "stopped")},
+        "certificate": {
+            "sha256": _digest(result.certificate.text().encode()),
+            "verified": bool(result.verified),
+            "rests_on": rested_on(data),
+        },
+        "problem_sha256": _digest(json.dumps(data.get("problem"), sort_keys=True).encode()),
+    }
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
