@@ -110,6 +110,7 @@ def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], word
         ({"problem": {"query": "count(n=3)"}}, "not one for each answer"),
         ({"budget": []}, "damaged"),
         ({"adversary": {"independent": True}}, "a design against independent records"),
+        ({"problem": {"max_epsilon": 1.0}}, "a design with max_epsilon"),
     ],
 )
 def test_designs_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any], words: str) -> None:
