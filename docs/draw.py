@@ -184,6 +184,35 @@ def releases() -> bytes:
     return picture(found, {line["id"]: line for line in before})
 
 
+def redaction() -> bytes:
+    """Leakage about one of 40 patients under five rules of publishing a count, by how common the condition is."""
+    count = dl.queries.count(n=40)
+    exact, shares = dl.mechanisms.exact(count), [0.01, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5]
+
+    def rounded(y: Any) -> Any:
+        return y if y == "suppressed" else 5 * ((y + 2) // 5)
+
+    rules = {
+        "exact": exact,
+        "rounded to 5": exact.then(rounded),
+        "up to 5 redacted, rounded": exact.suppress(below=6).then(rounded),
+        "middle of six": exact.then(lambda y: 0 if y == 0 else 6 * ((y + 5) // 6) - 3),
+        "up to 7 redacted, rounded": exact.suppress(below=8).then(rounded),
+    }
+    axes = plots.figure_of(7.0, 4.0).subplots()
+    for (name, mechanism), style in zip(rules.items(), ("k-", "k--", "ko-", "ks:", "k^-"), strict=True):
+        found = [dl.audit(mechanism, knowledge=0.1, reference=[1 - p, p], relative=0.01).upper for p in shares]
+        axes.plot([100 * p for p in shares], found, style, markersize=4, linewidth=1.2, label=name)
+    axes.set_xscale("log")
+    axes.set_xticks([100 * p for p in shares], [f"{100 * p:g} %" for p in shares])
+    axes.minorticks_off()
+    axes.set(xlabel="how common the condition is", ylabel="leakage about one patient, at most (nats)", ylim=(0, 0.2))
+    axes.set_title("a count of 40 patients, against a knowledge of 0.1 nats", fontsize=10)
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
 def paper_entropy() -> bytes:
     """Figure 3 of the paper: leakage against b, in closed form, certified, and by the paper's method."""
     return _paper("entropy")
@@ -233,6 +262,7 @@ DRAWN: dict[str, tuple[Callable[[], bytes], tuple[Any, ...]]] = {
     "knowledge": (knowledge, ()),
     "growth": (growth, ()),
     "releases": (releases, ()),
+    "redaction": (redaction, ()),
     "paper-entropy": (paper_entropy, PAPER_FIGURES),
     "paper-table": (paper_table, PAPER_FIGURES),
     "paper-primal": (paper_primal, PAPER_FIGURES),

@@ -173,7 +173,7 @@ def a_step(rng: random.Random) -> Json:
 def reform(rng: random.Random, data: Json) -> None:
     """Another form of the release, or another kind of witness."""
     forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records"]
-    kinds = ["masses", "blocks", "tied", "part", "uniform", "cells", "known", "following", "leaning"]
+    kinds = ["masses", "blocks", "tied", "counted", "part", "uniform", "cells", "known", "following", "leaning"]
     for name, value in list(fields(data)):
         if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:
             value["kind"] = rng.choice(kinds)
