@@ -85,6 +85,26 @@ def design() -> bytes:
     return plots.image(found.plot(), "png")
 
 
+def decoy() -> bytes:
+    """The best mechanism for ten people against limited knowledge; for a hundred against independent records."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    few = dl.design(dl.queries.count(n=10), leakage=0.05, knowledge=0.1, relative=0.05, time_limit=60, verify=False)
+    left.imshow(few.mechanism.rows, cmap="Blues", vmin=0, vmax=1, origin="lower")
+    left.set(xlabel="released", ylabel="count", title="10 people, knowledge 0.1: truth or decoy")
+    query = dl.queries.count(n=100)
+    many = dl.design(query, leakage=0.05, adversary="independent", verify=False)
+    noise = dl.calibrate("geometric", query, leakage=0.05, adversary="independent").mechanism
+    outputs = np.arange(38, 63)
+    right.bar(outputs, many.mechanism.rows[50, outputs], color="tab:blue", alpha=0.6, label="best, error 1.12")
+    right.step(outputs, noise.written().rows[50, outputs], where="mid", color="black", label="geometric, error 1.44")
+    right.set(xlabel="released where the count is 50", ylabel="probability", title="100 people, independent records")
+    right.legend(frameon=False)
+    return plots.image(figure, "png")
+
+
 def frontier() -> bytes:
     """The least leakage of any mechanism at every expected error, and named mechanisms above it."""
     found = dl.frontier(dl.queries.count(n=4), entropy=2.2, points=7, tolerance=2e-3)
@@ -235,6 +255,7 @@ DRAWN: dict[str, tuple[Callable[[], bytes], tuple[Any, ...]]] = {
     "audit": (audit, (plots.plot_audit, plots._draw_bars, plots._draw_bracket)),  # noqa: SLF001 - their code counts
     "curve": (curve, (plots.plot_curve,)),
     "design": (design, (design_plots.plot_design, design_plots.draw_channel)),
+    "decoy": (decoy, ()),
     "frontier": (frontier, (design_plots.plot_frontier,)),
     "profile": (profile, (profile_text.plot_profile, plots.plot_curve)),
     "ledger": (ledger, ()),
