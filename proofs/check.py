@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 PROOFS = Path(__file__).parent
-# The axioms of Coq's real numbers, and excluded middle, which Coq-Interval uses.
+# The axioms of Coq's real numbers, and excluded middle, which its theorems about exp and ln use.
 REALS = {
     "ClassicalDedekindReals.sig_not_dec",
     "ClassicalDedekindReals.sig_forall_dec",

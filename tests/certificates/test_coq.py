@@ -82,10 +82,11 @@ def changed(parts: dict[str, Any], name: str = "first-audit") -> dict[str, Any]:
     [
         ({"format": "dalenius/joint-certificate"}, "not the certificate of an audit or a design"),
         ({"form": "sum"}, "form 'sum'"),
-        ({"adversary": {"independent": True}}, "independent records"),
+        ({"adversary": {"independent": True}}, "independent records that knows more"),
         ({"adversary": {"reference": {"marginal": [0.1, 0.9]}}}, "a reference prior"),
         ({"secret": {"records": [0, 1]}}, "a secret other than every record"),
         ({"problem": {"mechanism": "laplace(epsilon=1)"}}, r"laplace\(epsilon=1\) of count\(n=4\)"),
+        ({"problem": {"mechanism": "random_rounding(base=3, mechanism='geometric(epsilon=1)')"}}, "random_rounding"),
         ({"problem": {"query": "count(n=40)"}}, "datasets, more than"),
         ({"proof": {"kind": "monotone"}}, "the kind 'monotone'"),
         ({"proof": {"groups": [0, 0, 1, 1, 2]}}, "groups of outputs"),
@@ -108,11 +109,57 @@ def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], word
         ({"problem": {"query": "mean(n=2, low=0, high=1)"}}, "not whole numbers"),
         ({"problem": {"query": "count(n=3)"}}, "not one for each answer"),
         ({"budget": []}, "damaged"),
+        ({"adversary": {"independent": True}}, "a design against independent records"),
     ],
 )
 def test_designs_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=f"no proof in Coq: .*{words}"):
         to_coq(changed(parts, "design-parity"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"adversary": {"knowledge": 0.1}}, "independent records that knows more, or less"),
+        ({"form": "histogram"}, "form 'histogram'"),
+        ({"witness": {"kind": "averaged"}}, "witnesses of the kind 'averaged'"),
+        ({"proof": {"kind": "averaged"}}, "the kind 'averaged'"),
+        ({"proof": {"weights": [[0.5, 0.5]] * 3}}, "damaged"),
+    ],
+)
+def test_independent_records_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=f"no proof in Coq: .*{words}"):
+        to_coq(changed(parts, "rounding-independent"))
+
+
+def test_lines_and_what_the_witness_knows_are_written_by_record() -> None:
+    text = to_coq(example("rounding-independent"))
+    # The answers 3 and 4, where three others are 1; and three others that are known to be 0.
+    assert "([3; 4], [" in text
+    assert text.count("[(Whole 1); (Whole 0)]") == 3
+    assert text.count("apply (lines_prove") == 4
+    # A table of classes has a line for each of the values of the others.
+    data = example("channel-anything-known") | {
+        "adversary": {"independent": True},
+        "witness": {"record": 1, "kind": "known", "law": [0.4, 0.6], "others": [1, 0, 0]},
+        "proofs": [{"record": i, "kind": "lines", "weights": [[0.5, 0.5]] * 4} for i in range(3)],
+    }
+    text = to_coq(data)
+    assert "Definition lines_1 : list (list nat * list number) := [\n  ([0; 2], " in text
+    assert "  [(Whole 0); (Whole 1)];\n  [(Binary 3602879701896397 53); (Binary 5404319552844595 53)];\n  [(Wh" in text
+    data["proofs"].pop()
+    with pytest.raises(InputError, match="record 2 is interchangeable"):
+        to_coq(data)
+
+
+def test_what_is_made_of_the_exact_answer_is_written_in_fractions() -> None:
+    assert "[(Over (Whole 2) (Whole 3)); (Over (Whole 1) (Whole 3)); (Whole 0)];" in to_coq(example("rounding"))
+
+
+def test_a_bound_by_the_number_of_values_needs_no_tree() -> None:
+    text = to_coq(changed({"proof": {"kind": "trivial"}}))
+    assert "Lemma checked_0 : values_right rows masses_0 upper = true." in text
+    assert "tree_0" not in text
 
 
 def test_a_prior_of_a_design_stands_for_every_record_and_renaming() -> None:
@@ -135,7 +182,7 @@ def test_data_by_class_and_distortions_by_table_are_written_as_they_are() -> Non
 
 def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "LEAVES", 3)
-    with pytest.raises(InputError, match="228 leaves, more than 3"):
+    with pytest.raises(InputError, match="362 leaves, more than 3"):
         to_coq(example())
     with pytest.raises(InputError, match="nodes, more than 3"):
         to_coq(example("channel-anything-known"))
@@ -175,6 +222,11 @@ def less_known(data: dict[str, Any]) -> None:
         adversary["entropy"] += 1.5
 
 
+def another_law(data: dict[str, Any]) -> None:
+    for law in data["proofs"][0]["weights"]:
+        law[0] += 1e-3
+
+
 def less_distorted(data: dict[str, Any]) -> None:
     data["distortion"] -= 1e-9
 
@@ -182,7 +234,8 @@ def less_distorted(data: dict[str, Any]) -> None:
 FORGERIES = [
     pytest.param(name, forge, id=f"{name}-{forge.__name__}")
     for name in EXAMPLES
-    for forge in (nearer, more, less_known, *((less_distorted,) if name.startswith("design") else ()))
+    for forge in (nearer, more, another_law if "independent" in name else less_known, less_distorted)
+    if forge is not less_distorted or name.startswith("design")
 ]
 
 

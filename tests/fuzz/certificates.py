@@ -173,7 +173,7 @@ def a_step(rng: random.Random) -> Json:
 def reform(rng: random.Random, data: Json) -> None:
     """Another form of the release, or another kind of witness."""
     forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records"]
-    kinds = ["masses", "blocks", "tied", "part", "uniform", "cells", "known", "following", "leaning"]
+    kinds = ["masses", "blocks", "tied", "counted", "part", "uniform", "cells", "known", "following", "leaning"]
     for name, value in list(fields(data)):
         if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:
             value["kind"] = rng.choice(kinds)
@@ -389,18 +389,18 @@ def judged(rng: random.Random, sample: pool.Sample, data: Json) -> str:
 
 def another(rng: random.Random, data: Json) -> tuple[float, float]:
     """The truth about a problem that nobody had asked: the solver's bracket, and brute force where that is possible."""
-    adversary = {k: v for k, v in data["adversary"].items() if k != "reference"}
+    options = {k: v for k, v in data["adversary"].items() if k != "reference"}
+    if independent := options.pop("independent", False):
+        options["adversary"] = "independent"
     if "audit" in data and "query" not in data["problem"]:
         # A design beside an earlier release: nobody else knows its optimum.
         return 0.0, math.inf
     if "audit" in data:
         budget = {k: float(v) for k, v in data["budget"].items()}
-        design = dl.design(parse_query(data["problem"]["query"]), **budget, **adversary, tolerance=1e-3, time_limit=2)
+        budget |= {k: float(v) for k, v in data["problem"].items() if k == "max_epsilon"}
+        design = dl.design(parse_query(data["problem"]["query"]), **budget, **options, tolerance=1e-3, time_limit=2)
         return design.lower, design.upper
     mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})
-    options = dict(adversary)
-    if independent := options.pop("independent", False):
-        options["adversary"] = "independent"
     if (secret := data.get("secret")) is not None:
         if "edges" in secret:  # of a real-valued record, as `dl.audit` takes them: without the ends
             options["secret"] = {"record": secret["record"], "edges": secret["edges"][1:-1]}

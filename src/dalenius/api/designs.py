@@ -1,5 +1,6 @@
 """`design` and `frontier`: options checked, the best mechanism found, the answer with its certificate."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -8,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalenius.auditing.evidence import by_records
-from dalenius.designing import rate_distortion
+from dalenius.auditing.independent_records import independent_records
+from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designer
+from dalenius.designing.designer import Designed, Designer
+from dalenius.designing.known_others import KnownOthersSearch
 from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
 from dalenius.designing.rate_distortion import RateSearch
@@ -28,10 +31,12 @@ from dalenius.results import checking
 from dalenius.results.answers import audit_answer, design_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.options import (
+    Believes,
     Method,
     MethodName,
     Options,
     adversary_of,
+    check_designed,
     check_named,
     design_problem,
     distortion_of,
@@ -50,9 +55,11 @@ def design(
     knowledge: float | None = None,
     unit: str = "nats",
     reference: object = None,
+    adversary: Believes = "bounded",
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
+    max_epsilon: float | None = None,
     method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
     reading: Literal["proof", "strict"] | None = None,
@@ -66,8 +73,8 @@ def design(
 ) -> Design:
     """Find the best mechanism for a query, with a certified bracket on the optimum.
 
-    Give exactly one budget, and one of `entropy` and `knowledge`. The mechanism returned is certified to keep its
-    budget.
+    Give exactly one budget, and one of `entropy` and `knowledge`, or adversary="independent". The mechanism returned is
+    certified to keep its budget. Without `max_epsilon` it may have dp_epsilon() == inf.
 
     Args:
         query: what is to be answered.
@@ -77,11 +84,15 @@ def design(
         knowledge: as for `audit`.
         unit: "nats" or "bits".
         reference: what everybody knows, as for `audit`.
+        adversary: "bounded" for a limit of knowledge; "independent" for any prior under which the records are
+            independent, without a limit and without a reference: the bracket closes for sums of a thousand people.
         p0: how the data are distributed for the expected distortion: uniform by default, or one weight per dataset, or
             one per class of the query (uniform inside), or one list of probabilities per record (independent).
         measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
             column per output.
         outputs: what the mechanism may answer; default the query's range.
+        max_epsilon: the mechanism is also differentially private: q(y|x) <= e^max_epsilon q(y|x') where datasets differ
+            in one record; the bracket is about all mechanisms that are.
         method: "certified", or "paper" for the paper's Algorithm 6 or 9 from 5 random starts. Then only the upper
             bound on the optimum is proved, and where `kept` is false the mechanism exceeds its leakage budget.
         repairs: as for `audit`.
@@ -116,8 +127,10 @@ def design(
     )
     checking.check_option(verify)
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
-    asked = design_problem(task, adversary, options, distortion=distortion, leakage=leakage)
+    against = adversary_of(
+        query, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+    )
+    asked = design_problem(task, against, options, distortion=distortion, leakage=leakage, max_epsilon=max_epsilon)
     problem = reduced(asked, certified=options.method is None)
     return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
@@ -162,8 +175,17 @@ def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: 
     if options.method is not None:
         return options.method.design(asked, problem, budget, run)
     quick = least_leakage(asked, problem, deadline)
-    designed = quick or Designer(problem, asked, deadline, options.seed).solve()[0]
+    designed = quick or _solved(asked, problem, deadline, options.seed)[0]
     return design_answer(asked, problem, designed, budget=budget, run=run)
+
+
+def _solved(
+    asked: DesignProblem, problem: Problem, deadline: Deadline, seed: int, known: tuple[Attack, ...] = ()
+) -> tuple[Designed, tuple[Attack, ...]]:
+    """Return the best design found, and the priors that serve the next one."""
+    if asked.adversary.kind == "independent":
+        return known_others.solve(problem, asked, deadline), ()
+    return Designer(problem, asked, deadline, seed).solve(known)
 
 
 def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:
@@ -172,20 +194,29 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
     """
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
-    alone = certified and rate_distortion.possible(asked.query.n, knowledge)
+    alone = certified and rate_distortion.possible(asked.query.n, knowledge) and math.isinf(asked.max_epsilon)
     if alone:
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
     else:
-        domain = symmetrise(task, reference, symmetric=certified)
-    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)
+        domain = _domain(asked, symmetric=certified)
+    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, max_epsilon=asked.max_epsilon)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
-            f"{task.query} with these outputs can have; allow at least that much, or more outputs"
+            f"{task.query} with these outputs{'' if problem.limits is None else ' and this max_epsilon'} can have; "
+            "allow at least that much, or more outputs"
         )
     if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
     return problem
+
+
+def _domain(asked: DesignProblem, *, symmetric: bool = True) -> Domain:
+    """Return the classes of a design; one against independent records may have very many."""
+    settings = asked.settings
+    alone = asked.adversary.kind == "independent"
+    most = settings.of(KnownOthersSearch).pairs if alone else settings.limits.design_pairs
+    return symmetrise(asked.distortion, asked.adversary.reference, symmetric=symmetric, most=most)
 
 
 def frontier(
@@ -196,6 +227,7 @@ def frontier(
     points: int = 20,
     unit: str = "nats",
     reference: object = None,
+    adversary: Believes = "bounded",
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
@@ -216,6 +248,7 @@ def frontier(
         points: number of distortion budgets, from the least possible distortion to that of the best constant answer.
         unit: "nats" or "bits".
         reference: what everybody knows, as for `audit`.
+        adversary: as for `design`.
         p0: as for `design`.
         measure: as for `design`.
         outputs: as for `design`.
@@ -242,8 +275,11 @@ def frontier(
     )
     check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
-    adversary = adversary_of(query, options, entropy=entropy, knowledge=knowledge, reference=reference)
-    return frontier_of(task, adversary, options, _number_of_points(points), named=checks.flag("named", named))
+    against = adversary_of(
+        query, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+    )
+    check_designed(against)
+    return frontier_of(task, against, options, _number_of_points(points), named=checks.flag("named", named))
 
 
 def frontier_of(
@@ -260,7 +296,7 @@ def frontier_of(
     # Named mechanisms stand beside designs with the same outputs, the range of the query.
     comparable = named and task.outputs == task.query.outputs and len(task.outputs) > 1
     families = shown_on_frontiers(task.query) if comparable else []
-    domain = symmetrise(task, adversary.reference)
+    domain = _domain(asked)
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
         designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4, each=each)
         audited = _named_points(asked, families, options, deadline, each)
@@ -295,7 +331,7 @@ def _designs(
     for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant()), many).tolist()):
         part = Deadline(deadline.left / (many - k + later), parent=deadline)
         here, problem = replace(asked, budget=budget), replace(first, budget=budget)
-        designed, attacks = Designer(problem, here, part, options.seed).solve(attacks)
+        designed, attacks = _solved(here, problem, part, options.seed, attacks)
         designs.append(design_answer(here, problem, designed, budget=budget, run=options.run(part)))
         each(designs[-1])
         proved = designs[-1].certificate
@@ -320,7 +356,9 @@ def _named_points(
             break
         part = Deadline(deadline.left / (len(families) - k), parent=deadline)
         here = asked.audit(mechanism, fine)
-        answer = audit_answer(here, by_records(here, part, options.seed), options.run(part))
+        alone = here.adversary.kind == "independent"
+        found = independent_records(here, part) if alone else by_records(here, part, options.seed)
+        answer = audit_answer(here, found, options.run(part))
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         each(points[-1])

@@ -276,7 +276,7 @@ def by_lines(  # noqa: PLR0917 - a problem, and what is known of it
     worst = int(lowers.argmax())
     laws = np.zeros((len(lines), mechanism.records[record]))
     laws[:, values] = weights
-    others = _others(mechanism, record, int(kept[worst]), reference)
+    others = others_of(mechanism, record, int(kept[worst]), reference)
     proof = {"kind": "lines", "weights": laws.tolist()}
     return IndependentRecord(members, float(lowers[worst]), float(uppers.max()), laws[worst], others, proof)
 
@@ -300,7 +300,7 @@ def _lines(mechanism: Mechanism, record: int, reference: Reference) -> tuple[Int
     return lines[kept], kept
 
 
-def _others(mechanism: Mechanism, record: int, line: int, reference: Reference) -> tuple[int, ...]:
+def others_of(mechanism: Mechanism, record: int, line: int, reference: Reference = UNIFORM) -> tuple[int, ...]:
     """Return what the others are in a line: numbers of records by value, or a dataset where records differ."""
     statistic = mechanism.statistic
     if isinstance(statistic, Sum):

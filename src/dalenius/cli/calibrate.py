@@ -18,6 +18,7 @@ from dalenius.cli import common
     "--accuracy", type=float, default=1e-3, show_default=True, help="Relative accuracy of the parameter found."
 )
 @common.REFERENCE
+@common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
 @common.solving(tolerance=1e-6, time_limit=300.0)
 @common.writing(
     "certificate",

@@ -39,9 +39,16 @@ TABLES = (".csv", ".npy", ".json")
     metavar="LIST",
     help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
 )
+@click.option(
+    "--max-epsilon",
+    type=float,
+    metavar="E",
+    help="The mechanism is also E-differentially private. Without this its epsilon may be infinite.",
+)
 @common.solving(tolerance=1e-4, time_limit=300.0, paper=True)
 @common.relative(0.0)
 @common.REFERENCE
+@common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
 @common.VERIFY
 @common.writing("certificate", "out", "table", "save", plot="the mechanism and the bracket")
 @common.AS_JSON
@@ -60,8 +67,9 @@ def design(
 
     With --distortion D it minimises the leakage about a record at an expected distortion of at most D. With --leakage L
     it minimises the expected distortion at a leakage of at most L. The adversary may have any prior that knows at most
-    K. --method paper runs the paper's alternation, which proves nothing from below and may exceed a leakage budget;
-    --repairs and --reading choose how its text is run.
+    K; with --adversary independent, any prior under which the records are independent. The mechanism need not be
+    differentially private: its epsilon may be infinite. --method paper runs the paper's alternation, which proves
+    nothing from below and may exceed a leakage budget; --repairs and --reading choose how its text is run.
 
     \b
       dalenius design --query "count(n=4)" --distortion 0.5 --knowledge 0.5 --out mechanism.json

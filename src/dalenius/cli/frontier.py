@@ -11,6 +11,7 @@ from dalenius.cli import common
 @common.QUERY
 @click.option("--points", type=int, default=20, show_default=True, help="Designs along the curve.")
 @common.REFERENCE
+@common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
 @click.option("--named/--no-named", default=True, show_default=True, help="Also place mechanisms of the gallery.")
 @common.solving(tolerance=1e-3, time_limit=300.0)
 @common.writing("save", plot="the curve")

@@ -18,6 +18,7 @@ from dalenius.search.deadline import Deadline
 if TYPE_CHECKING:
     from dalenius.designing.cutting_planes import Problem
     from dalenius.designing.designer import Designed
+    from dalenius.designing.weak_duality import Evidence
 
 
 @dataclass(frozen=True)
@@ -123,22 +124,33 @@ def _design_data(
     return {
         "format": "dalenius/design-certificate",
         "version": VERSION,
-        "problem": described(asked.distortion, problem),
+        "problem": {
+            **described(asked.distortion, problem),
+            **({} if problem.limits is None else {"max_epsilon": problem.max_epsilon}),
+        },
         "adversary": adversary_data(asked.adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": bracket[0],
         "upper": bracket[1],
         "distortion": designed.distortion,
         "pool": [
-            {"record": e.record, "masses": listed(e.masses), "ratios": e.ratios.tolist(), "weight": float(w)}
+            {"record": e.record, **_prior(e), "ratios": e.ratios.tolist(), "weight": float(w)}
             for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
         ],
         **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
+        **({"prices": [list(price) for price in designed.lower.prices]} if designed.lower.prices else {}),
         "symmetries": list(domain.symmetries),
         # With an earlier release the audit is of both together, and this is how many outputs that release has.
         **({} if domain.first is None else {"beside": domain.first.shape[1]}),
         "audit": leakage.certificate.data,
     }
+
+
+def _prior(evidence: "Evidence") -> dict[str, Any]:
+    """The masses of a prior; of one that knows the other records, these and the law of its own."""
+    if evidence.others is None:
+        return {"masses": listed(evidence.masses)}
+    return {"others": list(evidence.others), "law": evidence.masses.sum(axis=1).tolist()}
 
 
 def described(distortion: Distortion, problem: "Problem") -> dict[str, Any]:

@@ -329,6 +329,8 @@ def _index(record: int | None) -> int:
 
 def limit_words(adversary: Adversary, unit: str) -> str:
     """Return `knowledge <= 0.5 nats`, with a reference prior `beyond the reference`; H(X) >= 1.5 nats if so given."""
+    if adversary.unlimited:
+        return "independent records"
     if adversary.given == "entropy":
         return f"H(X) >= {in_unit(adversary.entropy, unit):.6g} {unit}"
     beyond = "" if adversary.reference.uniform else " beyond the reference"

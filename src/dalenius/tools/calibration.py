@@ -17,7 +17,7 @@ from dalenius.model.gallery.parameters import Parameter
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
-from dalenius.results.options import Options, adversary_of
+from dalenius.results.options import Believes, Options, adversary_of
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
 from dalenius.settings import Settings
@@ -62,6 +62,7 @@ def calibrate(
     knowledge: float | None = None,
     unit: str = "nats",
     reference: object = None,
+    adversary: Believes = "bounded",
     tolerance: float = 1e-6,
     accuracy: float = 1e-3,
     time_limit: float = 300.0,
@@ -83,6 +84,7 @@ def calibrate(
         knowledge: as for `audit`.
         unit: "nats" or "bits".
         reference: what everybody knows, as for `audit`.
+        adversary: as for `audit`.
         tolerance: least gap of an audit. Where it is more than `accuracy` of the budget, the accuracy is that coarse.
         accuracy: relative accuracy of the parameter (for a flip: also its distance from the uniform answer).
         time_limit: seconds after which the least noise certified so far is returned; Ctrl-C does the same.
@@ -105,11 +107,15 @@ def calibrate(
         unit=unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
     )
     family_of(family)
-    adversary = adversary_of(_checked_query(query), options, entropy=entropy, knowledge=knowledge, reference=reference)
+    asked = _checked_query(query)
+    against = adversary_of(
+        asked, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
+    )
 
     def judge(mechanism: Mechanism, options: Options) -> Audit:
-        adversary.reference.check(mechanism.statistic)
-        return solve(options.audit(mechanism, adversary), options)
+        if not against.unlimited:
+            against.reference.check(mechanism.statistic)
+        return solve(options.audit(mechanism, against), options)
 
     answer, best = search_noise(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
     return answer(best.found, None)

@@ -338,10 +338,10 @@ class Ledger(Result):
                 settings=settings,
             )
         budget = self._limit()
-        if self.independent:
+        if self.independent and self._releases:
             refuse(
-                'a design is against adversaries of bounded knowledge; with adversary="independent" use '
-                "ledger.calibrate"
+                "a design after earlier releases is against adversaries of bounded knowledge; with "
+                'adversary="independent" use ledger.calibrate'
             )
         task = distortion_of(query, measure, outputs, p0)
         if query.records != self.records:
@@ -428,7 +428,7 @@ class Ledger(Result):
         return (
             f"{new.name} was not recorded: with it everything released leaks {leaks} about a record, and the budget is "
             f"{budget:.9g}, of which {round_down(self.remaining())} are left; add noise (ledger.calibrate finds the "
-            "least), or record it anyway with force=True"
+            "least; on the command line try dalenius ledger what-if), or record it anyway with force=True (--force)"
         )
 
     def _foresee(

@@ -64,7 +64,7 @@ WITNESSES = {
     "real-outputs": ("masses",),
     "real-records": ("cells",),
     "sum": ("blocks",),
-    "histogram": ("blocks", "tied"),
+    "histogram": ("blocks", "tied", "counted"),
     "per-record": ("part", "uniform"),
 }
 BESIDE = ("known", "following", "leaning")
@@ -502,8 +502,8 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         _bounds(audit, AUDIT, inside)
         if (form := _form(audit)) != "rows":
             refuse(f"it is of the form {form}; a design states its mechanism by rows")
-        if "independent" in audit["adversary"]:
-            refuse("it is about independent records; a design needs an adversary with 'entropy' or 'knowledge'")
+        if "independent" in audit["adversary"] and set(audit["adversary"]) != {"independent"}:
+            refuse("a design against independent records takes neither 'knowledge' nor a 'reference'")
         audited = _audit(audit, mechanism, inside)
     except Refused as reason:
         report.problem = inside.problem

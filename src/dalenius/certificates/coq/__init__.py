@@ -8,7 +8,8 @@ import zlib
 from typing import Any
 
 from dalenius.certificates.coq.designs import design
-from dalenius.certificates.coq.question import preamble, read_problem
+from dalenius.certificates.coq.independent import independent
+from dalenius.certificates.coq.question import bounded, read_problem
 from dalenius.certificates.coq.trees import upper_bound
 from dalenius.certificates.coq.words import assumptions, defined, refuse, table
 from dalenius.errors import InputError
@@ -21,8 +22,8 @@ def to_coq(certificate: Any) -> str:
     """Return a file for Coq with Coq-Interval that is accepted exactly if the certificate's bounds are proved.
 
     Compile it beside the files of `proofs/`, as `make prove` does. It needs an audit of a finite channel at bounded
-    knowledge from the uniform prior, every record, whose upper bounds are trees of posteriors or of choices; or a
-    design whose mechanism has such an audit.
+    knowledge from the uniform prior, every record, whose upper bounds are trees of posteriors or of choices; one
+    against independent records; or a design whose mechanism has such a tree.
 
     Args:
         certificate: a Certificate, its data, an Audit or a Design.
@@ -44,7 +45,8 @@ def to_coq(certificate: Any) -> str:
     if not isinstance(data, dict) or data.get("format") not in FORMATS:
         refuse("it is not the certificate of an audit or a design")
     try:
-        return "\n".join([*(_audit(data) if "audit" not in data else design(data)), ""])
+        write = design if "audit" in data else independent if "independent" in data["adversary"] else _audit
+        return "\n".join([*write(data), ""])
     except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError, zlib.error) as error:
         if isinstance(error, InputError):
             raise
@@ -58,7 +60,7 @@ def _audit(data: dict[str, Any]) -> list[str]:
         f"at most {float(data['upper'])!r} nats leak of any record, and at least {float(data['lower'])!r} of one.",
     )
     return [
-        *preamble(problem, data["adversary"], claims),
+        *bounded(problem, data["adversary"], claims),
         defined("lower", data["lower"]),
         defined("upper", data["upper"]),
         "",

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dalenius.certificates.coq.question import Problem, preamble, read_problem
+from dalenius.certificates.coq.question import Problem, bounded, read_problem
 from dalenius.certificates.coq.trees import upper_bound
 from dalenius.certificates.coq.words import assumptions, defined, listed, number, refuse, table
 from dalenius.model import checks
@@ -43,7 +43,7 @@ def design(data: dict[str, Any]) -> list[str]:
     made = f"and the one below leaks at most {leaked!r} nats of any record and has one of at most {most!r}."
     total = sum(Fraction(item["weight"]) for item in data["pool"])
     return [
-        *preamble(problem, data["adversary"], (best, made)),
+        *bounded(problem, data["adversary"], (best, made)),
         "(* The error d by row and output; how likely every dataset is by its row, before division by the sum. *)",
         f"Definition errors : list (list number) := {table(_errors(problem, data['problem']))}.",
         f"Definition data : list number := {listed(map(number, _data(problem, data['problem'])))}.",

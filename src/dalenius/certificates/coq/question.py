@@ -16,7 +16,7 @@ from dalenius.model.channels.processed import Processed
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.gallery.releases import EXACT
 from dalenius.model.query import Query
-from dalenius.model.statistic import Sum
+from dalenius.model.statistic import Statistic, Sum
 
 # Beyond these a check takes hours: datasets are listed.
 DATASETS = 2**12
@@ -36,6 +36,7 @@ class Problem:
     # The answer as a formula; None for a table of classes.
     answer: str | None = None
     words: str = ""
+    statistic: Statistic | None = None
 
     def masses(self, record: int) -> list[list[int]]:
         """How many datasets have each value of a record, and each class."""
@@ -50,23 +51,25 @@ class Problem:
         return [[t for t, many in enumerate(row) if many] for row in self.masses(record)]
 
 
-def read_problem(data: dict[str, Any]) -> Problem:
+def read_problem(data: dict[str, Any], forms: Sequence[str] = ("rows",)) -> Problem:
     """Rebuild the channel of the certificate of an audit."""
-    if data.get("form") != "rows":
-        refuse(f"releases of the form {data.get('form')!r} have none yet, only 'rows'")
-    for key, words in (("reference", "a reference prior"), ("independent", "independent records")):
-        if key in data.get("adversary", ()):
-            refuse(f"an adversary with {words} has none yet")
+    if data["form"] not in forms:
+        refuse(f"releases of the form {data['form']!r} have none yet, only {' and '.join(map(repr, forms))}")
+    if "reference" in data["adversary"]:
+        refuse("an adversary with a reference prior has none yet")
     if "secret" in data:
         refuse("a secret other than every record has none yet")
     given = data["problem"]
     if "quadrature" in given or "samples" in given or given.get("statistic") is not None:
         refuse("count vectors, real outputs and samples have none yet")
     if "query" not in given:
-        classes = given["classes"]
-        sizes = tuple(given["records"])
-        listed = tuple(range(math.prod(sizes))) if classes is None else tuple(classes)
-        return _checked(_of_rows(sizes, listed, given["rows"]))
+        # Whole numbers, as they become Coq's text.
+        sizes = tuple(checks.whole("a number of values", k, 1) for k in given["records"])
+        listed_classes = given["classes"]
+        if listed_classes is None:
+            listed_classes = range(math.prod(sizes))
+        classes = tuple(checks.whole("a class", t, 0) for t in listed_classes)
+        return _checked(_of_rows(sizes, classes, given["rows"]))
     query = parse_query(given["query"])
     if checks.log_universe(query.records) > math.log(DATASETS) + 1e-9:
         refuse(f"it has {checks.size_text(query.records)} datasets, more than {DATASETS}")
@@ -77,7 +80,7 @@ def read_problem(data: dict[str, Any]) -> Problem:
     else:
         found = _named(given["mechanism"], query, classes)
         words = f"{given['mechanism']} of {words}"
-    return _checked(replace(found, answer=answer, words=words))
+    return _checked(replace(found, answer=answer, words=words, statistic=query.statistic))
 
 
 def _checked(problem: Problem) -> Problem:
@@ -183,32 +186,37 @@ def _answer(query: Query) -> str | None:
     return "list_sum x" if statistic.modulus is None else f"(list_sum x) mod {statistic.modulus}"
 
 
-def preamble(problem: Problem, adversary: dict[str, Any], claims: Sequence[str]) -> list[str]:
-    """The first lines of a file; claims: what is proved, in words that a comment may hold."""
-    many = math.prod(problem.records)
-    if "knowledge" in adversary:
-        limit = number(Fraction(adversary["knowledge"]))
-    else:
-        limit = f"Minus (Log (Whole {many})) {number(Fraction(adversary['entropy']))}"
+def preamble(problem: Problem, adversary: str, claims: Sequence[str]) -> list[str]:
+    """The first lines of a file; claims: what is proved against whom, in words that a comment may hold."""
     if problem.answer is None:
         place = "fold_left (fun n c => (n * snd c + fst c)%nat) (combine x sizes) 0%nat"
         answer = f"nth ({place}) {listed(problem.classes)} 0%nat"
     else:
         answer = problem.answer
     about = problem.words or f"{len(problem.records)} records, {len(problem.rows)} rows"
-    knows = "knowledge" if "knowledge" in adversary else "entropy"
     return [
         # A comment that holds no star ends where it should.
-        f"(* {about.replace('*', ' ')}, {knows} {float(adversary[knows])!r}:",
+        f"(* {about.replace('*', ' ')}, {adversary}:",
         *(f"   {claim}" for claim in claims[:-1]),
         f"   {claims[-1]} *)",
         "From Coq Require Import Reals ZArith List Arith Bool Lia.",
-        "From Dalenius Require Import Numbers Tables Trees ChoiceTrees Audit Designs.",
+        "From Dalenius Require Import Numbers Tables Trees ChoiceTrees Audit Designs Independent.",
         "Import ListNotations.",
         "",
         "(* How many values every record has, the row that a dataset has, and the rows, each divided by its sum. *)",
         f"Definition sizes : list nat := {listed(problem.records)}.",
         f"Definition answer (x : list nat) : nat := {answer}.",
         *problem.text,
-        f"Definition limit : number := {limit}.",
     ]
+
+
+def bounded(problem: Problem, adversary: dict[str, Any], claims: Sequence[str]) -> list[str]:
+    """The same, and what an adversary of bounded knowledge or entropy knows at most."""
+    if "independent" in adversary:
+        refuse("a design against independent records has none yet")
+    if "knowledge" in adversary:
+        limit, words = number(Fraction(adversary["knowledge"])), f"knowledge {float(adversary['knowledge'])!r}"
+    else:
+        limit = f"Minus (Log (Whole {math.prod(problem.records)})) {number(Fraction(adversary['entropy']))}"
+        words = f"entropy {float(adversary['entropy'])!r}"
+    return [*preamble(problem, words, claims), f"Definition limit : number := {limit}."]

@@ -92,7 +92,7 @@ class Audited:
     """What an audit certificate has established: no prior with this knowledge leaks more than `upper` nats."""
 
     channel: Channel
-    knowledge: Knowledge
+    knowledge: Knowledge | None  # None against independent records
     reference: Reference
     upper: float
     reason: str

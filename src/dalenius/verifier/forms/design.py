@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import permutations
 from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
@@ -29,11 +30,13 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, matrix, shor
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import held
+from dalenius.verifier.kernel.witness import law as law_of
 
 from . import named
 from .asked import Asked, Audited
 from .counting import Statistic, Table, classes_are_orbits, images, rearranged, relabelled
-from .reference import Reference, Uniform, Weights, digest
+from .independent import Independent, lines
+from .reference import UNIFORM, Reference, Uniform, Weights, digest
 from .secret import of_record
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
@@ -61,6 +64,8 @@ class Task:
     budget: float
     text: str
     beside: int = 1
+    # q(y|x) <= e^private q(y|x') for datasets that differ in one record; None where that is not asked for.
+    private: float | None = None
 
     @property
     def width(self) -> int:
@@ -92,6 +97,7 @@ class Task:
         """
         claimed = number(field(content, "distortion", "the certificate"), "'distortion'")
         self._attained(claimed, upper)
+        self._check_private()
         bound = self._lower_bound(content)
         if lower > 0 and not bound >= lower:
             refuse(f"the pool proves a lower bound of {short(bound)}, less than the claimed {lower!r}")
@@ -116,6 +122,36 @@ class Task:
             if not all(abs(q - p) <= SLACK.product for q, p in zip(row, both, strict=True)):
                 refuse("the joint release is not the product of what was released before and of a mechanism")
 
+    @cached_property
+    def _neighbours(self) -> set[tuple[int, int]]:
+        """Classes of datasets that differ in one record; none where no privacy is asked for."""
+        statistic = self.audited.channel.statistic
+        records = range(0 if self.private is None else 1 if statistic.interchangeable else statistic.n)
+        pairs = (permutations(line, 2) for i in records for line in lines(statistic, i))
+        return {(c, d) for found in ticking(pairs) for c, d in found if c != d}
+
+    def _check_private(self) -> None:
+        """Guarantee: q(y|c) <= e^private q(y|c') for neighbours."""
+        channel, most = self.audited.channel, arb(self.private or 0.0).exp()
+        for one, other in {(channel.row_of[c], channel.row_of[d]) for c, d in self._neighbours}:
+            tick()
+            if not all(p <= most * q for p, q in zip(channel.rows[one], channel.rows[other], strict=True)):
+                refuse(f"the mechanism is not {self.private!r}-differentially private")
+
+    def _priced(self, terms: Pairs, prices: object) -> None:
+        """Add m ( q(y|c) - e^private q(y|c') ), which is at most 0 where m >= 0, to what is minimised."""
+        most, size = arb(self.private or 0.0).exp(), len(self.distances) - 1
+        for j, price in enumerate(sequence(prices, "the prices")):
+            tick()
+            first, second, output, weight = sequence(price, f"price {j}", 4)
+            c, d = (whole(value, f"a class of price {j}", 0, size) for value in (first, second))
+            y = whole(output, f"the output of price {j}", 0, self.width - 1)
+            m = arb(number(weight, f"the weight of price {j}", low=0.0))
+            if (c, d) not in self._neighbours:
+                refuse(f"price {j} is about classes {c} and {d}, whose datasets are not neighbours")
+            terms[c * self.width + y] += m
+            terms[d * self.width + y] -= m * most
+
     def _attained(self, claimed: float, upper: float) -> None:
         """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
         channel = self.audited.channel
@@ -136,7 +172,8 @@ class Task:
         else:
             if claimed != upper:
                 refuse(f"the distortion {claimed!r} is not the upper bound {upper!r}")
-            slack = SLACK.leakage if self.budget == 0 and self.audited.knowledge.none else 0.0
+            none = self.audited.knowledge is not None and self.audited.knowledge.none
+            slack = SLACK.leakage if self.budget == 0 and none else 0.0
             # A constant leaks nothing, whatever is stated.
             constant = self.beside == 1 and len(self.audited.channel.rows) == 1
             if not (constant or leaked <= self.budget + slack):
@@ -172,11 +209,14 @@ class Task:
         else:
             price, spent = ONE, total * self.budget
         terms = [w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)]
+        self._priced(terms, content.get("prices", ()))
         return duality.least(terms, self.width, maps) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
         channel, knowledge = self.audited.channel, self.audited.knowledge
+        if knowledge is None:
+            return self._known_gains(pool)
         asked = cache(lambda about: Asked(channel, about, knowledge, self.audited.reference))
         _limit(pool, len(self.costs) * self.beside * _values(channel.statistic))
         total, gains = ZERO, arb_mat(channel.statistic.size, self.width)
@@ -191,6 +231,29 @@ class Task:
             gains += weight * self._before(duality.gains(prior, field(item, "ratios", where), shape, where))
             total += weight
         return total, gains
+
+    def _known_gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
+        """Return the same for independent records: every prior knows the others, and has a law of its own record."""
+        statistic = self.audited.channel.statistic
+        asked = cache(
+            lambda about: Independent(self.audited.channel, UNIFORM, follows=False, knowledge=None, about=about)
+        )
+        _limit(pool, self.width * _values(statistic))
+        total, gains = ZERO, [[ZERO] * self.width for _ in range(statistic.size)]
+        for j, value in enumerate(pool):
+            tick()
+            where = f"prior {j} of the pool"
+            item = mapping(value, where)
+            weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
+            question = asked(of_record(item, statistic, where))
+            law = law_of(field(item, "law", where), statistic.alphabet(question.record), f"the law of {where}")
+            classes = question.known_classes(item, question.record)
+            prior = [{} if p.is_zero() else {c: p} for c, p in zip(classes, law, strict=True)]
+            ratios = duality.legal(prior, field(item, "ratios", where), self.width, where)
+            for c, p, row in zip(classes, law, ratios, strict=True):
+                gains[c] = [w + weight * p * r for w, r in zip(gains[c], row, strict=True)]
+            total += weight
+        return total, matrix(gains)
 
     def _before(self, gains: Matrix) -> Matrix:
         """W(c,y) of W(c,m,y): the mean over what was released before, sum_m q1(m|c) W(c,m,y)."""
@@ -243,11 +306,13 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if not classes_are_orbits(statistic, audited.reference):
         refuse("the reference treats datasets of one class differently; the mechanism needs one row per dataset")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
-    if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
+    if not set(problem) <= {"query", "outputs", "distribution", "distortion", "max_epsilon"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
     distances, words = _distances(problem, content["audit"]["problem"], audited, width)
     weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
     words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
+    private = _private(problem, beside)
+    words += "" if private is None else f", of mechanisms that are {private!r}-differentially private"
     budget = mapping(field(content, "budget", "the certificate"), "the budget")
     if set(budget) not in ({"distortion"}, {"leakage"}):
         refuse("the budget needs either 'distortion' or 'leakage'")
@@ -261,7 +326,16 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     else:
         text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
         text += "" if beside == 1 else f" together with what was released before, its first part of {beside} outputs"
-    return Task(audited, weights, distances, primal, most, text, beside)
+    return Task(audited, weights, distances, primal, most, text, beside, private)
+
+
+def _private(problem: dict[str, Any], beside: int) -> float | None:
+    """Return what differential privacy is asked for; None where there is none."""
+    if "max_epsilon" not in problem:
+        return None
+    if beside > 1:
+        refuse("a design after earlier releases has no max_epsilon")
+    return number(problem["max_epsilon"], "max_epsilon", low=0.0)
 
 
 def _weights(value: object, size: int) -> list[float] | None:

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate, product
 from operator import mul
 from typing import Any
@@ -170,26 +171,35 @@ class Independent:
 
     def _known(self, witness: dict[str, Any], record: int) -> Rows:
         """The rows q(.|a,x') of the others that the witness knows."""
-        statistic, k = self.statistic, self.statistic.alphabet(record)
-        if isinstance(statistic, (Sum, Histogram)):
-            counts = self._counted(witness, record)
-            moved = [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(k)]
-            if isinstance(self.channel, Large):
-                return self._window(self.channel, witness, moved)
-            if isinstance(statistic, Sum):
-                place = {value: t for t, value in enumerate(statistic.values)}
-                classes = [place[statistic.total(c)] for c in moved]
-            else:
-                at = {c: t for t, c in enumerate(statistic.counts)}
-                classes = [at[c] for c in moved]
-        else:
-            x, classes = self._dataset(witness, record), []
-            for a in range(k):
-                index = 0
-                for i, v in enumerate(x):
-                    index = index * statistic.alphabet(i) + (a if i == record else v)
-                classes.append(statistic.classes[index])
-        return self._rows(classes)
+        if isinstance(self.channel, Large):
+            return self._window(self.channel, witness, self._counts_by_value(witness, record))
+        return self._rows(self.known_classes(witness, record))
+
+    def _counts_by_value(self, witness: dict[str, Any], record: int) -> list[tuple[int, ...]]:
+        """Counts of all records for every value of this one, with the others that the witness knows."""
+        counts = self._counted(witness, record)
+        return [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(self.statistic.alphabet(record))]
+
+    def known_classes(self, witness: dict[str, Any], record: int) -> list[int]:
+        """The class of the datasets with the others that the witness knows, for every value of the record."""
+        statistic = self.statistic
+        if isinstance(statistic, Sum):
+            return [self._places[statistic.total(c)] for c in self._counts_by_value(witness, record)]
+        if isinstance(statistic, Histogram):
+            return [self._places[c] for c in self._counts_by_value(witness, record)]
+        x, classes = self._dataset(witness, record), []
+        for a in range(statistic.alphabet(record)):
+            index = 0
+            for i, v in enumerate(x):
+                index = index * statistic.alphabet(i) + (a if i == record else v)
+            classes.append(statistic.classes[index])
+        return classes
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The class of every sum, or of every count vector."""
+        listed = self.statistic.values if isinstance(self.statistic, Sum) else self.statistic.counts
+        return {value: t for t, value in enumerate(listed)}
 
     def _counted(self, witness: dict[str, Any], record: int) -> list[int]:
         """How many of the others have each value, as the witness knows: counts, or one by one where laws differ."""

@@ -29,11 +29,17 @@ Pairs = Sequence[Ball]  # one entry for every (c,y), y fastest
 
 
 def gains(prior: list[Shares], ratios: object, shape: tuple[int, int], where: str) -> Matrix:
-    """Return sum_a pi(a,c) r(a,y) of a prior and log ratios as a certificate gives them; shape: classes, outputs.
-
-    From the ratios log sum_a p(a) exp r(a,y) is taken, so that any will do; those of values without mass do not matter.
-    """
+    """Return sum_a pi(a,c) r(a,y) of a prior and log ratios as a certificate gives them; shape: classes, outputs."""
     classes, width = shape
+    made = matrix(legal(prior, ratios, width, where))
+    return matrix([[law.get(c, ZERO) for c in range(classes)] for law in prior]).transpose() * made
+
+
+def legal(prior: list[Shares], ratios: object, width: int, where: str) -> list[list[Ball]]:
+    """Return log ratios as a certificate gives them, made legal: less log sum_a p(a) exp r(a,y), so that any will do.
+
+    Those of values without mass do not matter, and are 0.
+    """
     listed = sequence(ratios, f"ratios of {where}", len(prior))
     given = [numbers(row, width, f"ratios of {where}, value {a}") for a, row in enumerate(listed)]
     log_p = [sum(law.values(), ZERO).log() if law else None for law in prior]
@@ -41,8 +47,7 @@ def gains(prior: list[Shares], ratios: object, shape: tuple[int, int], where: st
         log_sum_exp(p + row[y] for p, row in zip(log_p, given, strict=True) if p is not None) for y in range(width)
     ]
     none, rows = [ZERO] * width, zip(log_p, given, strict=True)
-    legal = matrix([none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows])
-    return matrix([[law.get(c, ZERO) for c in range(classes)] for law in prior]).transpose() * legal
+    return [none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows]
 
 
 def least(terms: Pairs, width: int, maps: Sequence[Sequence[int]]) -> Ball:

@@ -1,0 +1,375 @@
+"""Designs against independent records: one convex programme, exact up to the solver's accuracy (MATH 6.11).
+
+The worst such prior knows the other records x' (MATH 10), so that the leakage is the largest capacity of the channels
+q(.|.,x'), and a capacity is a minimum over laws r of outputs:
+
+    D(L) = min { E d : for every x' a law r with D( q(.|a,x') || r ) <= L for every value a }.
+
+Terms q log(q/r) are exponential cones, solved by Clarabel [goulart24]. Its multipliers of the bounds are the priors of
+6.3, those of the cones the ratios. Only the mechanism and these are taken from it: the mechanism is audited, and the
+lower bound is computed from priors and ratios.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, permutations
+
+import clarabel
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dalenius.auditing.independent import others_of
+from dalenius.auditing.independent_records import independent_records
+from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.designer import Designed, certain_budget, on_grid, rounding
+from dalenius.designing.master import ACCEPTED
+from dalenius.designing.weak_duality import Evidence, LowerBound, floor, legal, within
+from dalenius.errors import refuse
+from dalenius.model.channels.written import Written
+from dalenius.model.problem import DesignProblem
+from dalenius.model.statistic import Sum
+from dalenius.numerics.information import TINY
+from dalenius.numerics.types import Floats, Ints
+from dalenius.search.deadline import Deadline
+from dalenius.settings import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownOthersSearch(Part):
+    """Designs against independent records."""
+
+    # Pairs of a class and an output at most; terms of the programme at most; accuracy asked of Clarabel.
+    pairs: int = 2**20
+    terms: int = 60_000
+    accuracy: float = 1e-9
+    # Sums are clamped where the expected distance of what is beyond is at most this share of the constant's distortion.
+    clamped: float = 1e-6
+    # With more rows of neighbours x outputs than this, mechanisms see the answer alone: the bracket then stays open.
+    by_answer: int = 300_000
+    # With more neighbours x outputs than this, outputs beyond so many standard widths of the noise are
+    # left out; a width is 1/eps for the capacity eps^2/8.
+    all_outputs: int = 10_000
+    widths: float = 14.0
+    # Largest |log ratio| taken from multipliers, and the least share of a line's weight that counts.
+    largest_log_ratio: float = 30.0
+    least_weight: float = 1e-12
+    # Audits of a mechanism that is mixed with a constant until it keeps its budget.
+    tries: int = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The classes of the datasets that agree but for one record, by its value; number: its place among such lines."""
+
+    record: int
+    number: int
+    classes: Ints
+    # The classes whose rows these have, and the outputs that any of them may have.
+    blocks: Ints
+    outputs: Ints
+
+
+def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designed:
+    """Return the best mechanism against independent records, audited, and the proof that little better exists."""
+    programme = Programme(problem, problem.settings.of(KnownOthersSearch))
+    solved = programme.solve(deadline)
+    rows, lower = (problem.constant(), LowerBound(0.0)) if solved is None else solved
+    if problem.limits is not None:
+        rows = problem.limits.repaired(rows)
+    if problem.goal == "leakage":
+        constant = problem.distortion(problem.constant()) <= problem.budget
+        rows = problem.constant() if constant else problem.within_distortion(rows, certain_budget(problem))
+    for _ in range(programme.chosen.tries):
+        rows = on_grid(rows) if problem.limits is None else rows
+        mechanism = Written(problem.domain.statistic, rows, asked.distortion.labels, asked.query)
+        leaks = independent_records(asked.audit(mechanism, 1e-3 * max(asked.tolerance, 1e-12)), Deadline(60.0))
+        if problem.goal == "leakage" or leaks.upper <= problem.budget:
+            break
+        rows = problem.within_leakage(rows, leaks.upper * (1 + 1e-9) + 1e-10, problem.budget)
+    else:
+        rows = problem.constant()
+        mechanism = Written(problem.domain.statistic, rows, asked.distortion.labels, asked.query)
+        leaks = independent_records(asked.audit(mechanism, asked.tolerance), Deadline(60.0))
+    distortion = problem.distortion(rows) * (1 + rounding(problem))
+    return Designed(mechanism, distortion, leaks, lower, 1, mechanism)
+
+
+@dataclass(frozen=True, eq=False)
+class Programme:
+    """The programme, over one parameter for each orbit of pairs of a class and an output that are allowed."""
+
+    problem: Problem
+    chosen: KnownOthersSearch
+
+    @cached_property
+    def block(self) -> Ints:
+        """(K,) the class whose row each class has: its own, or of a sum the nearest within a window."""
+        problem, domain = self.problem, self.problem.domain
+        classes = np.arange(domain.statistic.size)
+        if not isinstance(domain.statistic, Sum) or domain.statistic.modulus is not None:
+            many = sum(lines.size for lines in domain.statistic.neighbours()) * domain.distance.shape[1]
+            return _by_answer(domain.distance) if many > self.chosen.by_answer else classes
+        # Outputs beyond a window have no mass in any row, and limits ask for their ratios, too: all classes stay.
+        most = self.chosen.clamped * problem.distortion(problem.constant()) if problem.limits is None else -1.0
+        away = np.abs(classes - (classes.size - 1) / 2)
+        for reach in range(1, classes.size // 2):
+            beyond = np.maximum(away - reach, 0.0)
+            if domain.weights @ beyond <= most:
+                low = max(0, math.floor((classes.size - 1) / 2 - reach))
+                return np.clip(classes, low, classes.size - 1 - low)
+        return classes
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """(K, Y) which outputs the row of a block may have: near ones, and all that symmetries take them to."""
+        problem, domain = self.problem, self.problem.domain
+        size, width = domain.distance.shape
+        inside = np.unique(self.block)
+        outputs = np.zeros(width, dtype=bool)
+        outputs[np.unique(domain.distance[inside].argmin(axis=1))] = True
+        if inside.size == size:
+            outputs[:] = True
+        near = np.zeros((size, width), dtype=bool)
+        many, lines = width, sum(len(lines) for lines in domain.statistic.neighbours())
+        # Neighbours have the same outputs where their ratios are limited.
+        if problem.goal == "distortion" and problem.limits is None and lines * width > self.chosen.all_outputs:
+            many = min(width, 2 * math.ceil(self.chosen.widths / math.sqrt(8 * problem.budget)) + 5)
+        order = np.argsort(np.where(outputs, domain.distance[inside], np.inf), axis=1, kind="stable")[:, :many]
+        near[inside[:, None], order] = True
+        near &= outputs
+        kept = np.zeros(int(domain.orbit.max()) + 1, dtype=bool)
+        kept[domain.orbit[near]] = True
+        here = np.zeros(size, dtype=bool)
+        here[inside] = True
+        return np.asarray(kept[domain.orbit] & here[:, None] & outputs)
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """One line of each kind: those whose columns hold the same parameters are bounded alike."""
+        found: dict[bytes, Line] = {}
+        orbit = np.where(self.allowed, self.problem.domain.orbit, -1)
+        for record, lines in enumerate(self.problem.domain.statistic.neighbours()):
+            for number, (classes, blocks) in enumerate(zip(lines, self.block[lines], strict=True)):
+                if (blocks == blocks[0]).all():
+                    continue
+                columns = orbit[blocks]
+                key = min(_sorted(columns[list(order)]) for order in _orders(len(blocks)))
+                outputs = np.flatnonzero(self.allowed[blocks].any(axis=0))
+                found.setdefault(key, Line(record, number, classes, blocks, outputs))
+        return list(found.values())
+
+    def solve(self, deadline: Deadline) -> tuple[Floats, LowerBound] | None:
+        """Return the mechanism and the lower bound that the solver's multipliers prove; None where it fails."""
+        problem, domain, lines = self.problem, self.problem.domain, self.lines
+        terms = sum(int(self.allowed[line.blocks].sum()) for line in lines)
+        if terms > self.chosen.terms:
+            refuse(
+                f"a design for {len(lines)} kinds of neighbours has {terms} terms, above the limit of "
+                f"{self.chosen.terms}; use fewer records, values or outputs (outputs=)"
+            )
+        program = _Conic(self)
+        solved = program.solve(deadline.left)
+        if solved is None:
+            return None
+        u, bounds, log_ratios, limits = solved
+        rows = np.where(self.allowed, program.full(np.maximum(u, 0.0))[domain.orbit], 0.0)[self.block]
+        rows /= rows.sum(axis=1, keepdims=True)
+        multiplier = bounds[-1] if problem.goal == "leakage" else 0.0
+        return rows, self._lower(bounds, log_ratios, float(max(multiplier, 0.0)), limits)
+
+    def _lower(self, bounds: Floats, log_ratios: Floats, nu: float, limits: Floats) -> LowerBound:
+        """The bound of 6.3 by priors that know the others: multipliers are their laws and weights."""
+        problem, domain, chosen = self.problem, self.problem.domain, self.chosen
+        primal = problem.goal == "leakage"
+        inside = (nu if primal else 1.0) * domain.cost
+        found, weights, at, term = list[Evidence](), list[float](), 0, 0
+        mechanism = Written(domain.statistic, problem.constant(), tuple(range(domain.distance.shape[1])))
+        total = float(np.maximum(bounds[: sum(len(line.classes) for line in self.lines)], 0.0).sum())
+        for line in self.lines:
+            many = len(line.classes)
+            lam = np.maximum(bounds[at : at + many], 0.0)
+            shared = np.flatnonzero(self.allowed[line.blocks].all(axis=0))
+            parts = []
+            for c in line.blocks:
+                held = np.flatnonzero(self.allowed[c])
+                parts.append(log_ratios[term : term + held.size][np.searchsorted(held, shared)])
+                term += held.size
+            at += many
+            if not lam.sum() > chosen.least_weight * total or not shared.size:
+                continue
+            p = lam / lam.sum()
+            nearest = shared[np.abs(np.arange(domain.distance.shape[1])[:, None] - shared).argmin(axis=1)]
+            r = np.clip(np.stack(parts), -chosen.largest_log_ratio, chosen.largest_log_ratio)
+            r = legal(p, r[:, np.searchsorted(shared, nearest)])
+            weight = float(lam.sum()) / (total if primal else 1.0)
+            for c, share, row in zip(line.classes, p, r, strict=True):
+                inside[c] += weight * share * row
+            masses = np.zeros((many, domain.statistic.size))
+            masses[np.arange(many), line.classes] = p
+            others = others_of(mechanism, line.record, line.number)
+            found.append(Evidence(line.record, masses, r, others))
+            weights.append(weight)
+        if not found and primal:
+            return LowerBound(0.0)
+        price = nu * problem.budget if primal else problem.budget * math.fsum(weights)
+        inside, prices = within(problem.limits, np.maximum(limits, 0.0) / (total if primal else 1.0), inside)
+        value = max(floor(domain.averaged(inside), price), 0.0)
+        return LowerBound(value, tuple(found), np.array(weights), nu, prices)
+
+
+@dataclass(eq=False)
+class _Conic:
+    """The programme in Clarabel's form, over x = (u, laws r of lines, terms e, t): right - matrix x in cones."""
+
+    programme: Programme
+
+    def __post_init__(self) -> None:
+        allowed, orbit, lines = self.programme.allowed, self.programme.problem.domain.orbit, self.programme.lines
+        self.problem = self.programme.problem
+        self.primal = self.problem.goal == "leakage"
+        self.kept = np.unique(orbit[allowed])
+        self.place = np.full(int(orbit.max()) + 1, -1)
+        self.place[self.kept] = np.arange(self.kept.size)
+        # (line, class, outputs) of the terms of every row of a line; where laws and terms begin; t is last.
+        self.terms = [(k, c, np.flatnonzero(allowed[c])) for k, line in enumerate(lines) for c in line.blocks]
+        self.laws = np.cumsum([self.kept.size] + [line.outputs.size for line in lines])
+        self.starts = np.cumsum([self.laws[-1]] + [ys.size for _, _, ys in self.terms])
+        # Solvers want numbers near 1: distortions are in units of the constant's.
+        self.unit = self.problem.distortion(self.problem.constant()) or 1.0
+
+    @property
+    def last(self) -> int:
+        """The place of t, the leakage."""
+        return int(self.starts[-1])
+
+    def full(self, u: Floats) -> Floats:
+        """Parameters of all orbits."""
+        whole = np.zeros(self.place.size)
+        whole[self.kept] = u
+        return whole
+
+    def solve(self, time_limit: float) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Return u, multipliers of the bounds of lines (then of the distortion), log(q/r), multipliers of limits."""
+        paid = self._paid()
+        sums, least, bounds, cones = groups = self._sums(), self._least(), self._bounds(paid), self._cones()
+        objective = np.zeros(self.last + 1)
+        objective[: self.kept.size] = 0.0 if self.primal else paid
+        objective[self.last] = 1.0 if self.primal else 0.0
+        parts = [group.matrix(objective.size) for group in groups]
+        if (limits := self._limits()) is not None:
+            limits.resize((limits.shape[0], objective.size))
+            parts[1] = scipy.sparse.vstack([limits, parts[1]])
+            least.right = [0.0] * limits.shape[0] + least.right
+        matrix = scipy.sparse.vstack(parts).tocsc()
+        kinds = [clarabel.ZeroConeT(len(sums.right)), clarabel.NonnegativeConeT(len(least.right) + len(bounds.right))]
+        kinds += [clarabel.ExponentialConeT()] * (len(cones.right) // 3)
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.time_limit = False, max(time_limit, 1.0)
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.programme.chosen.accuracy
+        right = np.concatenate([group.right for group in groups])
+        quadratic = scipy.sparse.csc_matrix((objective.size, objective.size))
+        solved = clarabel.DefaultSolver(quadratic, objective, matrix, right, kinds, settings).solve()
+        if str(solved.status) not in (*ACCEPTED, "MaxTime"):
+            return None
+        z, first = np.array(solved.z), len(sums.right) + len(least.right)
+        of_cones = z[first + len(bounds.right) :].reshape(-1, 3)
+        ratios = of_cones[:, 1] / np.minimum(of_cones[:, 0], -TINY) - 1
+        multipliers = (1.0 if self.primal else self.unit) * z[first : first + len(bounds.right)]
+        if self.primal:
+            multipliers[-1] /= self.unit
+        many = 0 if limits is None else limits.shape[0]
+        of_limits = (1.0 if self.primal else self.unit) * z[len(sums.right) :][:many]
+        return np.array(solved.x)[: self.kept.size], multipliers, ratios, of_limits
+
+    def _limits(self) -> scipy.sparse.csr_matrix | None:
+        """What differential privacy asks of the parameters."""
+        limits = self.problem.limits
+        return None if limits is None else scipy.sparse.csr_matrix(limits.matrix[:, self.kept])
+
+    def _paid(self) -> Floats:
+        """Expected distortion per unit of each parameter: a class with the row of another pays there."""
+        allowed, domain = self.programme.allowed, self.problem.domain
+        cost = np.zeros(allowed.shape)
+        np.add.at(cost, self.programme.block, domain.cost)
+        paid = np.bincount(self.place[domain.orbit[allowed]], weights=cost[allowed], minlength=self.kept.size)
+        return np.asarray(paid / self.unit)
+
+    def _sums(self) -> "_Rows":
+        """Rows of the mechanism, each different one once, and laws r sum to one."""
+        found, blocks = _Rows(), np.unique(self.programme.block)
+        places = np.where(self.programme.allowed[blocks], self.place[self.problem.domain.orbit[blocks]], -1)
+        for row in np.unique(np.sort(places, axis=1), axis=0):
+            found.add(row[row >= 0], 1.0, 1.0)
+        for first, last in pairwise(self.laws.tolist()):
+            found.add(np.arange(first, last), 1.0, 1.0)
+        return found
+
+    def _least(self) -> "_Rows":
+        """Parameters are not negative, nor is t."""
+        found = _Rows()
+        for j in (*range(self.kept.size), self.last):
+            found.add(np.array([j]), -1.0, 0.0)
+        return found
+
+    def _bounds(self, paid: Floats) -> "_Rows":
+        """D(q||r) is at most the leakage, for every row of every line; in the end the distortion budget, if any."""
+        found = _Rows()
+        for start, (_, _, ys) in zip(self.starts.tolist(), self.terms, strict=False):
+            columns = np.arange(start, start + ys.size)
+            if self.primal:
+                found.add(np.append(columns, self.last), np.append(np.ones(ys.size), -1.0), 0.0)
+            else:
+                found.add(columns, 1.0, self.problem.budget)
+        if self.primal:
+            found.add(np.arange(self.kept.size), paid, self.problem.budget / self.unit)
+        return found
+
+    def _cones(self) -> "_Rows":
+        """e >= q log(q/r): (-e, q, r) in the exponential cone, one term after another."""
+        found, orbit = _Rows(), self.problem.domain.orbit
+        for start, (k, c, ys) in zip(self.starts.tolist(), self.terms, strict=False):
+            laws = self.laws[k] + np.searchsorted(self.programme.lines[k].outputs, ys)
+            columns = np.stack([start + np.arange(ys.size), self.place[orbit[c, ys]], laws], axis=1)
+            for column, sign in zip(columns.ravel(), np.tile([1.0, -1.0, -1.0], ys.size), strict=True):
+                found.add(column[None], sign, 0.0)
+        return found
+
+
+class _Rows:
+    """Rows of a sparse matrix, one after the other, with their right-hand sides."""
+
+    def __init__(self) -> None:
+        self.columns: list[Ints] = []
+        self.values: list[Floats] = []
+        self.right: list[float] = []
+
+    def add(self, columns: Ints, values: Floats | float, right: float) -> None:
+        """Add one row."""
+        self.columns.append(columns)
+        self.values.append(np.broadcast_to(values, columns.shape))
+        self.right.append(right)
+
+    def matrix(self, width: int) -> scipy.sparse.csr_matrix:
+        """Return the matrix."""
+        rows = np.repeat(np.arange(len(self.right)), [c.size for c in self.columns])
+        entries = (np.concatenate(self.values), (rows, np.concatenate(self.columns)))
+        return scipy.sparse.csr_matrix(entries, shape=(len(self.right), width))
+
+
+def _by_answer(distance: Floats) -> Ints:
+    """The first class with the same distances to all outputs: mechanisms that are functions of the answer alone."""
+    _, first, place = np.unique(distance, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[place.ravel()])
+
+
+def _orders(many: int, most: int = 4) -> list[tuple[int, ...]]:
+    """Orders of the values of a record: all of them, or the two plain ones where there are many."""
+    ahead = tuple(range(many))
+    return list(permutations(ahead)) if many <= most else [ahead, ahead[::-1]]
+
+
+def _sorted(table: Ints) -> bytes:
+    """The columns of a table whatever their order."""
+    return np.ascontiguousarray(table[:, np.lexsort(table[::-1])]).tobytes()
