@@ -39,7 +39,7 @@ FORMULAS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "centre": ((SUMS, "centre", "none"), (COUNTS, "centre_of_counts", "infinite")),
     "law": ((SUMS, "laws_below", "empty"),),
     "moved": ((COUNTS, "moved_counts", "none"),),
-    "own-count": ((COUNTS, "own_count", "none"),),
+    "counted": (("dalenius.bounds.counted", "table_of", "none"),),
     "tied": ((COUNTS, "tie", "none"), (COUNTS, "tie_others", "none")),
     "product": ((LOCAL, "product", "infinite"),),
     "looks": ((LOCAL, "all_looks", "infinite"),),

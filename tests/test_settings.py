@@ -29,7 +29,7 @@ MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if "(Part):" in path.re
         (lambda: dl.Settings(tolerance_share="0.9"), "Settings(tolerance_share='0.9'): it must be a number"),
         (lambda: dl.Settings(limits=3), "it must be dalenius.settings.Limits(...)"),
         (lambda: dl.Settings(limits=Quantising()), "it must be dalenius.settings.Limits(...)"),
-        (lambda: dl.Settings(parts=(3,)), "give a tuple of parts such as OwnCountSearch(), one of a kind"),
+        (lambda: dl.Settings(parts=(3,)), "give a tuple of parts such as CountedSearch(), one of a kind"),
         (lambda: dl.Settings(parts=(Quantising(), Quantising())), "one of a kind"),
         (lambda: dl.Settings(0.5), "Settings takes its fields by name"),
         (lambda: Quantising(los_share=1), "Quantising has no field 'los_share'; did you mean 'loss_share'?"),

@@ -253,7 +253,7 @@ class Settings(Part):
     portfolio: Portfolio = field(default_factory=Portfolio)
     limits: Limits = field(default_factory=Limits)
     effort: Effort = field(default_factory=Effort)
-    # The numbers of single bounds and steps where they are not the default, such as `bounds.own_count.OwnCountSearch`.
+    # The numbers of single bounds and steps where they are not the default, such as `bounds.counted.CountedSearch`.
     # Each is a frozen dataclass beside the code that reads it.
     parts: tuple[Part, ...] = ()
 
@@ -262,7 +262,7 @@ class Settings(Part):
         super().__post_init__()
         kinds = [type(part) for part in self.parts]
         if len(set(kinds)) < len(kinds) or not all(issubclass(kind, Part) for kind in kinds):
-            refuse(f"Settings(parts={show(self.parts)}): give a tuple of parts such as OwnCountSearch(), one of a kind")
+            refuse(f"Settings(parts={show(self.parts)}): give a tuple of parts such as CountedSearch(), one of a kind")
 
     def of(self, kind: type[P]) -> P:
         """Return the numbers of one bound or step: from `parts`, else the default."""

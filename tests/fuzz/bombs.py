@@ -49,9 +49,9 @@ def far_apart(size: int) -> Json:
 
 
 def factorials(size: int) -> Json:
-    """Very many counts that are revealed, and a factorial for every one."""
+    """Very many counts above the tops, and a binomial coefficient for every one."""
     asked = {"problem.query": f"histogram(n={16 * size}, k=2)", "adversary": {"entropy": 0.0}, "lower": 0.0}
-    return damaged("own-count", {**asked, "proofs.0.outside": 0.0, "witness.tilt": GONE})
+    return damaged("counted", {**asked, "witness": golden("tied")["witness"]})
 
 
 def texts(size: int) -> Json:

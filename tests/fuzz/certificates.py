@@ -173,7 +173,7 @@ def a_step(rng: random.Random) -> Json:
 def reform(rng: random.Random, data: Json) -> None:
     """Another form of the release, or another kind of witness."""
     forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records"]
-    kinds = ["masses", "blocks", "tied", "part", "uniform", "cells", "known", "following", "leaning"]
+    kinds = ["masses", "blocks", "tied", "counted", "part", "uniform", "cells", "known", "following", "leaning"]
     for name, value in list(fields(data)):
         if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:
             value["kind"] = rng.choice(kinds)
@@ -397,6 +397,7 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         return 0.0, math.inf
     if "audit" in data:
         budget = {k: float(v) for k, v in data["budget"].items()}
+        budget |= {k: float(v) for k, v in data["problem"].items() if k == "max_epsilon"}
         design = dl.design(parse_query(data["problem"]["query"]), **budget, **options, tolerance=1e-3, time_limit=2)
         return design.lower, design.upper
     mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})

@@ -13,6 +13,7 @@ Json = Any
 # Forms of a release, with the kinds of witness that each has.
 WITNESSES = {
     "histogram blocks",
+    "histogram counted",
     "histogram following",
     "histogram known",
     "histogram tied",

@@ -15,8 +15,8 @@ from cases import LN2, named, random_channel
 import dalenius as dl
 from dalenius.auditing.real_records import RealRecordSearch
 from dalenius.bounds.bellman import BellmanSearch
+from dalenius.bounds.counted import CountedSearch
 from dalenius.bounds.moved_counts import MovedSearch
-from dalenius.bounds.own_count import OwnCountSearch
 from dalenius.bounds.trees.posteriors import PosteriorSearch
 from dalenius.bounds.trees.rows import RowSearch
 from dalenius.bounds.trees.window import WindowSearch
@@ -26,12 +26,17 @@ from dalenius.settings import DEFAULT, Limits, only, without
 
 Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
-OWN_COUNT = dl.Settings(parts=(OwnCountSearch(s=(1.15,), rounds=4),))
-REVEALED = dl.Settings(parts=(OwnCountSearch(s=(1.15,), rounds=4, few=1, rare=(1e-3,)),))
+TILTS = CountedSearch(s=(1.15,), rounds=3, upper_rounds=1, most_contraction=0.0)
+COUNTED = dl.Settings(parts=(TILTS,))
+CUT = dl.Settings(parts=(replace(TILTS, few=1, rare=(1e-3,)),))
+SLOPE = dl.Settings(parts=(replace(TILTS, s=(), most_contraction=1.0, slope_rounds=4),))
+# No table is small enough.
+NO_TABLE = CountedSearch(few=0, outputs=0)
+UNCOUNTED = dl.Settings(parts=(NO_TABLE,))
 MOVED = dl.Settings(
     parts=(
         MovedSearch(steps=60, own=3, others=2),
-        OwnCountSearch(outputs=1),
+        NO_TABLE,
         TiedSearch(rounds=1, spreads=6, least=5),
     )
 )
@@ -40,7 +45,7 @@ WINDOW = dl.Settings(
     portfolio=replace(DEFAULT.portfolio, opening=("window",)),
     parts=(WindowSearch(spreads=(2.2,), rest=(0.04,)), PointRows(rows=20)),
 )
-ONE_COUNT = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0)))
+ONE_COUNT = dl.Settings(parts=(TiedSearch(rounds=0), MovedSearch(room=0), NO_TABLE))
 # What is known of the truth: ascents find the best prior long before a tree shows that it is.
 SHARP: Json = {"tolerance": 1e-4, "time_limit": 0.3}
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
@@ -169,7 +174,7 @@ def samples() -> dict[str, Sample]:
     free = audited(small, knowledge=2.0)
     little = audited(count, knowledge=0.1)
     large = unwritten("geometric(epsilon=0.7)", knowledge=0.2)
-    tied = unlisted("geometric(epsilon=1)", knowledge=0.2)
+    tied = unlisted("geometric(epsilon=1)", knowledge=0.2, settings=UNCOUNTED)
     response = local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.3, settings=BY_FORMULA)
     flipped = symmetric("symmetric(flip=0.2)", "identity(k=4)", knowledge=0.3)
     bins = continuous("laplace(epsilon=1)", knowledge=0.1, secret={"record": 1, "edges": [0.5]})
@@ -234,12 +239,16 @@ def samples() -> dict[str, Sample]:
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
-        "own-count": audited(
-            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=OWN_COUNT
+        "counted": audited(
+            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=COUNTED
         ),
-        "own-count, revealed": audited(
-            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), limit=30, knowledge=0.05, settings=REVEALED
+        "counted, cut": audited(
+            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), limit=30, knowledge=0.05, settings=CUT
         ),
+        "counted, slope": audited(
+            lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=SLOPE
+        ),
+        "counted, law": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
         "moved": audited(
             lambda: named("histogram(n=60, k=8)", "laplace(epsilon=1)"),
             knowledge=0.5,
@@ -249,7 +258,9 @@ def samples() -> dict[str, Sample]:
         ),
         "tied": tied,
         "histogram, trivial": reshaped(tied, "trivial", 1.1),
-        "histogram, reference": unlisted("laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2]),
+        "histogram, reference": unlisted(
+            "laplace(epsilon=2)", knowledge=0.2, reference=[0.5, 0.3, 0.2], settings=UNCOUNTED
+        ),
         "histogram, attributes": beside(
             *large_samples.both_histograms("geometric(epsilon=1)", "table(n=2, shape=[2, 2])"),
             knowledge=0.2,
@@ -282,6 +293,7 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
+        "design, private": designed(leakage=0.3, entropy=0.5, max_epsilon=1.5),
         "design, independent": designed(leakage=0.1, adversary="independent"),
         "design beside": designed_beside(),
         "independent": audited(small, adversary="independent"),

@@ -10,8 +10,8 @@ import pytest
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
+from dalenius.bounds.counted import CountedSearch
 from dalenius.bounds.moved_counts import MovedSearch
-from dalenius.bounds.own_count import OwnCountSearch
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
@@ -76,7 +76,7 @@ def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: s
 
 def test_a_tie_tells_more_than_one_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=200, k=6), epsilon=1)
-    quick = (MovedSearch(room=0), OwnCountSearch(outputs=1))
+    quick = (MovedSearch(room=0), CountedSearch(outputs=1))
     audit, alone = (
         dl.audit(mechanism, knowledge=0.3, settings=dl.Settings(parts=(*quick, TiedSearch(rounds=rounds))))
         for rounds in (SETTINGS.rounds, 0)
@@ -89,7 +89,8 @@ def test_a_tie_tells_more_than_one_count() -> None:
 
 def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=40, k=5), epsilon=1)
-    prior = dl.audit(mechanism, knowledge=0.5, secret=7, relative=0.5).prior
+    quick = dl.Settings(parts=(CountedSearch(few=0, outputs=0),))
+    prior = dl.audit(mechanism, knowledge=0.5, secret=7, relative=0.5, settings=quick).prior
     drawn = prior.sample(4000, rng=1)
     own = (drawn == drawn[:, [7]]).sum(axis=1)
     mean = float(prior.masses.sum(axis=0) @ np.arange(41))

@@ -12,6 +12,7 @@ from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.counted import Counted
 from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import PointRows, rate_of
 from dalenius.model import secret as secrets
@@ -61,7 +62,7 @@ class Audited:
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     count: NoisySum | SomeRecords | None = None
     # A better prior of a noisy histogram than any on the cells.
-    tied: Tied | None = None
+    tied: Tied | Counted | None = None
 
     @property
     def record(self) -> int:

@@ -9,12 +9,14 @@ from dalenius.auditing.all_records import Audited, audit_records
 from dalenius.auditing.found import Found
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.bounds.closing import Formula
+from dalenius.bounds.counted import Counted
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.parts import Part
+from dalenius.model.counted import CountedPrior
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.tied import TiedPrior
@@ -97,6 +99,9 @@ def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho
     if item.tied is not None:
         counts = mechanism.as_counts
         assert counts is not None and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
+        if isinstance(item.tied, Counted):
+            assert item.tied.tilts is not None  # noqa: S101 - for the type checker: it has a lower bound
+            return CountedPrior.of_tilts(counts, item.secret, item.tied.tilts, item.tied.lower, reference)
         law, decoder, told, tilt = item.tied.law, item.tied.decoder, item.tied.lower, item.tied.tilt
         return TiedPrior.of_counts(counts, item.secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
     masses = item.lift.masses(item.audit.pi)
@@ -115,6 +120,8 @@ def _witness(witness: Prior, item: Audited) -> dict[str, Any]:
         return {"kind": "masses", "masses": listed(witness.masses)}
     if isinstance(witness, TiedPrior):
         return _tied(witness)
+    if isinstance(witness, CountedPrior):
+        return {"kind": "counted", **witness.tilts.to_certificate()}
     masses = _in_few_digits(np.add.reduceat(witness.masses, grid.starts, axis=1), item, grid)
     part = witness.mechanism.part
     cell = {} if part is None else {"cell": part}

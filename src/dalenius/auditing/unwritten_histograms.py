@@ -9,7 +9,7 @@ how far the rows are from noise around the mean counts is a sum over them (MATH 
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import SumSearch, blend_of_counts, centre_of_counts
 from dalenius.bounds.closing import Formula
+from dalenius.bounds.counted import Counted, CountedSearch, counted_bounds
 from dalenius.bounds.moved_counts import MovedSearch, moved_counts
-from dalenius.bounds.own_count import OwnCountSearch, own_count
 from dalenius.errors import refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -49,10 +49,10 @@ class HistogramSearch(Part):
 
 def audit_histogram(
     problem: AuditProblem, mechanism: NoisyCounts, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid, NoisySum, Tied | None]:
+) -> tuple[SecretAudit, Lift, Grid, NoisySum, Tied | Counted | None]:
     """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it.
 
-    Where a prior that ties every value to its own count leaks more, with that one.
+    Where a prior on all counts, or one that ties every value to its own count, leaks more, with that one.
     """
     reference, settings = problem.reference, problem.settings.of(HistogramSearch)
     check_histogram(problem, mechanism, about)
@@ -71,58 +71,71 @@ def audit_histogram(
     best = max(found, key=lambda item: item[0].lower)
     low, high = best[0].unconstrained
     audit = best[0]
-    # Values that are not alike would need a polynomial each.
-    tied = _by_all_counts(problem, mechanism, about, audit, deadline) if np.unique(law).size == 1 else None
+    tied = _by_all_counts(problem, mechanism, law, about, audit, deadline)
     audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism, about)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
     return (*best, tied)
 
 
-def _by_all_counts(
-    problem: AuditProblem, mechanism: NoisyCounts, about: Secret, audit: SecretAudit, deadline: Deadline
-) -> Tied | None:
-    """Narrow the bracket by all counts together; return the prior that ties values to counts where it leaks more."""
+def _by_all_counts(  # noqa: PLR0917 - the whole question
+    problem: AuditProblem,
+    mechanism: NoisyCounts,
+    law: Floats,
+    about: Secret,
+    audit: SecretAudit,
+    deadline: Deadline,
+) -> Tied | Counted | None:
+    """Narrow the bracket by all counts together; return the prior on all of them where it leaks more.
+
+    Tables of few people first: there nothing is lost. The rest is for values that are alike: others would need a
+    polynomial each.
+    """
     knowledge, settings = problem.knowledge, problem.settings
-    one = isinstance(about, int)
-    tied = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) if one else None
-    if "formulas" not in problem.settings.portfolio.opening:
-        return tied
-    while audit.open and not deadline.expired():
+    one, formulas = isinstance(about, int), "formulas" in problem.settings.portfolio.opening
+    best: Tied | Counted | None = None
+    listed = False
+    if formulas and audit.open:
+        counted = counted_bounds(mechanism, law, knowledge, deadline, settings.of(CountedSearch))
+        audit.try_formulas(*counted.uppers)
+        listed = mechanism.listed and bool(counted.uppers)
+        best = _raised(audit, counted) if one and listed else None
+    if listed or np.unique(law).size > 1:
+        return best
+    if one:
+        best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best
+    while formulas and audit.open and not deadline.expired():
         before = audit.gap
         if (moved := moved_counts(mechanism, knowledge, deadline, settings.of(MovedSearch))) is not None:
             audit.try_formulas(moved)
             if one:
-                tied = (
-                    _raised(audit, tie_others(mechanism, knowledge, moved.scores, deadline, settings.of(TiedSearch)))
-                    or tied
-                )
-        still = audit.gap > audit.tolerance
-        if still and (own := own_count(mechanism, knowledge, deadline, settings.of(OwnCountSearch))) is not None:
-            audit.try_formulas(own)
+                both = tie_others(mechanism, knowledge, moved.scores, deadline, settings.of(TiedSearch))
+                best = _raised(audit, both) or best
         if audit.gap > settings.of(HistogramSearch).finer_gain * before:
             break
         settings = _finer(settings)
-        tied = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or tied if one else None
-    return tied
+        if one:
+            best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best
+    return best
 
 
 def _finer(settings: Settings) -> Settings:
-    """Twice the rounds, more moves of counts, and multipliers between those that were tried."""
-    own, moved, tied = settings.of(OwnCountSearch), settings.of(MovedSearch), settings.of(TiedSearch)
-    between = [math.sqrt((x - 1) * (y - 1)) + 1 for x, y in pairwise(own.s)]
+    """Twice the rounds, and more moves of counts."""
+    moved, tied = settings.of(MovedSearch), settings.of(TiedSearch)
     return settings.having(
-        replace(own, s=tuple(sorted([*own.s, *between], reverse=True)), rounds=2 * own.rounds),
         replace(moved, steps=2 * moved.steps, own=moved.own + 4, others=moved.others + 1),
         replace(tied, rounds=2 * tied.rounds),
     )
 
 
-def _raised(audit: SecretAudit, tied: Tied | None) -> Tied | None:
-    """Keep the lower bound of a tied prior that leaks more than what is known; otherwise None."""
-    if tied is None or tied.lower <= audit.lower:
+Better = TypeVar("Better", Tied, Counted)
+
+
+def _raised(audit: SecretAudit, found: Better | None) -> Better | None:
+    """Keep the lower bound of a prior that leaks more than what is known; otherwise None."""
+    if found is None or found.lower <= audit.lower:
         return None
-    audit.lower = tied.lower
-    return tied
+    audit.lower = found.lower
+    return found
 
 
 def closed_forms(
@@ -134,7 +147,7 @@ def closed_forms(
         return []
     told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
     proofs = [blend_of_counts(n, knowledge, told)]
-    if not deadline.expired() and (eta := mechanism.contraction()) < settings.least_contraction_used:
+    if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, told, eta))
     if not deadline.expired() and np.unique(law).size * (n + 1) <= problem.settings.of(HistogramSearch).count_terms:
         proofs.append(centre_of_counts(mechanism, knowledge, law))

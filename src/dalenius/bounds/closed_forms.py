@@ -141,7 +141,7 @@ def one_count(n: int, p: float) -> Callable[[float], float]:
 def blended(log_a: Floats, log_gain: Floats, eta: float, knowledge: float, *, power: float, share: float) -> float:
     """The bound of a blend, power = 1/(order-1), log_gain = G_a."""
     s = share * (1 + 1 / power) * eta
-    return float(close(log_a, share * log_gain, knowledge, s=s, theta=1 - share, eta=s))
+    return float(close(log_a, share * eta * log_gain, knowledge, s=s, theta=1 - share, eta=s))
 
 
 def _best_blend(

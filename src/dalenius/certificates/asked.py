@@ -15,6 +15,7 @@ from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior
+from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
@@ -131,8 +132,9 @@ def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str
     if "law" in witness:
         assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
         return independent_prior(mechanism, secret, witness, reference)
-    if witness.get("kind") == "tied":
-        return _tied(mechanism, secret, certificate, reference)
+    if witness.get("kind") in ("tied", "counted"):
+        of_counts = _tied if witness["kind"] == "tied" else _counted
+        return of_counts(mechanism, secret, certificate, reference)
     if "blocks" in witness:
         part = mechanism.witnessed(witness.get("cell"))
         return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
@@ -166,6 +168,15 @@ def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
             "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
         )
     return EvenPrior.of(symmetric, 0)
+
+
+def _counted(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> CountedPrior:
+    """The prior on all counts; what it tells is the certificate's lower bound."""
+    counts = mechanism.as_counts
+    if counts is None or not counts.listed or not isinstance(secret, int):
+        refuse("its witness is on all counts, and it is not about a record of a noisy histogram of few people")
+    tilts = Tilts.from_certificate(certificate["witness"])
+    return CountedPrior.of_tilts(counts, secret, tilts, float(certificate["lower"]), reference)
 
 
 def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:

@@ -13,7 +13,14 @@ from dalenius.numerics.types import Floats
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
 VERSION = 2  # of the format of certificates
 # The form of a release that is not written out, by the kind of its witness.
-FORMS = {"blocks": "sum", "tied": "histogram", "part": "per-record", "uniform": "per-record", "cells": "real-records"}
+FORMS = {
+    "blocks": "sum",
+    "tied": "histogram",
+    "counted": "histogram",
+    "part": "per-record",
+    "uniform": "per-record",
+    "cells": "real-records",
+}
 
 
 def adversary_data(adversary: Adversary) -> dict[str, Any]:

@@ -27,7 +27,7 @@ Result = TypeVar("Result", Audit, Design)
 # million classes of three outputs took 830.
 MEMORY = 4096
 # Of some kinds of proof, how many times as long as others they take for each number that they state.
-HEAVY = {"own-count": 40, "moved": 16, "bellman": 5}
+HEAVY = {"counted": 40, "moved": 16, "bellman": 5}
 NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
 

@@ -64,7 +64,7 @@ WITNESSES = {
     "real-outputs": ("masses",),
     "real-records": ("cells",),
     "sum": ("blocks",),
-    "histogram": ("blocks", "tied"),
+    "histogram": ("blocks", "tied", "counted"),
     "per-record": ("part", "uniform"),
 }
 BESIDE = ("known", "following", "leaning")

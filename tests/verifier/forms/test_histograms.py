@@ -85,10 +85,16 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     channel = histograms.rebuild(dict(mine.describe()))
     channel = histograms.ask(channel, Group((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
-    told, centre = blend_of_counts(mine.n, knowledge, law, mine.contraction()), centre_of_counts(mine, knowledge, law)
+    told, centre = (
+        blend_of_counts(mine.n, knowledge, law, mine.contraction([(mine.n, law)])),
+        centre_of_counts(mine, knowledge, law),
+    )
     power, share = 1 / (told.data["order"] - 1), told.data["share"]
     g = np.array([one_count(mine.n, p)(power) for p in law.tolist()])
-    either = [blended(np.log(law), g, eta, knowledge, power=power, share=share) for eta in (mine.contraction(), 1.0)]
+    either = [
+        blended(np.log(law), g, eta, knowledge, power=power, share=share)
+        for eta in (mine.contraction([(mine.n, law)]), 1.0)
+    ]
     assert told.upper == pytest.approx(either[0], abs=1e-12)
     for upper, proof in (
         (min(either), {"kind": "blend", **told.data}),
@@ -262,7 +268,7 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Tamper, reason: str) -> Non
     ],
 )
 def test_a_forged_centre_is_refused(key: str, value: object, reason: str) -> None:
-    mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=300, k=5), epsilon=1e-3)
+    mechanism = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=300, k=5), sigma=200, clamp=True)
     data = copy.deepcopy(dl.audit(mechanism, knowledge=0.4).certificate.data)
     assert data["proofs"][0]["centre"] == [60] * 5
     assert verify_here(data)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from damage import GONE, Described, damaged, golden, reason
@@ -15,7 +14,7 @@ from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import NotChecked, sized, within
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.special import own_count
+from dalenius.verifier.special import counted
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
@@ -138,7 +137,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
             {"adversary.reference": {"marginals": [[0.2, 0.3, 0.5]] * 3 + [[0.5, 0.3, 0.2]]}},
             "one marginal",
         ),
-        ("histogram", {"proofs.0.kind": "maximal"}, "own-count, moved, which need no rows"),
+        ("histogram", {"proofs.0.kind": "maximal"}, "counted, moved, which need no rows"),
         ("histogram", {"witness.cell": 3}, "from 0 to 2"),
         ("centres", {"proofs.0.s": 0.0}, "s must be above 0"),
         ("tied", {"adversary.reference": {"marginal": [0.5, 0.3, 0.2]}}, "whose values are equally likely"),
@@ -148,9 +147,19 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         ("tied", {"witness.first": 2}, "masses of counts above 4"),
         ("tied", {"witness.masses": [0.0] * 4}, "the witness has no mass"),
         ("tied", {"witness.kind": "bound"}, "is of the kind 'bound', which is none of"),
-        ("own-count", {"proofs.0.s": 1.0}, "s must be above 1"),
-        ("own-count", {"proofs.0.tilt": [0.0] * 15, "proofs.0.others": [0.0] * 16}, "does not cover 14 records"),
-        ("own-count", {"proofs.0.tilt": [0.0] * 10, "proofs.0.others": [0.0] * 11}, "exceeds claimed"),
+        ("counted", {"proofs.0.s": 1.0}, "s must be above the contraction, which is 1"),
+        ("counted-slope", {"proofs.0.s": 0.5}, "s must be above the contraction"),
+        ("counted-slope", {"problem.mechanism": "geometric(epsilon=1e300)", "lower": 0.0}, "s must be above"),
+        ("counted-slope", {"problem.mechanism": "gaussian(sigma=1)", "lower": 0.0}, "exceeds claimed"),
+        ("counted", {"proofs.0.tops": [1], "proofs.0.tilts": [[[0.0] * 2] * 2]}, "too much mass to be told"),
+        ("counted", {"proofs.0.weights": [0.0]}, "its weights are all 0"),
+        ("counted", {"witness.tops": [8], "problem.mechanism": "gaussian(sigma=1)"}, "geometric and Laplace noise"),
+        ("counted", {"adversary.knowledge": 0.0}, "the reference is the only prior"),
+        ("counted", {"adversary.knowledge": 0.04}, "the witness has divergence"),
+        ("counted", {"lower": 0.2, "upper": 0.3}, "less than the claimed lower bound"),
+        ("counted", {"witness.tilts.0.1": GONE}, "the tilts of the witness"),
+        ("counted-law", {"adversary.reference.marginal": [0.5, 0.25, 0.25]}, ""),
+        ("counted-law", {"adversary.reference": GONE}, "the tops of"),
         # Samples.
         ("samples", {"problem.samples.more": 1}, "and nothing else"),
         ("samples", {"problem.samples.rows": []}, "there are 0 sets of samples for 3 classes"),
@@ -198,8 +207,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
         ("moved", {"moved_room": 3}, "60 records and 8 values are too many to check"),
         ("histogram", {"histogram_pairs": 3}, "too many to check"),
         ("centres", {"histogram_terms": 3}, "at most 3 terms"),
-        ("own-count", {"own_outputs": 3}, "outputs up to order are too many"),
-        ("own-count-revealed", {"own_vectors": 3}, "count vectors beyond its tilt are too many"),
+        ("counted", {"own_outputs": 3}, "outputs up to order are too many"),
         ("samples", {"own_entries": 20}, "with 11 outputs are too many to check"),
     ],
 )
@@ -259,53 +267,15 @@ def test_a_single_answer_tells_nothing() -> None:
     assert list(sums._own(single)) == [0]
 
 
-def asked_about(proof: dict[str, Any], law: list[float] | None = None) -> Any:
-    channel = histograms.rebuild(golden("own-count")["problem"])
-    reference = UNIFORM if law is None else Product((tuple(law),))
-    return own_count.bound(histograms.ask(channel, Group((0,)), reference), arb("0.05"), proof, "it")
-
-
-@pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 2), (9, 3), (8, 5), (6, 11)])
-def test_revealed_count_vectors_are_counted_exactly(n: int, k: int) -> None:
-    listed = [(own, *others) for own in range(1, n + 1) for others in own_count._rising((), n - own, k - 1)]
-    assert len(set(listed)) == len(listed) == own_count.vectors(n, k)
-
-
-@pytest.mark.parametrize(("n", "k"), [(60, 64), (400, 64), (2**18, 2)])
-def test_revealed_count_vectors_of_many_values_are_too_many(n: int, k: int) -> None:
-    """There are fewer vectors than orders of the others, so that dividing by these says nothing."""
-    channel = histograms.rebuild({"query": f"histogram(n={n}, k={k})", "mechanism": "geometric(epsilon=1)"})
-    proof = {"kind": "own-count", "s": 2.0, "outside": 0.0, "tilt": [0.0], "others": [0.0, 0.0]}
-    with pytest.raises(Refused, match="count vectors beyond its tilt are too many"):
-        own_count.bound(histograms.ask(channel, Group((0,)), UNIFORM), arb("0.05"), proof, "it")
-
-
-def test_own_counts_are_for_values_that_are_equally_likely() -> None:
-    with pytest.raises(Refused, match="all equally likely"):
-        asked_about(golden("own-count")["proofs"][0], [0.4, 0.2, 0.2, 0.2])
-
-
-def test_own_counts_beyond_the_tilt_are_bounded_together() -> None:
-    proof = golden("own-count")["proofs"][0]
-    whole = asked_about(proof)
-    cut = {**proof, "tilt": proof["tilt"][:11], "others": proof["others"][:12]}
-    half, little = (asked_about({**cut, "outside": share}) for share in (0.5, 0.01))
-    assert whole < half < little
-    few = {**proof, "tilt": proof["tilt"][:3], "others": proof["others"][:4], "outside": 0.5}
-    assert whole < asked_about(few)
-
-
-def test_counts_beyond_the_tilt_are_added_up_one_from_the_other_and_the_clock_is_read() -> None:
-    n, k, top = 9, 4, 2
-    law = [Fraction(math.comb(n - 1, t) * (k - 1) ** (n - 1 - t), k ** (n - 1)) for t in range(n)]
-    own = sum(law[t - 1] * Fraction(k * t, n) for t in range(top + 1, n + 1))
-    other = sum(law[top + 1 :]) * (k - 1) * Fraction(k * (n - top - 1), n)
-    found = own_count._Table(n, k, top, [[arb(1)]])._far(arb(1), 0.25)
-    assert found.overlaps(arb((4 * (own + other)).numerator) / (4 * (own + other)).denominator)
+def test_counts_above_the_tops_are_added_up_and_the_clock_is_read() -> None:
+    law = [arb(1) / 4] * 4
+    table = counted._Table(9, law, [2] * 4, [[[arb(1)] * 4] * 3] * 4, alike=True)
+    tail = sum(Fraction(math.comb(8, j) * 3 ** (8 - j), 4**8) for j in range(2, 9))
+    found = table._tail(0, 1)
+    assert found.overlaps(arb(tail.numerator) / tail.denominator)
     assert found.rad() < 1e-30
-    # Of twenty thousand people each term was a number of thousands of digits, and the time limit passed unseen.
     with within(-1.0), pytest.raises(NotChecked):
-        own_count._Table(20_000, 2, 1, [[arb(1)]])._far(arb(1), 0.5)
+        counted._Table(20_000, law[:2], [1] * 2, [[[arb(1)] * 3] * 2] * 2, alike=True)._tail(0, 1)
 
 
 def test_the_clock_is_read_while_the_law_of_the_noise_is_made() -> None:

@@ -70,9 +70,13 @@ class RealNoise(Protocol):
         """The integral of max(0, p - e^epsilon p') of the densities of two answers so far apart."""
 
 
-def least_contraction(noise: Noise, spread: float, counts: int, least: float = 1e-12) -> float:
-    """Return what a divergence keeps under this noise; never below `least`, which serves as well as 0."""
-    return max(noise.contraction(spread, counts), least)
+# Less is as good as this.
+LEAST_CONTRACTION = 1e-12
+
+
+def least_contraction(noise: Noise, spread: float, counts: int) -> float:
+    """Return what a divergence keeps under this noise."""
+    return max(noise.contraction(spread, counts), LEAST_CONTRACTION)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Integer noise on every count of a histogram."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -9,13 +10,18 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model import checks
-from dalenius.model.channels.noise import Noise, least_contraction
+from dalenius.model.channels import product_laws
+from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Laplace, Noise, least_contraction
 from dalenius.model.channels.noisy import Noisy
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query, UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
+from dalenius.numerics.types import Floats
+
+# Pairs of a value and a count vector.
+MOST_MASSES = 2**23
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +59,11 @@ class NoisyCounts(Noisy):
     def as_counts(self) -> "NoisyCounts | None":
         """Itself, where a verifier can rebuild it without its rows."""
         return self if self.query.named and self.fits(self.query) else None
+
+    @property
+    def listed(self) -> bool:
+        """Whether its count vectors are few enough for a prior that has a mass for each of them and every value."""
+        return not isinstance(self.query, UnlistedHistogram) and self.k * self.statistic.size <= MOST_MASSES
 
     @property
     def n_outputs(self) -> int:
@@ -105,9 +116,16 @@ class NoisyCounts(Noisy):
             f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
         )
 
-    def contraction(self) -> float:
-        """Return eta as `NoisySum.contraction`: a record moves two counts by one each."""
-        return least_contraction(self.noise, float(self.n), self.k)
+    def contraction(self, records: Sequence[tuple[int, Floats]]) -> float:
+        """Return eta as `NoisySum.contraction`, where so many records have each of these laws.
+
+        A record moves two counts by one each. Rounded Laplace noise is geometric noise, and more of it on top.
+        """
+        noise, counts = self.noise, int(np.count_nonzero(records[0][1]))
+        eta = least_contraction(noise, float(self.n), counts)
+        if not isinstance(noise, (Geometric, Laplace)):
+            return eta
+        return min(eta, max(product_laws.contraction(noise.rate, records), LEAST_CONTRACTION))
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""

@@ -21,7 +21,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
-from dalenius.verifier.special import moved, own_count, tied
+from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
 from .counting import Histogram, Records, Sum
@@ -64,6 +64,16 @@ class Noisy:
         first = {mass: self.masses.index(mass) for mass in self.masses if mass > 0}
         return {mass: (v, law[v], sum((*law[:v], *law[v + 1 :]), ZERO)) for mass, v in first.items()}
 
+    def contraction(self, records: list[tuple[int, list[Ball]]]) -> Ball:
+        """Return eta with D(p q || W q) <= eta D(p || W), where under W so many records have each of these laws."""
+        counts, noise = sum(mass > 0 for mass in self.masses), self.noise
+        eta = noise.contraction(self.statistic.n, counts)
+        # Rounded Laplace noise is geometric noise, and more of it on top.
+        if noise.parameter is None or noise.family not in ("geometric", "laplace"):
+            return eta
+        alike = [product_laws.Alike(many, [x for x in law if not x.is_zero()]) for many, law in records]
+        return eta.min(product_laws.contraction(noise.parameter, alike))
+
     def difference(self, other: "Noisy") -> str | None:
         """Return what tells two channels apart: the records, or the one parameter that a family of noise has."""
         same = self.statistic == other.statistic
@@ -103,10 +113,10 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
-    if witness["kind"] == "tied":
+    if witness["kind"] in ("tied", "counted"):
         if channel.labels:
             refuse("a witness that ties values to their counts is about the whole record")
-        tied.check_witness(witness, channel, knowledge, lower)
+        (tied if witness["kind"] == "tied" else counted).check_witness(witness, channel, knowledge, lower)
         return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
     sums.check_witness(witness, channel.count(cell), knowledge, lower)
@@ -129,8 +139,8 @@ def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -
     B ~ Binomial(n-1, p_a). So for an order nu > 1
         G_a = (nu-1) log E( (1 + B) / (n p_a) )^(1/(nu-1)).
     Values that a function takes for one are one value: t_a is the sum of their counts, p_a that of their
-    probabilities. Given a the records are independent under rho still, which is all that the contraction needs; the
-    noise is on as many counts as before.
+    probabilities. Records are independent under rho, which is all that the contraction needs; the noise is on as many
+    counts as before.
     """
     order, share = sums.order_and_share(proof, where)
     n, law = channel.statistic.n, channel.reference.law(0, channel.statistic.k)
@@ -143,8 +153,7 @@ def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -
             q = sum((x for v, x in enumerate(law) if v not in values), ZERO)
             told[masses] = p, _moment(n, p, q, 1 / (order - 1)).log() * (order - 1)
         listed.append(told[masses])
-    counts = sum(mass > 0 for mass in channel.masses)
-    return sums.blended(listed, knowledge, order, share, channel.noise.contraction(n, counts))
+    return sums.blended(listed, knowledge, order, share, channel.contraction([(n, law)]))
 
 
 def _alike(channel: Noisy) -> list[list[int]]:
@@ -228,6 +237,6 @@ KINDS = {
     "trivial": lambda channel, *_: arb(len(_alike(channel))).log(),
     "blend": _blend,
     "centre": _centre,
-    "own-count": own_count.bound,
+    "counted": counted.bound,
     "moved": moved.bound,
 }

@@ -500,13 +500,14 @@ def order_and_share(proof: dict[str, Any], where: str) -> tuple[Ball, Ball]:
 def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta: Ball, contraction: Ball) -> Ball:
     """The bound from rho(a) and G_a of every value a with mass: the better of what the contraction gives and of 1."""
 
-    def bound(lam: Ball) -> Ball:
+    def bound(eta: Ball) -> Ball:
         # Here eta' is s itself.
-        return close((lam * p.log() + theta * g for p, g in told), lam, knowledge, theta=1 - theta)
+        lam, share = theta * nu * eta, theta * eta
+        return close((lam * p.log() + share * g for p, g in told), lam, knowledge, theta=1 - theta)
 
     # Anything at least the contraction will do: a ball of a tiny one may reach below 0.
-    wide, eta = bound(theta * nu), contraction.upper()
-    narrow = bound(theta * nu * eta) if eta.is_finite() else wide
+    wide, eta = bound(ONE), contraction.upper()
+    narrow = bound(eta) if eta.is_finite() else wide
     return narrow.min(wide) if narrow.is_finite() else wide
 
 

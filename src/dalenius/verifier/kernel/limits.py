@@ -112,8 +112,6 @@ class Sizes:
     tied_terms: int = 2**23
     # Tables of few people: outputs up to order.
     own_outputs: int = 2**21
-    # Count vectors that are revealed, the others' counts up to order.
-    own_vectors: int = 2**17
     # Counts moved by a few people: records x values; counts x noise x moves.
     moved_room: int = 2**18
     moved_terms: int = 2**22

@@ -1,0 +1,364 @@
+"""Noisy histograms of few people: the reference tilted along the counts, a bound and a witness of the kind "counted".
+
+p is the law of a record, rho_a the law of count vectors t given that the record is a. With tilts f_ab of the counts
+
+    w_a(t) = rho_a(t) exp( sum_b f_ab(t_b) ) / Z_a  on count vectors with no count above its top,   U_a = w_a q,
+    r = sum_b c_b U_b,        G_a(t) = sum_y q(y|t) log( U_a(y) / r(y) ).
+
+The prior c_a w_a(t) leaks sum_a c_a sum_y U_a(y) log( U_a(y) / r(y) ). And the majorant eta, h(a,t) = G_a(t) - eta log(
+w_a(t) / rho_a(t) ) - log(1 - e) closes (kernel/closing.py) for every s > eta, with count vectors above the tops told as
+they are: there h <= 0, and e is what r has of them. eta = 1 serves for every tilt. With a `slope`, f_aa(t) = slope t
+and no other tilt, all records are independent under w_a, on all count vectors: eta is then the contraction of the
+noise, and U_a has what is beyond the tops more, which is at most `beyond` at every output.
+
+Outputs from top + 1 on are put together where the noise is geometric or Laplace. Where all values are alike one of them
+stands for all, and all sums run over its count, or output, and the others up to order; then the tilts are that of the
+own count and that of each other. Values without mass are left out. Proof: docs/proofs/histograms.md, 1 to 4.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+from math import comb, factorial, prod
+from typing import Any
+
+from flint import arb, arb_mat, arb_poly
+
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, short
+from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.closing import largest as largest_of
+from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.witness import attains
+
+Counts = tuple[int, ...]
+Tilts = list[list[Ball]]
+
+
+def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
+    table = _table(channel, proof, where)
+    s, eta = arb(number(field(proof, "s", where), f"s of {where}")), ONE
+    if "slope" in proof:
+        slope = arb(number(proof["slope"], f"the slope of {where}"))
+        laws = [table.sloped(a, slope) for a in table.stand_ins]
+        eta = largest_of(channel.contraction([(table.n - 1, x.tilted)]) for x in laws).min(ONE)
+    else:
+        laws = [_Law(table, a, tilts) for a, tilts in zip(table.stand_ins, _tilts(table, proof, where), strict=True)]
+    if not s > eta:
+        refuse(f"{where}: s must be above the contraction, which is {short(eta)}")
+    told, outside = table.far(eta)
+    if not told < 1:
+        refuse(f"{where}: count vectors above its tops have too much mass to be told")
+    power, inside = 1 / (s - eta), (1 - told).log()
+    outputs, logs = table.outputs(laws, _weights(table, proof, where))
+    exponents = []
+    for law, values, beyond in zip(laws, outputs, outside, strict=True):
+        table.ratios(law, values, logs)
+        total = beyond
+        for counts, mass, value in table.contracted(law.own, values):
+            total += mass * (power * (value - eta * (law.lean(counts) - law.log_z) - inside)).exp()
+        log_p = ZERO if table.alike else table.law[law.own].log()
+        exponents.append(s * log_p + total.log() / power)
+    return close(exponents, s, knowledge, eta=eta)
+
+
+def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
+    where = "the witness"
+    table = _table(channel, witness, where)
+    laws = [_Law(table, a, tilts) for a, tilts in zip(table.stand_ins, _tilts(table, witness, where), strict=True)]
+    weights = _weights(table, witness, where)
+    if knowledge.none:
+        refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
+    spent = sum((c * (x.divergence() + _log_ratio(table, c, x.own)) for c, x in zip(weights, laws, strict=True)), ZERO)
+    if not (knowledge.free or spent <= knowledge.most):
+        refuse(f"the witness has divergence {short(spent)} where at most {short(knowledge.most)} is allowed")
+    outputs, logs = table.outputs(laws, weights)
+    leaked = sum((c * table.mean(x, values, logs) for c, x, values in zip(weights, laws, outputs, strict=True)), ZERO)
+    attains(leaked, lower)
+
+
+def _log_ratio(table: "_Table", weight: Ball, a: int) -> Ball:
+    return ZERO if table.alike else (weight / table.law[a]).log()
+
+
+def _table(channel: Any, data: dict[str, Any], where: str) -> "_Table":
+    """The counts that are listed, and the noise on them."""
+    n, masses = channel.statistic.n, channel.masses
+    law = [p for p, mass in zip(channel.reference.law(0, len(masses)), masses, strict=True) if mass > 0]
+    alike = len({mass for mass in masses if mass > 0}) == 1
+    listed = sequence(field(data, "tops", where), f"the tops of {where}", 1 if alike else len(law))
+    tops = [whole(top, f"the tops of {where}", 1, n) for top in listed] * (len(law) if alike else 1)
+    # Only these have outputs beyond the counts that may be put together.
+    if min(tops) < n and channel.noise.family not in ("geometric", "laplace"):
+        refuse(f"{where}: tops below {n} are for geometric and Laplace noise")
+    wide = [min(n, top + 1) + 1 for top in tops]
+    outputs = comb(wide[0] + len(law) - 2, len(law) - 1) * wide[0] if alike else len(law) * prod(wide)
+    if outputs > (most := largest().own_outputs):
+        refuse(f"{where}: outputs up to order are too many to check; at most {most}")
+    rows = {x: channel.noise.rows(range(x + 1), 0, min(n, x + 1)) for x in set(tops)}
+    return _Table(n, law, tops, [rows[x] for x in tops], alike=alike)
+
+
+def _tilts(table: "_Table", data: dict[str, Any], where: str) -> list[Tilts]:
+    """For every value that stands for others the tilt of every count."""
+    given = sequence(field(data, "tilts", where), f"the tilts of {where}", len(table.stand_ins))
+    found = []
+    for parts in given:
+        tops = table.tops[:2] if table.alike else table.tops
+        listed = sequence(parts, f"the tilts of {where}", len(tops))
+        read = [numbers(x, top + 1, f"the tilts of {where}") for x, top in zip(listed, tops, strict=True)]
+        tilts = [list(map(arb, x)) for x in read]
+        found.append([tilts[0], *[tilts[1]] * (len(table.law) - 1)] if table.alike else tilts)
+    return found
+
+
+def _weights(table: "_Table", data: dict[str, Any], where: str) -> list[Ball]:
+    """The weights of the laws, added up to one."""
+    many = len(table.stand_ins)
+    given = numbers(field(data, "weights", where), many, f"the weights of {where}", low=0.0)
+    total = sum(map(arb, given), ZERO)
+    if not total > 0:
+        refuse(f"{where}: its weights are all 0")
+    return [arb(x) / total for x in given]
+
+
+class _Table:
+    """Counts 0..top of every value, outputs 0..wide-1, and the law of a record."""
+
+    def __init__(self, n: int, law: list[Ball], tops: list[int], rows: list[list[list[Ball]]], *, alike: bool) -> None:
+        self.n, self.law, self.tops, self.rows, self.alike = n, law, tops, rows, alike
+        self.k, self.wide = len(law), [len(x[0]) for x in rows]
+        self.stand_ins = range(1 if alike else self.k)
+        # (n-1)!, by a logarithm: of many people it is a number of very many digits.
+        self.scale = arb(n).lgamma().exp()
+
+    def others(self, a: int) -> list[int]:
+        """All values but one."""
+        return [b for b in range(self.k) if b != a]
+
+    def places(self, a: int) -> list[list[list[int]]]:
+        """For outputs of the first few others, and of the next, the place of both together; up to order if alike."""
+        return self._alike_places if self.alike else self._ordered_places(a)
+
+    @cached_property
+    def _alike_places(self) -> list[list[list[int]]]:
+        found, wide = [], range(self.wide[0])
+        for size in range(self.k):
+            place = {z: j for j, z in enumerate(combinations_with_replacement(wide, size + 1))}
+            each = ticking(combinations_with_replacement(wide, size))
+            found.append([[place[tuple(sorted((*z, y)))] for y in wide] for z in each])
+        return found
+
+    def _ordered_places(self, a: int) -> list[list[list[int]]]:
+        found, before = [], 1
+        for b in self.others(a):
+            wide = self.wide[b]
+            found.append([list(range(z * wide, (z + 1) * wide)) for z in ticking(range(before))])
+            before *= wide
+        return found
+
+    def spots(self, a: int) -> Iterator[tuple[list[int], list[int]]]:
+        """For outputs of all others: where outputs stand among all, and how often each is the own one there."""
+        if self.alike:
+            each = combinations_with_replacement(range(self.wide[0]), self.k - 1)
+            for z, places in zip(each, self.places(a)[-1], strict=True):
+                yield places, [z.count(y) + 1 for y in range(self.wide[0])]
+            return
+        steps = [prod(self.wide[b + 1 :]) for b in range(self.k)]
+        ones = [1] * self.wide[a]
+        for z in product(*(range(self.wide[b]) for b in self.others(a))):
+            first = sum(y * steps[b] for y, b in zip(z, self.others(a), strict=True))
+            yield [first + y * steps[a] for y in range(self.wide[a])], ones
+
+    def orders(self, a: int) -> Iterator[int]:
+        """For outputs of all others, in how many orders they stand."""
+        if not self.alike:
+            yield from (1 for _ in range(prod(self.wide[b] for b in self.others(a))))
+            return
+        for z in combinations_with_replacement(range(self.wide[0]), self.k - 1):
+            yield factorial(self.k - 1) // prod(factorial(z.count(y)) for y in set(z))
+
+    def outputs(self, laws: "list[_Law]", weights: list[Ball]) -> tuple[list[list[list[Ball]]], list[Ball]]:
+        """U_a for every law, all outputs of the others, and every own output; and log r for all outputs together."""
+        size = comb(self.wide[0] + self.k - 1, self.k) if self.alike else prod(self.wide)
+        together, found = [ZERO] * size, []
+        for law, c in zip(laws, weights, strict=True):
+            share = c / self.k if self.alike else c
+            found.append(law.outputs())
+            for (places, times), values in zip(self.spots(law.own), found[-1], strict=True):
+                for place, many, value in zip(places, times, values, strict=True):
+                    together[place] += many * share * value
+        return found, [x.log() for x in ticking(together)]
+
+    def ratios(self, law: "_Law", outputs: list[list[Ball]], logs: list[Ball]) -> None:
+        """Put log( U_a(y) / r(y) ) in the place of U_a(y): the table is the largest thing that is held."""
+        for j, (places, _) in enumerate(ticking(self.spots(law.own))):
+            outputs[j] = [(u + law.beyond).log() - logs[x] for x, u in zip(places, outputs[j], strict=True)]
+
+    def mean(self, law: "_Law", outputs: list[list[Ball]], logs: list[Ball]) -> Ball:
+        """sum_y U_a(y) log( U_a(y) / r(y) )."""
+        total = ZERO
+        for many, (places, _), values in zip(self.orders(law.own), self.spots(law.own), ticking(outputs), strict=True):
+            total += many * sum((u * (u.log() - logs[x]) for x, u in zip(places, values, strict=True)), ZERO)
+        return total
+
+    def contracted(self, a: int, ratios: list[list[Ball]]) -> Iterator[tuple[Counts, Ball, Ball]]:
+        """Every count vector within the tops, its own count first, rho_a of all its orders, and G_a there."""
+        rows, places, wide = self.rows[a], self.places(a), self.wide[a]
+        columns = arb_mat([[rows[t][y] for t in range(1, self.tops[a] + 1)] for y in range(wide)])
+        by_own: list[list[Ball]] = [[] for _ in range(self.tops[a])]
+        step = max(1, largest().part // wide)
+        for first in range(0, len(ratios), step):
+            tick()
+            part = ratios[first : first + step]
+            entries = (arb_mat(len(part), wide, [x for row in part for x in row]) * columns).entries()
+            for own, held in enumerate(by_own):
+                held.extend(entries[own :: self.tops[a]])
+        for own, held in enumerate(by_own, 1):
+            yield from self._next((own,), a, held, places)
+
+    def _next(self, counts: Counts, a: int, values: list[Ball], places: Any) -> Iterator[tuple[Counts, Ball, Ball]]:
+        """The sum over the others' outputs, the last one first; counts of others that are alike rise."""
+        size, left = self.k - len(counts), self.n - sum(counts)
+        if size == 0:
+            tick()
+            yield counts, self._mass(a, counts), values[0]
+            return
+        rest = self.others(a)[:size]
+        top = self.tops[rest[-1]]
+        first = max(0, left - sum(self.tops[b] for b in rest[:-1]))
+        last = min(top, left)
+        if self.alike:
+            first, last = max(first, counts[-1] if len(counts) > 1 else 0), min(last, left // size)
+        if size == 1:
+            first = max(first, left)
+        if last < first:
+            return
+        tick()
+        wide, rows = self.wide[rest[-1]], self.rows[rest[-1]]
+        part = arb_mat(len(places[size - 1]), wide, [values[x] for row in places[size - 1] for x in row])
+        columns = arb_mat([[rows[t][y] for t in range(first, last + 1)] for y in range(wide)])
+        entries, many = (part * columns).entries(), last - first + 1
+        for j in range(many):
+            yield from self._next((*counts, first + j), a, entries[j::many], places)
+
+    def _mass(self, a: int, counts: Counts) -> Ball:
+        """rho_a of a count vector, its own count first and the others from the last to the first; of all orders."""
+        others = counts[1:]
+        ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others)) if self.alike else 1
+        masses = (self.masses[b][t] for b, t in zip(reversed(self.others(a)), others, strict=True))
+        return self.scale * ways * prod(masses, start=self.masses[a][counts[0] - 1])
+
+    @cached_property
+    def masses(self) -> list[list[Ball]]:
+        """p_b^t / t! for every value and count."""
+        found = []
+        for p, top in zip(self.law, self.tops, strict=True):
+            found.append([p**t / factorial(t) for t in range(top + 1)])
+        return found
+
+    def far(self, eta: Ball) -> tuple[Ball, list[Ball]]:
+        """What r has of count vectors above the tops, at least as much as rho_a^eta at each; and rho_a of them all."""
+        n, k, tops = self.n, self.k, self.tops
+        cut = [b for b in range(k) if tops[b] < n]
+        if not cut:
+            return ZERO, [ZERO for _ in self.stand_ins]
+        more = [tops[a] / self.law[a] * self.law[b] / (tops[b] + 1) for a in range(k) for b in cut]
+        own, other = ([self._tail(b, tops[b] - more_of) for b in range(k)] for more_of in (1, 0))
+        total = largest_of([*more, ONE]) * sum(own, ZERO)
+        outside = [own[a] + sum((other[b] for b in range(k) if b != a), ZERO) for a in self.stand_ins]
+        return total**eta * arb(comb(n + k - 1, k - 1)) ** (1 - eta), outside
+
+    def _tail(self, b: int, top: int) -> Ball:
+        """P(Binomial(n-1, p_b) > top)."""
+        m, p = self.n - 1, self.law[b]
+        q = sum((x for v, x in enumerate(self.law) if v != b), ZERO)
+        terms = (arb(comb(m, j)) * p**j * q ** (m - j) for j in ticking(range(top + 1, m + 1)))
+        return sum(terms, ZERO)
+
+    def sloped(self, a: int, slope: Ball) -> "_Law":
+        """The law with a slope of the own count, among all count vectors; all records but one are independent."""
+        law = _Law(self, a, [[slope * t if b == a else ZERO for t in range(x + 1)] for b, x in enumerate(self.tops)])
+        weights = [p * slope.exp() if b == a else p for b, p in enumerate(self.law)]
+        total = sum(weights, ZERO)
+        law.tilted = [x / total for x in weights]
+        inside, whole_of = law.log_z, slope + (self.n - 1) * total.log()
+        law.log_z, law.beyond = whole_of, (1 - (inside - whole_of).exp()).nonnegative_part().upper()
+        return law
+
+
+class _Law:
+    """w_a for one value a."""
+
+    beyond = ZERO
+    tilted: list[Ball]
+
+    def __init__(self, table: _Table, own: int, tilts: Tilts) -> None:
+        """Tilts of the counts of all values, the own among them; where values are alike the own is the first."""
+        self.table, self.own, self.tilts = table, own, tilts
+        self.weights = [
+            [m * x.exp() for m, x in zip(masses, tilt, strict=True)]
+            for masses, tilt in zip(table.masses, tilts, strict=True)
+        ]
+        # t p^(t-1) / t! for the own count.
+        own_masses = table.masses[own]
+        self.own_weights = [ZERO, *(m * x.exp() for m, x in zip(own_masses, tilts[own][1:], strict=False))]
+        self.log_z = (table.scale * self._sum(self.own_weights, self._power([]))).log()
+
+    def _power(self, instead: list[tuple[int, list[Ball]]]) -> Any:
+        """The polynomial of the others' counts; with these weights of a value in place of its own."""
+        polys = {b: arb_poly(self.weights[b]) for b in self.table.others(self.own)} | {
+            b: arb_poly(x) for b, x in instead
+        }
+        result = arb_poly([1])
+        for poly in polys.values():
+            tick()
+            result = arb_poly((result * poly).coeffs()[: self.table.n + 1])
+        return result
+
+    def _sum(self, own: list[Ball], others: Any) -> Ball:
+        return sum((x * others[self.table.n - t] for t, x in enumerate(own)), ZERO)
+
+    def lean(self, counts: Counts) -> Ball:
+        """The tilt of a count vector, the own count first and the others from the last to the first."""
+        others = reversed(self.table.others(self.own))
+        return sum((self.tilts[b][t] for b, t in zip(others, counts[1:], strict=True)), self.tilts[self.own][counts[0]])
+
+    def divergence(self) -> Ball:
+        """D(w_a || rho_a): the mean tilt, less log Z."""
+        table, tilts = self.table, self.tilts
+        others = table.others(self.own)
+        mean = self._sum([x * w for x, w in zip(tilts[self.own], self.own_weights, strict=True)], self._power([]))
+        # Others that are alike have the same mean.
+        for b in others[:1] if table.alike else others:
+            tilted = [x * w for x, w in zip(tilts[b], self.weights[b], strict=True)]
+            mean += (len(others) if table.alike else 1) * self._sum(self.own_weights, self._power([(b, tilted)]))
+        return table.scale * mean / self.log_z.exp() - self.log_z
+
+    def outputs(self) -> list[list[Ball]]:
+        """U_a: for all outputs of the others, and every own output."""
+        table, n = self.table, self.table.n
+        products = [arb_poly([1])]
+        for b, each in zip(table.others(self.own), table.places(self.own), strict=False):
+            rows = table.rows[b]
+            single = [
+                arb_poly([w * row[y] for w, row in zip(self.weights[b], rows, strict=True)])
+                for y in range(table.wide[b])
+            ]
+            more: list[Any] = [None] * (1 + max(map(max, each)))
+            for z, places in enumerate(each):
+                tick()
+                for y, place in enumerate(places):
+                    if more[place] is None:
+                        more[place] = arb_poly((products[z] * single[y]).coeffs()[: n + 1])
+            products = more
+        counts, scale = range(1, table.tops[self.own] + 1), table.scale / self.log_z.exp()
+        tilted = arb_mat([[scale * self.own_weights[t] * q for q in table.rows[self.own][t]] for t in counts])
+        found: list[list[Ball]] = []
+        for poly in products:
+            tick()
+            found.append((arb_mat([[poly[n - t] for t in counts]]) * tilted).entries())
+        return found

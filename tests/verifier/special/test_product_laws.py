@@ -1,0 +1,66 @@
+"""Contraction of noise on every count at product laws: beside random laws of datasets, and the solver's number."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import arb
+
+from dalenius.model.channels import product_laws as floats
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.special.product_laws import Alike, contraction
+
+
+def in_balls(rate: float, records: list[tuple[int, np.ndarray]]) -> float:
+    with precision():
+        found = contraction(arb(rate), [Alike(many, [arb(x) for x in law if x > 0]) for many, law in records])
+    assert found.rad() < 1e-20
+    return float(found)
+
+
+@pytest.mark.parametrize(
+    ("rate", "many", "law", "most"),
+    [
+        (0.15, 300, [0.125] * 8, 0.59),
+        (0.015, 10**4, [0.125] * 8, 0.25),
+        (0.25, 150, [0.35, 0.325, 0.325, 0.0], 0.89),
+        # A law for which nothing but the crude bound is left, and a rate beyond which a function is not convex.
+        (0.5, 60, [0.7, 0.2, 0.1], 0.98),
+        (1.5, 3, [0.5, 0.5], 1.0),
+        (1e-7, 10, [0.5, 0.5], 1e-12),
+    ],
+)
+def test_the_solver_and_the_verifier_have_one_number(rate: float, many: int, law: list[float], most: float) -> None:
+    found = floats.contraction(rate, [(many, np.array(law))])
+    assert 0 < found < most
+    assert in_balls(rate, [(many, np.array(law))]) == pytest.approx(found, rel=1e-9)
+
+
+def test_records_of_one_value_tell_nothing_and_more_records_keep_more() -> None:
+    even, certain = np.full(3, 1 / 3), np.array([1.0, 0.0, 0.0])
+    assert in_balls(0.3, [(5, certain)]) == floats.contraction(0.3, [(5, certain)]) == 0
+    assert in_balls(0.3, [(5, certain), (4, even)]) == in_balls(0.3, [(4, even)]) < in_balls(0.3, [(5, even)])
+    assert floats.contraction(1e9, [(5, even)]) == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_law_of_the_records_keeps_more_of_its_divergence(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k, rate = (3, 2, 0.4) if seed % 2 else (2, 3, 0.15)
+    datasets = np.array(list(product(range(k), repeat=n)))
+    outputs, alpha = np.arange(-14, n + 15), np.exp(-rate)
+    cell = (1 - alpha) / (1 + alpha) * alpha ** np.abs(outputs - np.arange(n + 1)[:, None])
+    cell[:, [0, -1]] /= 1 - alpha
+    rows = np.ones((len(datasets), 1))
+    for v in range(k):
+        rows = (rows[:, :, None] * cell[(datasets == v).sum(axis=1)][:, None, :]).reshape(len(datasets), -1)
+    laws = [rng.dirichlet(np.full(k, 2.0)) for _ in range(n)]
+    whole = np.prod([law[datasets[:, i]] for i, law in enumerate(laws)], axis=0)
+    eta = in_balls(rate, [(1, law) for law in laws])
+    for _ in range(60):
+        slope = rng.normal(size=k) * rng.uniform(0.01, 4)
+        prior = whole * np.exp(slope[datasets].sum(axis=1) + rng.uniform(0, 2) * rng.normal(size=len(whole)))
+        prior /= prior.sum()
+        kept = prior @ rows
+        told = kept @ np.log(kept / (whole @ rows))
+        assert told <= eta * (prior @ np.log(prior / whole)) + 1e-12
