@@ -85,6 +85,26 @@ def design() -> bytes:
     return plots.image(found.plot(), "png")
 
 
+def decoy() -> bytes:
+    """The best mechanism for ten people against limited knowledge; for a hundred against independent records."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    few = dl.design(dl.queries.count(n=10), leakage=0.05, knowledge=0.1, relative=0.05, time_limit=60, verify=False)
+    left.imshow(few.mechanism.rows, cmap="Blues", vmin=0, vmax=1, origin="lower")
+    left.set(xlabel="released", ylabel="count", title="10 people, knowledge 0.1: truth or decoy")
+    query = dl.queries.count(n=100)
+    many = dl.design(query, leakage=0.05, adversary="independent", verify=False)
+    noise = dl.calibrate("geometric", query, leakage=0.05, adversary="independent").mechanism
+    outputs = np.arange(38, 63)
+    right.bar(outputs, many.mechanism.rows[50, outputs], color="tab:blue", alpha=0.6, label="best, error 1.12")
+    right.step(outputs, noise.written().rows[50, outputs], where="mid", color="black", label="geometric, error 1.44")
+    right.set(xlabel="released where the count is 50", ylabel="probability", title="100 people, independent records")
+    right.legend(frameon=False)
+    return plots.image(figure, "png")
+
+
 def frontier() -> bytes:
     """The least leakage of any mechanism at every expected error, and named mechanisms above it."""
     found = dl.frontier(dl.queries.count(n=4), entropy=2.2, points=7, tolerance=2e-3)
@@ -164,6 +184,35 @@ def releases() -> bytes:
     return picture(found, {line["id"]: line for line in before})
 
 
+def redaction() -> bytes:
+    """Leakage about one of 40 patients under five rules of publishing a count, by how common the condition is."""
+    count = dl.queries.count(n=40)
+    exact, shares = dl.mechanisms.exact(count), [0.01, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5]
+
+    def rounded(y: Any) -> Any:
+        return y if y == "suppressed" else 5 * ((y + 2) // 5)
+
+    rules = {
+        "exact": exact,
+        "rounded to 5": exact.then(rounded),
+        "up to 5 redacted, rounded": exact.suppress(below=6).then(rounded),
+        "middle of six": exact.then(lambda y: 0 if y == 0 else 6 * ((y + 5) // 6) - 3),
+        "up to 7 redacted, rounded": exact.suppress(below=8).then(rounded),
+    }
+    axes = plots.figure_of(7.0, 4.0).subplots()
+    for (name, mechanism), style in zip(rules.items(), ("k-", "k--", "ko-", "ks:", "k^-"), strict=True):
+        found = [dl.audit(mechanism, knowledge=0.1, reference=[1 - p, p], relative=0.01).upper for p in shares]
+        axes.plot([100 * p for p in shares], found, style, markersize=4, linewidth=1.2, label=name)
+    axes.set_xscale("log")
+    axes.set_xticks([100 * p for p in shares], [f"{100 * p:g} %" for p in shares])
+    axes.minorticks_off()
+    axes.set(xlabel="how common the condition is", ylabel="leakage about one patient, at most (nats)", ylim=(0, 0.2))
+    axes.set_title("a count of 40 patients, against a knowledge of 0.1 nats", fontsize=10)
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
 def paper_entropy() -> bytes:
     """Figure 3 of the paper: leakage against b, in closed form, certified, and by the paper's method."""
     return _paper("entropy")
@@ -206,12 +255,14 @@ DRAWN: dict[str, tuple[Callable[[], bytes], tuple[Any, ...]]] = {
     "audit": (audit, (plots.plot_audit, plots._draw_bars, plots._draw_bracket)),  # noqa: SLF001 - their code counts
     "curve": (curve, (plots.plot_curve,)),
     "design": (design, (design_plots.plot_design, design_plots.draw_channel)),
+    "decoy": (decoy, ()),
     "frontier": (frontier, (design_plots.plot_frontier,)),
     "profile": (profile, (profile_text.plot_profile, plots.plot_curve)),
     "ledger": (ledger, ()),
     "knowledge": (knowledge, ()),
     "growth": (growth, ()),
     "releases": (releases, ()),
+    "redaction": (redaction, ()),
     "paper-entropy": (paper_entropy, PAPER_FIGURES),
     "paper-table": (paper_table, PAPER_FIGURES),
     "paper-primal": (paper_primal, PAPER_FIGURES),

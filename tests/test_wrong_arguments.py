@@ -198,6 +198,20 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "mechanisms.unary_encoding": (dl.mechanisms.unary_encoding, {"query": PAIRS, "epsilon": 1}),
     "mechanisms.noisy_max": (dl.mechanisms.noisy_max, {"query": PAIRS, "epsilon": 1}),
     "mechanisms.constant": (dl.mechanisms.constant, {"query": COUNT}),
+    "mechanisms.exact": (dl.mechanisms.exact, {"query": COUNT}),
+    "mechanisms.rounding": (dl.mechanisms.rounding, {"query": COUNT, "base": 2}),
+    "mechanisms.random_rounding": (dl.mechanisms.random_rounding, {"query": COUNT, "base": 2}),
+    "mechanisms.cell_key": (dl.mechanisms.cell_key, {"query": COUNT, "table": [(0, 0, 1)]}),
+    "mechanisms.suppressed": (dl.mechanisms.suppressed, {"query": COUNT, "below": 2}),
+    "mechanisms.subsampled": (dl.mechanisms.subsampled, {"query": COUNT, "rate": 0.5}),
+    "mechanisms.shuffled_response": (dl.mechanisms.shuffled_response, {"query": PAIRS, "epsilon": 1}),
+    "mechanisms.hadamard_response": (dl.mechanisms.hadamard_response, {"query": PAIRS, "epsilon": 1}),
+    "mechanisms.subset_selection": (dl.mechanisms.subset_selection, {"query": PAIRS, "epsilon": 1}),
+    "knowledge.rumour": (dl.knowledge.rumour, {}),
+    "knowledge.sure_of": (dl.knowledge.sure_of, {"records": 1}),
+    "knowledge.total": (dl.knowledge.total, {"n": 4}),
+    "audit of listed priors": (dl.audit, {"mechanism": SMALL, "adversary": [[0.5, 0.5]], **QUICK}),
+    "guess": (of("audit", "guess"), {"before": 0.5}),
     **{
         f"Mechanism.sample of {m.n}, {type(m).__name__}": (m.sample, {"dataset": [0] * m.n, "rng": 0})
         for m in (MECHANISM, LARGE, HISTOGRAM, REAL)

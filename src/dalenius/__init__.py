@@ -136,7 +136,12 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         """Import a public name when it is first asked for (PEP 562)."""
         if name not in _HOME:
-            message = f"module 'dalenius' has no attribute {name!r}"
+            hint = ""
+            if not name.startswith("_"):
+                from dalenius.errors import nearest
+
+                hint = f"; {nearest(name, __all__)}"
+            message = f"module 'dalenius' has no attribute {name!r}{hint}"
             raise AttributeError(message)
         from importlib import import_module
 

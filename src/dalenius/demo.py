@@ -185,7 +185,16 @@ def _verified(name: str, answer: "Audit | Design", out: Path) -> tuple[str, bool
     answer.certificate.save(path)
     checked = answer.verify()
     verdict = "verified" if checked.verified else f"NOT VERIFIED, {checked.reason}"
-    return f"Certificate {path.name}: {verdict}. Check it yourself: dalenius verify {path}", checked.verified
+    return f"Certificate {path.name}: {verdict}. Check it yourself: {_command()} verify {path}", checked.verified
+
+
+def _command() -> str:
+    """The command of this environment, as it is typed from here."""
+    command = Path(sys.executable).with_name("dalenius")
+    here = Path.cwd()
+    return (
+        str(command.relative_to(here) if command.is_relative_to(here) else command) if command.exists() else "dalenius"
+    )
 
 
 def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:

@@ -1,6 +1,7 @@
 """The exceptions a user of dalenius is meant to see, and text that is safe to show."""
 
 import re
+from collections.abc import Iterable
 from typing import NoReturn
 
 LONG_LIST = re.compile(r"(\[(?:-?\d+, ){3})(?:-?\d+, ){12,}(-?\d+)\]")
@@ -38,6 +39,21 @@ class BudgetError(InputError):
         ...     print("refused")
         refused
     """
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean 'count'?`, or the whole list where nothing is near."""
+    import difflib
+
+    listed = list(known)
+    close = difflib.get_close_matches(name, listed, n=1, cutoff=0.5)
+    return (
+        f"did you mean {close[0]!r}?"
+        if close
+        else f"it must be one of {', '.join(listed)}"
+        if listed
+        else "it takes none"
+    )
 
 
 def printable(text: str) -> str:

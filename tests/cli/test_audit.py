@@ -52,7 +52,7 @@ run = partial(command, "audit")
 def test_the_answer_is_printed_in_plain_words() -> None:
     result = run(*PARITY, "--entropy", 2.2)
     assert result.exit_code == 0
-    assert result.stdout == parity().summary() + "\n"
+    assert result.stdout == parity().summary() + "\nTo check   --verify yes\n"
     assert result.stderr == ""
 
 

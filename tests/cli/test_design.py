@@ -49,7 +49,8 @@ run = partial(command, "design")
 @pytest.mark.usefixtures("solver")
 def test_the_answer_is_printed_in_plain_words_or_as_one_object() -> None:
     result = run(*ASKED)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, parity_design().summary() + "\n", "")
+    words = parity_design().summary() + "\nTo check   --verify yes\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, words, "")
     result = run(*ASKED, "--json")
     assert json.loads(result.stdout) == parity_design().to_dict()
     assert (result.exit_code, result.stdout.count("\n"), result.stderr) == (0, 1, "")

@@ -36,8 +36,8 @@ def test_the_answer_in_words_and_a_picture(tmp_path: Path) -> None:
     result = run(*NAMED, "--unit", "bits", "--entropies", "0,1.5", "--epsilon", 0.2, "--plot", tmp_path / "p.svg")
     assert result.exit_code == 0
     assert result.stdout.startswith("Profiled   symmetric(flip=0.3) of modular_sum(n=2, modulus=2): 2 records")
-    assert "b =   0 bits: 0.118709 to 0.118710 bits" in result.stdout
-    assert "b = 1.5 bits: " in result.stdout
+    assert "entropy =   0 bits: 0.118709 to 0.118710 bits" in result.stdout
+    assert "entropy = 1.5 bits: " in result.stdout
     assert "at epsilon = 0.2" in result.stdout
     assert f"Wrote      {tmp_path / 'p.svg'}" in result.stdout
     assert "<svg" in (tmp_path / "p.svg").read_text()
@@ -85,6 +85,7 @@ def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(*NAMED, *options, "--entropies", "0,0.5").exit_code == 0
     assert asked == {
         "entropies": [0.0, 0.5],
+        "knowledges": None,
         "unit": "bits",
         "reference": None,
         "tolerance": 1e-3,

@@ -397,6 +397,7 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         return 0.0, math.inf
     if "audit" in data:
         budget = {k: float(v) for k, v in data["budget"].items()}
+        budget |= {k: float(v) for k, v in data["problem"].items() if k == "max_epsilon"}
         design = dl.design(parse_query(data["problem"]["query"]), **budget, **options, tolerance=1e-3, time_limit=2)
         return design.lower, design.upper
     mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})

@@ -293,6 +293,7 @@ def samples() -> dict[str, Sample]:
         "centres": unlisted("gaussian(sigma=20)", knowledge=0.01),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
+        "design, private": designed(leakage=0.3, entropy=0.5, max_epsilon=1.5),
         "design, independent": designed(leakage=0.1, adversary="independent"),
         "design beside": designed_beside(),
         "independent": audited(small, adversary="independent"),

@@ -106,7 +106,10 @@ def test_two_readings_are_told_apart_by_options(tmp_path: Path) -> None:
     [
         ("", "holds no numbers"),
         ("\n ; \n\n", "holds no numbers"),
-        ("0.9,0.1\n0.4,0.6\n0.3,0.7\n", "it has 3 lines where the records have 4 datasets; this looks like commas"),
+        (
+            "0.9,0.1\n0.4,0.6\n0.3,0.7\n",
+            r"it has 3 lines where the records have 4 datasets; check records= \(--records\); this looks like commas",
+        ),
         (
             "0.9;0.1\n0.4;zero\n0.3;0.7\n0.1;0.9\n",
             r"line 2 column 2: 'zero' is not a number; this looks like semicolons",

@@ -61,7 +61,7 @@ def test_json_matrix(tmp_path: Path) -> None:
         ("c.csv", "a,0.5\n1,0\n", "line 1 column 1: 'a' is not a number"),
         ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where others have 2"),
         ("c.csv", "", "holds no numbers"),
-        ("c.csv", "a,b\n", "it has 1 line where the records have 2 datasets, and 'a' is not a number"),
+        ("c.csv", "a,b\n", "it has 1 line, one of them a header, where the records have 2 datasets; check records="),
         ("c.csv", "0.5,nan\n1,0\n", "row 0 (x = 0) holds nan"),
         ("c.csv", b"\xff\xfe\x00", "not a text file"),
         ("c.npy", b"not numpy", "not a .npy array"),

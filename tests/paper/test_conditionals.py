@@ -91,7 +91,7 @@ def test_entropy_projection_moves_little_for_a_little_and_knows_its_limits() -> 
     assert near is not None
     assert printed is not None
     assert np.abs(near - v).sum() < 0.01
-    assert np.abs(printed - v).sum() > 0.1  # softmax(beta v) is v at no beta: the cause of the printed decline
+    assert np.abs(printed - v).sum() > 0.1  # a cause of the printed decline
     for repairs in ((), ("escort",)):
         assert conditionals.project_to_entropy(v, entropy(v), repairs=repairs) is v
         assert conditionals.project_to_entropy(np.full(4, 0.25), 1.0, repairs=repairs) is None  # ties stay ties

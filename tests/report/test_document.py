@@ -1,6 +1,7 @@
 """Reports: one page that carries everything, asks for nothing, and keeps names as text."""
 
 import base64
+import hashlib
 import html
 import json
 import math
@@ -20,6 +21,7 @@ from dalenius.errors import InputError
 from dalenius.report.again import audit_again, curve_again
 from dalenius.report.charts import Axis, brackets, number
 from dalenius.report.document import write_document
+from dalenius.report.plain import three_sentences
 
 QUERY = dl.queries.count(n=2)
 
@@ -294,3 +296,62 @@ def test_a_page_is_never_filled_with_data(audit: dl.Audit, tmp_path: Path) -> No
     run = CliRunner().invoke(main, ["compose", *question, "--times", "2", "--out", str(tmp_path / "y.html")])
     assert run.exit_code == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_names_author_and_purpose_and_the_evidence_holds_its_digests(audit: dl.Audit, tmp_path: Path) -> None:
+    audit.save(tmp_path / "a.json")
+    named = ["--author", "A <b>", "--purpose", "a review"]
+    run = CliRunner().invoke(main, ["report", str(tmp_path / "a.json"), "--out", str(tmp_path / "r.html"), *named])
+    assert run.exit_code == 0
+    assert "r.evidence.json" in run.stdout
+    page, _ = read(tmp_path / "r.html")
+    assert "<b>Author</b> A &lt;b&gt;</p>" in page
+    assert "<b>Purpose</b> a review</p>" in page
+    evidence = json.loads((tmp_path / "r.evidence.json").read_text())
+    assert (evidence["author"], evidence["purpose"]) == ("A <b>", "a review")
+    assert evidence["report"]["sha256"] == hashlib.sha256((tmp_path / "r.html").read_bytes()).hexdigest()
+    digest = hashlib.sha256(audit.certificate.text().encode()).hexdigest()
+    (answer,) = evidence["results"]
+    assert answer["certificate"] == {"sha256": digest, "verified": False, "rests_on": "kernel, names"}
+    assert answer["bracket"]["upper"] == audit.upper
+    assert [file["sha256"] for file in evidence["certificate_files"]] == [digest]
+    assert len(answer["limits"]) == 4
+
+
+def test_no_word_of_code_stands_above_the_technical_part(tmp_path: Path) -> None:
+    table = dl.mechanisms.geometric(dl.queries.histogram(n=3, k=2), epsilon=1)
+    for k, result in enumerate(
+        (dl.audit(table, knowledge=0.2), table.profile(knowledges=[0.1, 1]), dl.curve(table, knowledges=[0.1]))
+    ):
+        result.report(tmp_path / f"{k}.html")
+        page = re.sub(
+            r"<style>.*?</style>|<svg.*?</svg>|<[^>]*>", " ", (tmp_path / f"{k}.html").read_text(), flags=re.DOTALL
+        )
+        plain, _, technical = page.rpartition("Technical part")
+        assert "What is published is how many of 3 people are in each group, with random noise added." in plain
+        for word in ("own-count", "written out", "class", "geometric(", "H(X)", "verify()", "epsilon"):
+            assert word not in plain, word
+        assert "geometric(" in technical
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"knowledge": 0.1}, "knows at most 0.1 nats about these people together, less than one person's answer for"),
+        ({"knowledge": 1.0}, "as much as the answers of 1.4 people for certain, however"),
+        ({"knowledge": 0.0}, "anybody who knows nothing before."),
+        ({"knowledge": math.inf}, "anybody, whatever they know before."),
+        (
+            {"knowledge": 0.0, "reference": [0.9, 0.1]},
+            "anybody who knows nothing before beyond the public frequencies.",
+        ),
+        ({"adversary": "independent"}, "even one who knows everything about everybody else, if people are unrelated"),
+        (
+            {"adversary": "independent", "reference": [0.9, 0.1]},
+            "of the other people no more than the public frequencies",
+        ),
+    ],
+)
+def test_the_adversary_is_named_without_a_formula(options: dict[str, Any], words: str) -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
+    assert words in three_sentences(dl.audit(mechanism, **options))[1]

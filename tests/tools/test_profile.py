@@ -454,3 +454,14 @@ def test_a_reference_is_where_knowledge_counts_from() -> None:
     assert "follow the reference independently" in found.summary()
     with pytest.raises(dl.InputError, match="entropy counts from the uniform prior"):
         mechanism.profile([0.5], reference=law)
+
+
+def test_points_may_be_given_as_knowledge_and_are_near_one_record_by_default() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.count(n=8), epsilon=1)
+    found = mechanism.profile(tolerance=1e-2)
+    assert [round(k, 3) for k in found.leakage.knowledges[1:]] == [3.0, 1.0, 0.5, 0.2, 0.05, 0.0]
+    chosen = mechanism.profile(knowledges=[0.1, 0.4], unit="bits", tolerance=1e-2)
+    assert chosen.leakage.knowledges == pytest.approx((0.1, 0.4))
+    assert "knowledge = 0.1 bits" in chosen.summary()
+    with pytest.raises(dl.InputError, match="entropies and knowledges were both given"):
+        mechanism.profile([1.0], knowledges=[0.1])

@@ -1,5 +1,6 @@
 """`design` and `frontier`: options checked, the best mechanism found, the answer with its certificate."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -58,6 +59,7 @@ def design(
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
+    max_epsilon: float | None = None,
     method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
     reading: Literal["proof", "strict"] | None = None,
@@ -72,7 +74,7 @@ def design(
     """Find the best mechanism for a query, with a certified bracket on the optimum.
 
     Give exactly one budget, and one of `entropy` and `knowledge`, or adversary="independent". The mechanism returned is
-    certified to keep its budget. Its differential privacy is not limited: epsilon may be infinite.
+    certified to keep its budget. Without `max_epsilon` it may have dp_epsilon() == inf.
 
     Args:
         query: what is to be answered.
@@ -89,6 +91,8 @@ def design(
         measure: "absolute" |y - f(x)|, "squared", "zero-one", or a matrix with one row per class of the query and one
             column per output.
         outputs: what the mechanism may answer; default the query's range.
+        max_epsilon: the mechanism is also differentially private: q(y|x) <= e^max_epsilon q(y|x') where datasets differ
+            in one record; the bracket is about all mechanisms that are.
         method: "certified", or "paper" for the paper's Algorithm 6 or 9 from 5 random starts. Then only the upper
             bound on the optimum is proved, and where `kept` is false the mechanism exceeds its leakage budget.
         repairs: as for `audit`.
@@ -126,7 +130,7 @@ def design(
     against = adversary_of(
         query, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
     )
-    asked = design_problem(task, against, options, distortion=distortion, leakage=leakage)
+    asked = design_problem(task, against, options, distortion=distortion, leakage=leakage, max_epsilon=max_epsilon)
     problem = reduced(asked, certified=options.method is None)
     return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
@@ -190,16 +194,17 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
     """
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
-    alone = certified and rate_distortion.possible(asked.query.n, knowledge)
+    alone = certified and rate_distortion.possible(asked.query.n, knowledge) and math.isinf(asked.max_epsilon)
     if alone:
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
     else:
         domain = _domain(asked, symmetric=certified)
-    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings)
+    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, max_epsilon=asked.max_epsilon)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
-            f"{task.query} with these outputs can have; allow at least that much, or more outputs"
+            f"{task.query} with these outputs{'' if problem.limits is None else ' and this max_epsilon'} can have; "
+            "allow at least that much, or more outputs"
         )
     if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)

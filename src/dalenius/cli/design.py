@@ -39,6 +39,12 @@ TABLES = (".csv", ".npy", ".json")
     metavar="LIST",
     help='What may be released: "0,1,2", or "2,0; 1,1; 0,2" for a histogram. The range of the query by default.',
 )
+@click.option(
+    "--max-epsilon",
+    type=float,
+    metavar="E",
+    help="The mechanism is also E-differentially private. Without this its epsilon may be infinite.",
+)
 @common.solving(tolerance=1e-4, time_limit=300.0, paper=True)
 @common.relative(0.0)
 @common.REFERENCE

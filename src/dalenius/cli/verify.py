@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from dalenius.cli.common import AS_JSON, FILE, print_json
-from dalenius.errors import printable
+from dalenius.errors import printable, refuse
 from dalenius.verifier.kernel.limits import MEMORY, TIME_LIMIT
 
 if TYPE_CHECKING:
+    from dalenius.model.channels.mechanism import Mechanism
     from dalenius.verifier.verify import Verification
 
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 @click.option(
     "--mechanism",
     "mechanisms",
-    type=FILE,
+    metavar="FILE|CALL",
     multiple=True,
-    help="A saved mechanism (.json); also check that the certificate is about it. Of several releases, one for each.",
+    help="Also check that the certificate is about this mechanism: a saved one (.json), or with --query a call such as "
+    '"geometric(epsilon=1)". Of several releases, one for each.',
 )
+@click.option("--query", metavar="CALL", help='What the mechanisms answer, such as "count(n=4)".')
 @click.option(
     "--memory",
     type=click.IntRange(min=1),
@@ -40,20 +43,27 @@ if TYPE_CHECKING:
     help="The most time that reading and checking may take.",
 )
 @AS_JSON
-def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time_limit: float, as_json: bool) -> int:
+def verify(
+    *,
+    certificate: Path,
+    mechanisms: tuple[str, ...],
+    query: str | None,
+    memory: int,
+    time_limit: float,
+    as_json: bool,
+) -> int:
     """Re-check the certificate of an audit or a design with directed rounding, sharing no code with the solver.
 
     \b
       dalenius audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5 --certificate proof.json
       dalenius verify proof.json
+      dalenius verify proof.json --query "count(n=4)" --mechanism "geometric(epsilon=1)"
 
     Exit code 0: it proves its bounds. 1: it does not, or the limits ended the check. 2: it cannot be read.
     """
-    about = None
-    if mechanisms:
-        from dalenius.model.channels.mechanism import Mechanism
-
-        about = [Mechanism.load(path) for path in mechanisms]
+    about = [_mechanism(text, query) for text in mechanisms] or None
+    if query is not None and about is None:
+        refuse(f"--query {query!r} says what a mechanism answers; name it too, as --mechanism 'geometric(epsilon=1)'")
     from dalenius.verifier.verify import verify as check
 
     verdict = check(certificate, mechanism=about, memory=memory, time_limit=time_limit)
@@ -64,6 +74,24 @@ def verify(*, certificate: Path, mechanisms: tuple[Path, ...], memory: int, time
     else:
         click.echo(_words(verdict))
     return 0 if verdict.verified else 1
+
+
+def _mechanism(text: str, query: str | None) -> "Mechanism":
+    """The mechanism that a certificate is to be about: by its call and its query, or in a file."""
+    from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
+
+    if query is not None:
+        return parse_mechanism(text, parse_query(query))
+    path = Path(text)
+    if "(" in text and not path.exists():
+        refuse(f"--mechanism {text!r} is a call; say also what it answers, as --query 'count(n=4)'")
+    if path.suffix.lower() != ".json" and path.exists():
+        refuse(
+            f"--mechanism {text} is not a saved mechanism (.json); save it first, by mechanism.save in Python, or name "
+            "it by --query and --mechanism"
+        )
+    return Mechanism.load(path)
 
 
 def _words(verdict: "Verification") -> str:
@@ -81,7 +109,7 @@ def _words(verdict: "Verification") -> str:
             *lines,
             f"Bounds     {bounds}",
             f"Verdict    VERIFIED in {verdict.seconds:.3g} s: {printable(verdict.reason)}",
-            f"Rested on  {printable(verdict.rested_on)}",
+            f"Rested on  {printable(verdict.rested_on)}: the parts of the verifier that this check used",
         ]
     )
 

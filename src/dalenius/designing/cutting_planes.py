@@ -14,6 +14,7 @@ import numpy as np
 
 from dalenius.designing.master import Best, Master, Plane
 from dalenius.designing.oracle import Attack, Oracle, OracleSearch
+from dalenius.designing.ratio_limits import RatioLimits
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 from dalenius.model.problem import Goal
 from dalenius.numerics.information import TINY, mutual_information
@@ -65,6 +66,13 @@ class Problem:
     settings: Settings = DEFAULT
     # What was released before leaks at most, in a design beside it.
     spent: float = 0.0
+    # The most that mechanisms may have in the sense of differential privacy.
+    max_epsilon: float = np.inf
+
+    @cached_property
+    def limits(self) -> RatioLimits | None:
+        """What differential privacy asks for, if anything."""
+        return RatioLimits(self.domain, self.max_epsilon) if np.isfinite(self.max_epsilon) else None
 
     def leaked(self, masses: Floats, rows: Floats) -> float:
         """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y), with all that was released before."""
@@ -73,12 +81,21 @@ class Problem:
     @cached_property
     def least(self) -> float:
         """The least expected distortion of all mechanisms."""
+        if self.limits is not None:
+            return self.distortion(self.truthful())
         return float(self.domain.cost.min(axis=1).sum())
 
     def truthful(self) -> Floats:
-        """The mechanism of least distortion: the nearest output, the first on ties."""
+        """The mechanism of least distortion: the nearest output, the first on ties; within limits a linear program."""
+        return self._truthful
+
+    @cached_property
+    def _truthful(self) -> Floats:
         distance = self.domain.distance
-        return np.asarray(np.eye(distance.shape[1])[distance.argmin(axis=1)])
+        if self.limits is None:
+            return np.asarray(np.eye(distance.shape[1])[distance.argmin(axis=1)])
+        master = Master(self.domain, np.ones(self.limits.matrix.shape[1], dtype=bool), self.settings, self.limits)
+        return self.limits.repaired(master.truthful())
 
     def constant(self) -> Floats:
         """The constant mechanism of least distortion."""
@@ -110,7 +127,9 @@ class Problem:
         near = rows * (distance == distance.min(axis=1, keepdims=True))
         total = near.sum(axis=1, keepdims=True)
         negligible = self.settings.of(CuttingSearch).negligible
-        truth = np.where(total > negligible, near / np.maximum(total, negligible), self.truthful())
+        truth = self.truthful()
+        if self.limits is None:
+            truth = np.where(total > negligible, near / np.maximum(total, negligible), truth)
         share = min(1.0, (have - most) / max(have - least, TINY))
         return np.asarray((1 - share) * rows + share * truth)
 
@@ -149,7 +168,7 @@ class CuttingPlanes:
         if self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near:
             dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
             allowed[domain.orbit[dear]] = False
-        self.master = Master(domain, allowed, self.problem.settings)
+        self.master = Master(domain, allowed, self.problem.settings, self.problem.limits)
         self.rows = self.problem.constant()
 
     @property
@@ -173,7 +192,7 @@ class CuttingPlanes:
         problem = self.problem
         if problem.goal == "distortion":
             self.value, self.leakage = problem.distortion(self.rows), problem.spent
-            self.lower = best_distortion(problem.domain, (), problem.budget)
+            self.lower = best_distortion(problem.domain, (), problem.budget, problem.limits)
             self._try(problem.truthful(), deadline, self.chosen.first_starts)
         else:
             span = problem.distortion(self.rows) - problem.least
@@ -267,13 +286,13 @@ class CuttingPlanes:
     def bound(self, evidence: tuple[Evidence, ...]) -> None:
         """Raise the lower bound by evidence, with the best weights."""
         best = best_leakage if self.problem.goal == "leakage" else best_distortion
-        bound = best(self.problem.domain, evidence, self.problem.budget)
+        bound = best(self.problem.domain, evidence, self.problem.budget, self.problem.limits)
         if bound.value > self.lower.value:
             self.lower = bound
 
     def _try(self, rows: Floats, deadline: Deadline, starts: int) -> bool:
         """Attack a mechanism; whether the pool grew."""
-        rows = np.where(rows < self.chosen.negligible, 0.0, rows)
+        rows = np.where(rows < self.chosen.negligible, 0.0, rows) if self.problem.limits is None else rows
         rows /= rows.sum(axis=1, keepdims=True)
         problem = self.problem
         if problem.goal == "leakage":

@@ -123,7 +123,10 @@ class Designer:
         )
         best, pool = scaled.solve_scaled(known)
         lower, factor = best.lower, 1.0 if primal else scale
-        back = LowerBound(factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale)
+        prices = tuple((c, d, y, factor * weight) for c, d, y, weight in lower.prices)
+        back = LowerBound(
+            factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale, prices
+        )
         return replace(best, distortion=scale * best.distortion, lower=back), pool
 
     def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
@@ -135,7 +138,7 @@ class Designer:
             if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
-        if problem.domain.first is None and rate_distortion.applies(problem):
+        if problem.domain.first is None and problem.limits is None and rate_distortion.applies(problem):
             direct = self._rate_distortion()
             if direct is not None:
                 return direct, known
@@ -292,9 +295,13 @@ class Designer:
         that remains after Ctrl-C: somebody waits for the answer.
         """
         problem = self.problem
+        if problem.limits is not None:
+            rows = problem.limits.repaired(rows)
         if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
             rows = problem.within_distortion(rows, certain_budget(problem))
-        mechanism, together = self._released(on_grid(rows, GRID if problem.goal == "leakage" else PART_GRID))
+        if problem.limits is None:
+            rows = on_grid(rows, GRID if problem.goal == "leakage" else PART_GRID)
+        mechanism, together = self._released(rows)
         leaks = self._audit(together, lower, enough, share, waited_for)
         return Designed(mechanism, self._distortion(mechanism), leaks, lower, rounds, together)
 

@@ -25,7 +25,7 @@ from dalenius.auditing.independent_records import independent_records
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, certain_budget, on_grid, rounding
 from dalenius.designing.master import ACCEPTED
-from dalenius.designing.weak_duality import Evidence, LowerBound, floor, legal
+from dalenius.designing.weak_duality import Evidence, LowerBound, floor, legal, within
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
@@ -76,11 +76,13 @@ def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designe
     programme = Programme(problem, problem.settings.of(KnownOthersSearch))
     solved = programme.solve(deadline)
     rows, lower = (problem.constant(), LowerBound(0.0)) if solved is None else solved
+    if problem.limits is not None:
+        rows = problem.limits.repaired(rows)
     if problem.goal == "leakage":
         constant = problem.distortion(problem.constant()) <= problem.budget
         rows = problem.constant() if constant else problem.within_distortion(rows, certain_budget(problem))
     for _ in range(programme.chosen.tries):
-        rows = on_grid(rows)
+        rows = on_grid(rows) if problem.limits is None else rows
         mechanism = Written(problem.domain.statistic, rows, asked.distortion.labels, asked.query)
         leaks = independent_records(asked.audit(mechanism, 1e-3 * max(asked.tolerance, 1e-12)), Deadline(60.0))
         if problem.goal == "leakage" or leaks.upper <= problem.budget:
@@ -109,7 +111,8 @@ class Programme:
         if not isinstance(domain.statistic, Sum) or domain.statistic.modulus is not None:
             many = sum(lines.size for lines in domain.statistic.neighbours()) * domain.distance.shape[1]
             return _by_answer(domain.distance) if many > self.chosen.by_answer else classes
-        most = self.chosen.clamped * problem.distortion(problem.constant())
+        # Outputs beyond a window have no mass in any row, and limits ask for their ratios, too: all classes stay.
+        most = self.chosen.clamped * problem.distortion(problem.constant()) if problem.limits is None else -1.0
         away = np.abs(classes - (classes.size - 1) / 2)
         for reach in range(1, classes.size // 2):
             beyond = np.maximum(away - reach, 0.0)
@@ -130,7 +133,8 @@ class Programme:
             outputs[:] = True
         near = np.zeros((size, width), dtype=bool)
         many, lines = width, sum(len(lines) for lines in domain.statistic.neighbours())
-        if problem.goal == "distortion" and lines * width > self.chosen.all_outputs:
+        # Neighbours have the same outputs where their ratios are limited.
+        if problem.goal == "distortion" and problem.limits is None and lines * width > self.chosen.all_outputs:
             many = min(width, 2 * math.ceil(self.chosen.widths / math.sqrt(8 * problem.budget)) + 5)
         order = np.argsort(np.where(outputs, domain.distance[inside], np.inf), axis=1, kind="stable")[:, :many]
         near[inside[:, None], order] = True
@@ -169,13 +173,13 @@ class Programme:
         solved = program.solve(deadline.left)
         if solved is None:
             return None
-        u, bounds, log_ratios = solved
+        u, bounds, log_ratios, limits = solved
         rows = np.where(self.allowed, program.full(np.maximum(u, 0.0))[domain.orbit], 0.0)[self.block]
         rows /= rows.sum(axis=1, keepdims=True)
         multiplier = bounds[-1] if problem.goal == "leakage" else 0.0
-        return rows, self._lower(bounds, log_ratios, float(max(multiplier, 0.0)))
+        return rows, self._lower(bounds, log_ratios, float(max(multiplier, 0.0)), limits)
 
-    def _lower(self, bounds: Floats, log_ratios: Floats, nu: float) -> LowerBound:
+    def _lower(self, bounds: Floats, log_ratios: Floats, nu: float, limits: Floats) -> LowerBound:
         """The bound of 6.3 by priors that know the others: multipliers are their laws and weights."""
         problem, domain, chosen = self.problem, self.problem.domain, self.chosen
         primal = problem.goal == "leakage"
@@ -210,8 +214,9 @@ class Programme:
         if not found and primal:
             return LowerBound(0.0)
         price = nu * problem.budget if primal else problem.budget * math.fsum(weights)
+        inside, prices = within(problem.limits, np.maximum(limits, 0.0) / (total if primal else 1.0), inside)
         value = max(floor(domain.averaged(inside), price), 0.0)
-        return LowerBound(value, tuple(found), np.array(weights), nu)
+        return LowerBound(value, tuple(found), np.array(weights), nu, prices)
 
 
 @dataclass(eq=False)
@@ -245,14 +250,19 @@ class _Conic:
         whole[self.kept] = u
         return whole
 
-    def solve(self, time_limit: float) -> tuple[Floats, Floats, Floats] | None:
-        """Return u, the multipliers of the bounds of lines (then of the distortion), and log(q/r) by the cones."""
+    def solve(self, time_limit: float) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Return u, multipliers of the bounds of lines (then of the distortion), log(q/r), multipliers of limits."""
         paid = self._paid()
         sums, least, bounds, cones = groups = self._sums(), self._least(), self._bounds(paid), self._cones()
         objective = np.zeros(self.last + 1)
         objective[: self.kept.size] = 0.0 if self.primal else paid
         objective[self.last] = 1.0 if self.primal else 0.0
-        matrix = scipy.sparse.vstack([group.matrix(objective.size) for group in groups]).tocsc()
+        parts = [group.matrix(objective.size) for group in groups]
+        if (limits := self._limits()) is not None:
+            limits.resize((limits.shape[0], objective.size))
+            parts[1] = scipy.sparse.vstack([limits, parts[1]])
+            least.right = [0.0] * limits.shape[0] + least.right
+        matrix = scipy.sparse.vstack(parts).tocsc()
         kinds = [clarabel.ZeroConeT(len(sums.right)), clarabel.NonnegativeConeT(len(least.right) + len(bounds.right))]
         kinds += [clarabel.ExponentialConeT()] * (len(cones.right) // 3)
         settings = clarabel.DefaultSettings()
@@ -269,7 +279,14 @@ class _Conic:
         multipliers = (1.0 if self.primal else self.unit) * z[first : first + len(bounds.right)]
         if self.primal:
             multipliers[-1] /= self.unit
-        return np.array(solved.x)[: self.kept.size], multipliers, ratios
+        many = 0 if limits is None else limits.shape[0]
+        of_limits = (1.0 if self.primal else self.unit) * z[len(sums.right) :][:many]
+        return np.array(solved.x)[: self.kept.size], multipliers, ratios, of_limits
+
+    def _limits(self) -> scipy.sparse.csr_matrix | None:
+        """What differential privacy asks of the parameters."""
+        limits = self.problem.limits
+        return None if limits is None else scipy.sparse.csr_matrix(limits.matrix[:, self.kept])
 
     def _paid(self) -> Floats:
         """Expected distortion per unit of each parameter: a class with the row of another pays there."""

@@ -21,6 +21,8 @@ import scipy
 from numpy.typing import NDArray
 
 from dalenius.designing.interior_master import InteriorMaster, InteriorSearch, Pool, Task
+from dalenius.designing.ratio_limits import RatioLimits
+from dalenius.numerics.deferred import linprog
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
@@ -95,6 +97,21 @@ class Master:
     domain: Domain
     allowed: Bools  # (P,) whether a parameter may be positive
     settings: Settings = DEFAULT
+    limits: RatioLimits | None = None
+
+    def truthful(self) -> Floats:
+        """The mechanism of least distortion within the limits."""
+        solved = linprog(
+            self._cost,
+            A_ub=None if self.limits is None else self.limits.matrix,
+            b_ub=None if self.limits is None else np.zeros(self.limits.matrix.shape[0]),
+            A_eq=self._sums,
+            b_eq=np.ones(len(self._sums)),
+            bounds=(0, None),
+        )
+        found = None if solved.x is None else self._mechanism(solved.x, [])
+        assert found is not None  # noqa: S101 - an even law over the outputs is always possible
+        return found.rows
 
     def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
         """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
@@ -132,7 +149,8 @@ class Master:
     ) -> Best | None:
         """The answer of the interior-point method; None where it is not tried, or breaks down."""
         few = self.allowed.size < self.settings.of(MasterSearch).parameters
-        if few or not pool or not self.allowed.all() or self.domain.first is not None:
+        barred = not self.allowed.all() or self.limits is not None
+        if few or not pool or barred or self.domain.first is not None:
             return None
         full = np.ones(self.allowed.size)
         task = Task(linear * full, quadratic * full, height, leakage, distortion)
@@ -161,6 +179,8 @@ class Master:
         program.at_most(program.block(u=-scipy.sparse.eye(program.many)), 0.0)
         if np.isfinite(distortion) and self.allowed.all():  # where outputs are barred, it is met anyway
             program.at_most(program.block(u=self._cost[None]), distortion)
+        if self.limits is not None:
+            program.at_most(program.block(u=self.limits.matrix), 0.0)
         if np.isfinite(leakage):
             program.at_most(program.block(t=np.ones((1, 1))), leakage)
         if pool:

@@ -15,7 +15,7 @@ from dalenius.search.deadline import Deadline
 def least_leakage(asked: DesignProblem, problem: Problem, deadline: Deadline) -> Designed | None:
     """Return the design of least leakage; None if the question is another, or the bracket stays open."""
     alone = problem.goal == "leakage" and problem.domain.first is None and problem.domain.reference.uniform
-    if not alone or not rate_distortion.applies(problem):
+    if not alone or problem.limits is not None or not rate_distortion.applies(problem):
         return None
     rows, lower = rate_distortion.design(problem, asked.tolerance, deadline)
     rows = on_grid(problem.within_distortion(rows, certain_budget(problem)))

@@ -14,8 +14,10 @@ not taken: the bound is computed from the weights.
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
+from dalenius.designing.ratio_limits import Price, RatioLimits
 from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
@@ -40,6 +42,8 @@ class LowerBound:
     evidence: tuple[Evidence, ...] = ()
     weights: Floats = field(default_factory=lambda: np.empty(0))
     multiplier: float = 0.0
+    # Multipliers of the limits of differential privacy, with what each is about.
+    prices: tuple[Price, ...] = ()
 
 
 def ratios(masses: Floats, rows: Floats, mixed: float = 1e-13) -> Floats:
@@ -67,46 +71,75 @@ def table(domain: Domain, evidence: Evidence) -> Floats:
     return domain.averaged(gains)
 
 
-def best_leakage(domain: Domain, evidence: tuple[Evidence, ...], budget: float) -> LowerBound:
-    """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding."""
+def best_leakage(
+    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: RatioLimits | None = None
+) -> LowerBound:
+    """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, of mechanisms within the limits."""
     tables = np.stack([table(domain, e) for e in evidence])
     if not np.isfinite(budget):
         return LowerBound(0.0)
-    found = _program(np.concatenate([tables, domain.cost[None]]), np.append(np.zeros(len(tables)), budget), None)
-    if found is None:
+    prices = np.append(np.zeros(len(tables)), budget)
+    solved = _program(np.concatenate([tables, domain.cost[None]]), prices, None, limits)
+    if solved is None:
         return LowerBound(0.0)
+    found, priced = solved
     kept = _kept(found[:-1])
-    proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
-    return leakage_bound(domain, proof, found[:-1][kept] / found[:-1][kept].sum(), float(found[-1]), budget)
+    proof, total = tuple(e for e, k in zip(evidence, kept, strict=True) if k), found[:-1][kept].sum()
+    return leakage_bound(domain, proof, found[:-1][kept] / total, float(found[-1]), budget, limits, priced)
 
 
-def leakage_bound(
-    domain: Domain, evidence: tuple[Evidence, ...], weights: Floats, nu: float, budget: float
+def leakage_bound(  # noqa: PLR0917 - what a bound is made of
+    domain: Domain,
+    evidence: tuple[Evidence, ...],
+    weights: Floats,
+    nu: float,
+    budget: float,
+    limits: RatioLimits | None = None,
+    priced: Floats | None = None,
 ) -> LowerBound:
     """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, whatever the weights, which sum to one."""
     inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), nu * domain.cost)
-    return LowerBound(max(floor(inside, nu * budget), 0.0), evidence, weights, nu)
+    inside, prices = within(limits, priced, inside)
+    return LowerBound(max(floor(inside, nu * budget), 0.0), evidence, weights, nu, prices)
 
 
-def best_distortion(domain: Domain, evidence: tuple[Evidence, ...], budget: float) -> LowerBound:
-    """Guarantee: D(L,b) >= result.value for L = budget, up to rounding."""
+def best_distortion(
+    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: RatioLimits | None = None
+) -> LowerBound:
+    """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, of mechanisms within the limits."""
     least = floor(domain.cost, 0.0)
     if not evidence:
         return LowerBound(max(least, 0.0))
     tables = np.stack([table(domain, e) for e in evidence])
-    found = _program(tables, np.full(len(tables), budget), domain.cost)
-    if found is None or not found.max() > 0:
+    solved = _program(tables, np.full(len(tables), budget), domain.cost, limits)
+    if solved is None or not solved[0].max() > 0:
         return LowerBound(max(least, 0.0))
+    found, priced = solved
     kept = _kept(found)
     proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
-    bound = distortion_bound(domain, proof, found[kept], budget)
+    bound = distortion_bound(domain, proof, found[kept], budget, limits, priced)
     return bound if bound.value > least else LowerBound(max(least, 0.0))
 
 
-def distortion_bound(domain: Domain, evidence: tuple[Evidence, ...], weights: Floats, budget: float) -> LowerBound:
+def distortion_bound(  # noqa: PLR0917 - what a bound is made of
+    domain: Domain,
+    evidence: tuple[Evidence, ...],
+    weights: Floats,
+    budget: float,
+    limits: RatioLimits | None = None,
+    priced: Floats | None = None,
+) -> LowerBound:
     """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, whatever the weights."""
     inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), domain.cost)
-    return LowerBound(floor(inside, budget * float(weights.sum())), evidence, weights)
+    inside, prices = within(limits, priced, inside)
+    return LowerBound(floor(inside, budget * float(weights.sum())), evidence, weights, prices=prices)
+
+
+def within(limits: RatioLimits | None, priced: Floats | None, inside: Floats) -> tuple[Floats, tuple[Price, ...]]:
+    """What multipliers of limits add, and these in plain numbers."""
+    if limits is None or priced is None:
+        return inside, ()
+    return inside + limits.priced(priced), limits.prices(priced)
 
 
 def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
@@ -120,19 +153,25 @@ def floor(inside: Floats, price: float, margin: float = 1e-13) -> float:
     return float(least.sum() - price - margin * (np.abs(inside).max(axis=1).sum() + abs(price)) - margin)
 
 
-def _program(tables: Floats, prices: Floats, constant: Floats | None) -> Floats | None:
-    """max over x >= 0 of sum_c min_y [ sum_k x_k T_k(c,y) + constant ] - <prices, x>, as a linear program.
+def _program(
+    tables: Floats, prices: Floats, constant: Floats | None, limits: RatioLimits | None
+) -> tuple[Floats, Floats] | None:
+    """max over x, m >= 0 of sum_c min_y [ sum_k x_k T_k(c,y) + m A(c,y) + constant ] - <prices, x>; a linear program.
 
-    Without a constant all but the last x sum to one.
+    Without a constant all but the last x sum to one. A: the limits, if there are any, whose right-hand sides are 0.
     """
     many, size, width = tables.shape
-    objective = np.concatenate([prices, -np.ones(size)])
-    floors = np.repeat(np.eye(size), width, axis=0)
-    upper = np.concatenate([-tables.reshape(many, -1).T, floors], axis=1)
+    extra = scipy.sparse.csr_matrix((0, size * width)) if limits is None else limits.tables
+    objective = np.concatenate([prices, np.zeros(extra.shape[0]), -np.ones(size)])
+    floors = scipy.sparse.kron(scipy.sparse.eye(size), np.ones((width, 1)))
+    upper = scipy.sparse.hstack([-tables.reshape(many, -1).T, -extra.T, floors]).tocsr()
     right = np.zeros(size * width) if constant is None else constant.ravel()
-    bounds = [(0, None)] * many + [(None, None)] * size
-    simplex = np.concatenate([np.ones(many - 1), np.zeros(1 + size)])[None] if constant is None else None
+    bounds = [(0, None)] * (many + extra.shape[0]) + [(None, None)] * size
+    simplex = (np.arange(objective.size) < many - 1).astype(float)[None] if constant is None else None
     solved = linprog(
         objective, A_ub=upper, b_ub=right, A_eq=simplex, b_eq=None if simplex is None else [1.0], bounds=bounds
     )
-    return None if solved.x is None else np.maximum(solved.x[:many], 0.0)
+    if solved.x is None:
+        return None
+    x = np.maximum(solved.x, 0.0)
+    return x[:many], x[many : many + extra.shape[0]]

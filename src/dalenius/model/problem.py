@@ -4,6 +4,7 @@
 information is in nats here: units of the user are converted at the edge (results/units.py).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -78,6 +79,8 @@ class DesignProblem:
     tolerance: float = 1e-4
     settings: Settings = DEFAULT
     relative: float = 0.0
+    # q(y|x) <= e^max_epsilon q(y|x') for datasets that differ in one record.
+    max_epsilon: float = math.inf
 
     @property
     def query(self) -> Query:

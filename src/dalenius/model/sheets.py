@@ -182,9 +182,11 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
     header = lines == rows + 1 if header is None else header
     if lines - header == rows:
         return header
+    header = header or bool(texts)
     what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
-    named = f", and {texts[0]!r} is not a number" if texts and not header else ""
-    message = f"{what} where the records have {rows} datasets{named}"
+    bits = (lines - header).bit_length() - 1
+    fitting = f" ({bits} records of 2 values have {2**bits})" if lines - header == 2**bits and bits > 0 else ""
+    message = f"{what} where the records have {rows} datasets{fitting}; check records= (--records)"
     raise Unfit(message, 0.0)
 
 

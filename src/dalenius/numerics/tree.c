@@ -388,6 +388,23 @@ static double snapped(const Tree *T, double *m, double sigma, int64_t scale)
     return ldexp(fraction, exponent - bits - 1);
 }
 
+/* The best of all tangents at the point that was evaluated with one of them: its tilt t changes by (g' - g)/sigma. */
+static int64_t sweep(const Tree *T, Room *w, double sigma, int64_t tangent, double value)
+{
+    int64_t A = T->secrets, C = T->cells, best = tangent;
+    double inverse = 1 / sigma, share = sigma / (1 + sigma);
+    for (int64_t k = 0; k < T->tangents; k++) {
+        const double *restrict own = T->g + tangent * C, *restrict other = T->g + k * C, *restrict t = w->t;
+        double *restrict x = w->wq;
+        if (k == tangent) continue;
+        for (int64_t c = 0; c < C; c++) x[c] = T->log_rho[c] + t[c] + (other[c] - own[c]) * inverse;
+        for (int64_t a = 0; a < A; a++) w->mean[a] = share * normalise(T->first[a + 1] - T->first[a], x + T->first[a]);
+        double tried = (1 + sigma) * normalise(A, w->mean) + (sigma + T->eta) * T->knowledge;
+        if (tried < value) value = tried, best = k;
+    }
+    return best;
+}
+
 /* Lower the bound of a leaf until it is at the target, or a step promises too little for that.
 
    Newton's steps, confined to where the last ones were good: the model is flat along (m, sigma) -> c (m, sigma), which
@@ -401,11 +418,8 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
     sigma = snapped(T, m, sigma, T->scale);
     value = at(T, w, leaf, m, sigma, tangent);
     if (value > target && T->tangents > 1) {
-        for (int64_t k = 0; k < T->tangents; k++) {
-            double other = at(T, w, leaf, m, sigma, k);
-            if (other < value) value = other, tangent = k;
-        }
-        at(T, w, leaf, m, sigma, tangent);
+        int64_t best = sweep(T, w, sigma, tangent, value);
+        if (best != tangent) tangent = best, value = at(T, w, leaf, m, sigma, tangent);
     }
     totals(T, w);
     double most = w->evals + (double)T->evaluations;

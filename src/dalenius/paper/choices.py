@@ -13,9 +13,9 @@ from dalenius.model import checks
 Reading = Literal["proof", "strict"]
 
 READINGS: tuple[Reading, ...] = get_args(Reading)
-# The text cannot run without these: they are always made.
+# The text cannot run without these, or says a thing in two ways (start): they are always made.
 ALWAYS = {"start": 5, "current_iterate": 6, "infeasible": 7, "armijo": 8, "previous": 9}
-# A formula is wrong; made unless repairs= says otherwise. Algorithm 3 itself, line 10, prints the sum of row 2 right:
+# A formula is wrong; made unless repairs= says otherwise. Algorithm 3 itself, line 9, prints the sum of row 2 right:
 # only the theorem before it is wrong, so that "entropy_share" changes nothing in the algorithms.
 WRONG = {"gradient": 1, "entropy_share": 2}
 # The text runs as printed, and these do something else; made only where repairs= names them.

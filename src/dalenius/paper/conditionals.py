@@ -118,7 +118,7 @@ def _row_step(
 def row_entropy(marginal: Floats, conditionals: Floats, b: float, k: int) -> float:
     """c_k = ( b - H(X_i) - sum_{l != k} p(x_il) H(X_-i|x_il) ) / p(x_ik): what row k must hold; -inf if p(x_ik) = 0.
 
-    As line 10 of Algorithm 3 prints it.
+    As line 9 of Algorithm 3 prints it.
     """
     if marginal[k] <= 2 * FLOOR:
         return -math.inf
@@ -129,7 +129,7 @@ def row_entropy(marginal: Floats, conditionals: Floats, b: float, k: int) -> flo
 def row_entropy_printed(marginal: Floats, conditionals: Floats, b: float, k: int) -> float:
     """c_k as Theorem 3 prints it, with the sum over all l: (b - H(X)) / p(x_ik), at most 0 wherever H(X) >= b.
 
-    Row 2 of the errata: the theorem is wrong, line 10 of the algorithm is right.
+    Row 2 of the errata: the theorem is wrong, line 9 of the algorithm is right.
     """
     return float((b - entropy(marginal) - marginal @ entr(conditionals).sum(axis=1)) / marginal[k])
 
@@ -157,7 +157,7 @@ def project_to_entropy(
     """Algorithm 5: softmax(beta v) of entropy `target`, beta by Brent's method; None where there is no such beta.
 
     v itself where its entropy is within eps of the target. With the repair "escort" (row 4) v^beta / sum v^beta, which
-    is v itself at beta = 1, while softmax(beta v) is v at no beta and moves far for a small change of entropy.
+    is v itself at beta = 1, while softmax(beta v) is v only where v takes at most two values, and else may move far.
     """
     parameters.positive(eps=eps)
     parameters.counts(T_max=T_max)

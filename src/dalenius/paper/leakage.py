@@ -112,14 +112,12 @@ def maximal_leakage(
 
 def _status(best: float, before: float, eps: float, expired: Callable[[], bool], *, last: bool) -> str:
     """How Algorithm 1 ends after a round, or nothing where it goes on."""
-    # As printed |L_max - L_prev| of two infinities, where nothing was accepted, is not at least eps.
-    if best == -math.inf:
-        status = INFEASIBLE
-    elif best - before < eps:
+    if best != -math.inf and best - before < eps:
         return CONVERGED
-    else:
-        status = CAPPED if last else ""
-    return EXPIRED if expired() else status
+    if expired():
+        return EXPIRED
+    # As printed |L_max - L_prev| of two infinities, where nothing was accepted, is not at least eps.
+    return INFEASIBLE if best == -math.inf else CAPPED if last else ""
 
 
 def _candidate(

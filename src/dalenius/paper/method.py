@@ -14,7 +14,7 @@ from dalenius.auditing.all_records import Audited
 from dalenius.auditing.evidence import found_of
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed, Designer, DesignSearch
+from dalenius.designing.designer import Designer, DesignSearch
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import refuse
 from dalenius.model import checks
@@ -36,26 +36,6 @@ from dalenius.results.design import Design
 from dalenius.results.history import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
-
-
-@dataclass(frozen=True, eq=False)
-class Searched:
-    """What an audit by Algorithm 1 found: for each orbit of records a bracket, and the one with the witness."""
-
-    found: list[Audited]
-    witness: Audited
-    history: tuple[Step, ...]
-    finished: bool  # all starts ran to their end
-
-
-@dataclass(frozen=True, eq=False)
-class Alternated:
-    """What a design by Algorithm 6 or 9 found: the best start's mechanism, audited."""
-
-    designed: Designed
-    reported: float  # what the alternation takes for the leakage of this mechanism
-    history: tuple[Step, ...]
-    finished: bool  # all starts ran to their end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +90,34 @@ class Method:
         _check_size(task.query.records, len(task.outputs), self.most_designed, "a design")
 
     def audit(self, problem: AuditProblem, run: Run) -> Audit:
-        """Return what Algorithm 1 proves: its witness below, the trivial bound above."""
-        searched = search_leakage(problem, run.deadline, run.seed, self)
-        found = found_of(problem, searched.found, searched.witness)
-        answer = audit_answer(problem, replace(found, proved="lower", finished=searched.finished), run)
-        return replace(answer, history=searched.history, repairs=made(self.repairs))
+        """Return what Algorithm 1 proves from random starts, 20 by default, on all datasets.
+
+        Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
+        Every upper bound is the trivial min(log|A|, log|Y|).
+        """
+        mechanism, adversary, deadline = problem.mechanism, problem.adversary, run.deadline
+        outputs = mechanism.n_outputs
+        # Real outputs have no table at all: `written` says so.
+        if outputs == math.inf:
+            mechanism.written()
+        _check_size(mechanism.records, outputs, self.most_audited, "an audit")
+        channel, records = mechanism.matrix(), mechanism.records
+        ceiling = min(math.log(max(records)), math.log(outputs))
+        starts: list[Leakage] = []
+        while len(starts) < self.starts and not (starts and deadline.expired()):
+            rng = np.random.default_rng([run.seed, len(starts)])
+            limits: dict[str, Any] = {"rng": rng, "start": len(starts), "expired": deadline.expired}
+            start = maximal_leakage(channel, records, adversary.entropy, repairs=self.repairs, **limits)
+            starts.append(start)
+            deadline.nodes += len(start.history)
+            best = max(starts, key=lambda found: found.value)
+            stage = f"start {len(starts)} of {self.starts}"
+            deadline.report_progress(best.record, len(records), best.value, ceiling, stage)
+        finished = not deadline.expired()
+        found = found_of(problem, *_brackets(mechanism, adversary.knowledge, starts))
+        answer = audit_answer(problem, replace(found, proved="lower", finished=finished), run)
+        history = tuple(step for start in starts for step in start.history)
+        return replace(answer, history=history, repairs=made(self.repairs))
 
     def design(self, asked: DesignProblem, problem: Problem, budget: float, run: Run) -> Design:
         """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.
@@ -122,86 +125,48 @@ class Method:
         Where the audit does not prove that a leakage budget is kept, the least distortion is still at most that of the
         best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
         """
-        found = search_mechanism(problem, asked, run.deadline, run.seed, self)
-        answer = design_answer(asked, problem, found.designed, budget=budget, run=run)
+        chosen, history, finished = self._alternated(problem, asked.adversary.entropy, run)
+        coarse = replace(asked, tolerance=asked.tolerance / problem.settings.of(DesignSearch).audit_share)
+        enough = -math.inf if problem.goal == "leakage" else problem.budget
+        designer = Designer(problem, coarse, run.deadline, run.seed)
+        designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
+        answer = design_answer(asked, problem, designed, budget=budget, run=run)
         if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
             upper = _rounded_up(problem.distortion(problem.constant()))
             answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
-        finished = found.finished and run.deadline.left > 0
+        finished = finished and run.deadline.left > 0
         # Algorithm 6 has one reading, and the repair "penalty_owner" replaces both of Algorithm 9.
         read = None if problem.goal == "leakage" or "penalty_owner" in self.repairs else self.reading
         return replace(
             answer,
             proved="upper",
             stopped=why_stopped((answer.lower, answer.upper), run, finished=finished),
-            history=found.history,
-            reported=found.reported / run.nats,
+            history=history,
+            reported=chosen.reported / run.nats,
             repairs=made(self.repairs),
             reading=read,
         )
 
+    def _alternated(self, problem: Problem, b: float, run: Run) -> tuple[Tradeoff, tuple[Step, ...], bool]:
+        """Algorithm 6 or 9 from random starts, 5 by default: the one that Algorithm 1 then finds best, and all steps.
 
-def search_leakage(problem: AuditProblem, deadline: Deadline, seed: int, method: Method) -> Searched:
-    """Algorithm 1 from random starts, 20 by default, on all datasets.
-
-    Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
-    Every upper bound is the trivial min(log|A|, log|Y|).
-    """
-    mechanism, adversary = problem.mechanism, problem.adversary
-    outputs = mechanism.n_outputs
-    # Real outputs have no table at all: `written` says so.
-    if outputs == math.inf:
-        mechanism.written()
-    _check_size(mechanism.records, outputs, method.most_audited, "an audit")
-    channel, records = mechanism.matrix(), mechanism.records
-    ceiling = min(math.log(max(records)), math.log(outputs))
-    starts: list[Leakage] = []
-    while len(starts) < method.starts and not (starts and deadline.expired()):
-        rng = np.random.default_rng([seed, len(starts)])
-        limits: dict[str, Any] = {"rng": rng, "start": len(starts), "expired": deadline.expired}
-        start = maximal_leakage(channel, records, adversary.entropy, repairs=method.repairs, **limits)
-        starts.append(start)
-        deadline.nodes += len(start.history)
-        best = max(starts, key=lambda found: found.value)
-        stage = f"start {len(starts)} of {method.starts}"
-        deadline.report_progress(best.record, len(records), best.value, ceiling, stage)
-    finished = not deadline.expired()
-    found, witness = _brackets(mechanism, adversary.knowledge, starts)
-    history = tuple(step for start in starts for step in start.history)
-    return Searched(found, witness, history, finished)
-
-
-def search_mechanism(
-    problem: Problem, asked: DesignProblem, deadline: Deadline, seed: int, method: Method
-) -> Alternated:
-    """Algorithm 6 or 9 from random starts, 5 by default; the mechanism that Algorithm 1 then finds best is audited.
-
-    Guarantee: that of the audit, and a distortion within its budget: a mechanism that Algorithm 6 returns beyond D is
-    first moved towards the noiseless one until it keeps D. A leakage budget may be exceeded.
-    """
-    adversary = asked.adversary
-    part = deadline.part(method.search_share * deadline.left)
-    tried: list[Tradeoff] = []
-    leaks: list[float] = []
-    while len(tried) < method.design_starts and not (tried and part.expired()):
-        start = _alternate(problem, adversary.entropy, len(tried), part, seed, method)
-        records = problem.domain.statistic.records
-        again = restarts(
-            start.channel, records, adversary.entropy, starts=method.check_starts, seed=seed, expired=part.expired
-        )
-        tried.append(start)
-        leaks.append(max(found.value for found in again))
-        k = _chosen(problem, tried, leaks)
-        value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
-        deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {method.design_starts}")
-    finished = not part.expired()
-    chosen = tried[_chosen(problem, tried, leaks)]
-    history = tuple(step for start in tried for step in start.history)
-    coarse = replace(asked, tolerance=asked.tolerance / problem.settings.of(DesignSearch).audit_share)
-    designer = Designer(problem, coarse, deadline, seed)
-    enough = -math.inf if problem.goal == "leakage" else problem.budget
-    designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
-    return Alternated(designed, chosen.reported, history, finished)
+        A mechanism that Algorithm 6 returns beyond D is later moved towards the noiseless one until it keeps D; a
+        leakage budget may be exceeded. The last says whether all starts ran to their end.
+        """
+        part = run.deadline.part(self.search_share * run.deadline.left)
+        tried: list[Tradeoff] = []
+        leaks: list[float] = []
+        while len(tried) < self.design_starts and not (tried and part.expired()):
+            start = _alternate(problem, b, len(tried), part, run.seed, self)
+            limits: dict[str, Any] = {"starts": self.check_starts, "seed": run.seed, "expired": part.expired}
+            again = restarts(start.channel, problem.domain.statistic.records, b, **limits)
+            tried.append(start)
+            leaks.append(max(found.value for found in again))
+            k = _chosen(problem, tried, leaks)
+            value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
+            run.deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {self.design_starts}")
+        history = tuple(step for start in tried for step in start.history)
+        return tried[_chosen(problem, tried, leaks)], history, not part.expired()
 
 
 def _check_size(records: tuple[int, ...], outputs: float, most: int, what: str) -> None:

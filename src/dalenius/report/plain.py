@@ -59,6 +59,7 @@ CHANGES = {
     "noisy_max": "as the name of the largest group alone, after random noise",
     "constant": "not at all: the same is published whatever the data are",
     "exact": "unchanged",
+    "suppressed": "with small numbers hidden",
     "rounding": "rounded to the nearest multiple of a base",
     "random_rounding": "rounded at random to one of the two nearest multiples of a base",
     "cell_key": "changed by a small random amount out of a table",
@@ -76,8 +77,7 @@ def released(mechanism: Mechanism) -> str:
         return f"something drawn at random, with chances that depend on the data of {people}"
     yes = query.names[1] if len(query.names) > 1 else "yes"
     change = CHANGES.get(str(mechanism.name).partition("(")[0], "changed at random")
-    hidden = ", small numbers hidden" if "suppress" in str(mechanism.name) else ""
-    return f"{asked.format(n=n, yes=yes).replace(' of 1 people', ' of one person')}, {change}{hidden}"
+    return f"{asked.format(n=n, yes=yes).replace(' of 1 people', ' of one person')}, {change}"
 
 
 def three_sentences(audit: Audit) -> tuple[str, ...]:

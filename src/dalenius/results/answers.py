@@ -124,7 +124,10 @@ def _design_data(
     return {
         "format": "dalenius/design-certificate",
         "version": VERSION,
-        "problem": described(asked.distortion, problem),
+        "problem": {
+            **described(asked.distortion, problem),
+            **({} if problem.limits is None else {"max_epsilon": problem.max_epsilon}),
+        },
         "adversary": adversary_data(asked.adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": bracket[0],
@@ -135,6 +138,7 @@ def _design_data(
             for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
         ],
         **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
+        **({"prices": [list(price) for price in designed.lower.prices]} if designed.lower.prices else {}),
         "symmetries": list(domain.symmetries),
         # With an earlier release the audit is of both together, and this is how many outputs that release has.
         **({} if domain.first is None else {"beside": domain.first.shape[1]}),

@@ -64,6 +64,7 @@ class Task(BaseModel):
     load: Text | None = Field(None, description="the name of a saved mechanism")
     entropy: Number | None = None
     knowledge: Number | None = None
+    max_epsilon: Number | None = Field(None, description="of a design: also epsilon-differentially private")
     adversary: Literal["bounded", "independent"] | None = Field(None, description='"bounded" or "independent"')
     secret: Whole | Text | list[Whole] | list[Text] | None = Field(
         None, description='the number of a record, a list of them, or an attribute such as "0.1"'
@@ -93,6 +94,7 @@ class Task(BaseModel):
         "relative": ("audit", "design"),
         "nodes": ("audit",),
         "distortion": ("design",),
+        "max_epsilon": ("design",),
         "leakage": ("design", "calibrate"),
         "family": ("calibrate",),
     }
@@ -141,7 +143,7 @@ class Task(BaseModel):
         """Return what is passed on as it is."""
         names = (
             "entropy", "knowledge", "unit", "tolerance", "relative", "time_limit", "nodes", "seed", "method",
-            "distortion", "leakage", "adversary",
+            "distortion", "leakage", "adversary", "max_epsilon",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -303,7 +305,8 @@ def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     task, query = work.task, parse_query(work.task.query or "")
     options, against = _against(work, query)
     distortion = distortion_of(query, "absolute", None, None)
-    asked = design_problem(distortion, against, options, distortion=task.distortion, leakage=task.leakage)
+    budget = {"distortion": task.distortion, "leakage": task.leakage, "max_epsilon": task.max_epsilon}
+    asked = design_problem(distortion, against, options, **budget)
     return asked, reduced(asked, certified=options.method is None)
 
 

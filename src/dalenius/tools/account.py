@@ -21,8 +21,8 @@ HOW: dict[str, str] = {
     "trivial": "only the trivial bound, log|A|: the releases may leak everything about a record",
 }
 TRUSTED = (
-    "read from a file, whose numbers were not computed again and which has no certificate; "
-    "Ledger.load(path, verify=True) computes them"
+    "earlier numbers were read from a file, which keeps no certificates, and were not computed again; "
+    "Ledger.load(path, verify=True) (dalenius ledger show FILE --verify) computes them"
 )
 
 
@@ -120,7 +120,7 @@ def account_facts(account: Account, releases: Sequence[str] = ()) -> Facts:
     return [
         ("Released", [counted(account.releases), *releases]),
         ("Leaked", mark([f"{bracket(account.lower, account.upper)} {account.unit} about a record", how])),
-        ("Added", mark([f"{low} to {high} {account.unit} by the last release"])),
+        *([("Added", mark([f"{low} to {high} {account.unit} by the last release"]))] if account.releases else []),
         *([] if math.isnan(account.entropy_left) else [("Left", left)]),
         *([("Loaded", [TRUSTED])] if account.loaded else []),
     ]

@@ -428,7 +428,7 @@ class Ledger(Result):
         return (
             f"{new.name} was not recorded: with it everything released leaks {leaks} about a record, and the budget is "
             f"{budget:.9g}, of which {round_down(self.remaining())} are left; add noise (ledger.calibrate finds the "
-            "least), or record it anyway with force=True"
+            "least; on the command line try dalenius ledger what-if), or record it anyway with force=True (--force)"
         )
 
     def _foresee(

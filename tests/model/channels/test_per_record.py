@@ -99,6 +99,7 @@ def test_draws_follow_the_prior() -> None:
 def test_a_partition_knows_what_it_is_about() -> None:
     part = Part(5, 2, (1,), (0, 2), counted=True)
     assert part.class_name(4) == "the datasets with record 1 = 1 and 1 of 2 others equal"
-    assert Part(5, 2, (1,), (0, 2)).class_name(5) == "the datasets with 1 and 0,1"
+    assert Part(5, 2, (1,), (0, 2)).class_name(5) == "the datasets with record 1 = 1 and records 0,2 = 0,1"
+    assert Part(5, 2, (1, 3), ()).class_name(2) == "the datasets with records 1,3 = 1,0"
     with pytest.raises(InputError, match="about the records 1, not about record 0"):
         part.log_reference(0)

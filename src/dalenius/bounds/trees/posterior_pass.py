@@ -189,8 +189,32 @@ class Search:
         log_p = sigma / (1 + sigma) * lz
         return np.asarray(np.exp(log_p - lse(log_p)[:, None])[:, cells.secret] * w)
 
+    def touching(self, leaf: Floats) -> Floats:
+        """lam of a tangent nearer to the prior at which a leaf attains its bound, (A, Y).
+
+        At that prior itself the bound would be best. It is rho exp( h/sigma ), h being linear in q, and is reached step
+        by step: eta of s = sigma + eta is spent on staying near the tangent that the leaf has now.
+        """
+        problem, cells, size = self.problem, self.cells, self.problem.size
+        assert problem.lam is not None  # noqa: S101 - for the type checker: outputs are in groups
+        m, sigma, tangent = leaf[2 * size : 3 * size], leaf[Column.SIGMA], int(leaf[Column.TANGENT])
+        here = problem.lam[tangent]
+        whole = self._coefficients(leaf, m)[:, problem.groups] + problem.by_output(here)
+        lam = (whole + problem.eta * here) / (sigma + problem.eta)
+        # The values of the secret have the chances that the leaf gives them.
+        _, log_mass = cells.row_laws(cells.log_rho + cells.dot_rows(cells.q, lam[None])[0])
+        chances = self.at(leaf, m, sigma, tangent).p
+        return np.asarray(lam + (np.log(np.maximum(chances, TINY)) - log_mass)[:, None])
+
     def _tilts(self, leaf: Floats, m: Floats, tangent: Ints | np.int64) -> Floats:
         """h_c of one leaf or of several, (..., C)."""
+        problem, lam = self.problem, self._coefficients(leaf, m)
+        parts = [lam[..., a, :] @ problem.columns[:, part] for a, part in enumerate(self.cells.slices)]
+        h = np.concatenate(parts, axis=-1)
+        return h if problem.tangents is None else h + problem.tangents[tangent]
+
+    def _coefficients(self, leaf: Floats, m: Floats) -> Floats:
+        """What h has for every value and group, (..., A, G), the tangent left out."""
         problem = self.problem
         low, high = self._boxes(leaf)
         m = m.reshape(low.shape)
@@ -201,9 +225,7 @@ class Search:
         lam = (1 - problem.eta) * (alpha + (phi(ends[0]) - alpha * ends[0]).sum(axis=self.law, keepdims=True))
         lam += np.maximum(m * low, m * high).sum(axis=self.law, keepdims=True)
         lam[..., self.own :, :] -= m
-        parts = [lam[..., a, :] @ problem.columns[:, part] for a, part in enumerate(self.cells.slices)]
-        h = np.concatenate(parts, axis=-1)
-        return h if problem.tangents is None else h + problem.tangents[tangent]
+        return np.asarray(lam)
 
     def _z(self, seen: _Evaluation) -> Floats:
         """What secants are multiplied by: the output law; 1 where boxes are of that law itself."""

@@ -14,7 +14,8 @@ Outputs may be in groups G, with eta the largest contraction coefficient of a wi
 
     g_c = sum_y q_cy [ log v0(a|y) - (1-eta) log v0(a|G) - eta lam_ay ] + eta log M .
 
-A tree has a few such tangents, the same for all nodes. Single outputs have eta = 0, and need none.
+A tree has a table of such tangents for all nodes, to which those of single leaves may be added. Single outputs have
+eta = 0, and need none.
 
 The row bound (MATH 4.2) has trees of the same shape, over the output law u = w q of one value of the secret:
 
@@ -26,7 +27,7 @@ outputs in place of sums over values, g_c = -q_c.log r, sigma = s fixed and K = 
 """
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +43,7 @@ class PosteriorProblem:
     """The cells, the group of every output (Y,), eta of the groups, and lam of every tangent (T, A, Y).
 
     log_r: that of the row bound, where the tree is over the output law of the one value that the cells have.
+    own_tangents: how many more tangents may be added for single leaves.
     """
 
     cells: Cells
@@ -49,6 +51,7 @@ class PosteriorProblem:
     eta: float = 0.0
     lam: Floats | None = None
     log_r: Floats | None = None
+    own_tangents: int = 0
 
     @property
     def row(self) -> bool:
@@ -83,17 +86,28 @@ class PosteriorProblem:
             return -(self.cells.q @ self.log_r)[None]
         return None if self.lam is None else np.stack([self._tangent(lam) for lam in self.lam])
 
+    def with_tangent(self, lam: Floats) -> "PosteriorProblem":
+        """The same problem with one more tangent, at the end of the table; nothing else is computed again."""
+        assert self.lam is not None  # noqa: S101 - for the type checker: outputs are in groups
+        assert self.tangents is not None  # noqa: S101
+        more = replace(self, lam=np.concatenate([self.lam, lam[None]]), own_tangents=self.own_tangents - 1)
+        tangents = np.concatenate([self.tangents, self._tangent(lam)[None]])
+        more.__dict__.update(columns=self.columns, ratios=self.ratios, tangents=tangents)
+        return more
+
     def _tangent(self, lam: Floats) -> Floats:
+        return np.asarray(self.cells.dot_rows(self.cells.q, self.by_output(lam)[None])[0])
+
+    def by_output(self, lam: Floats) -> Floats:
+        """What a tangent has for every value and output, (A, Y): g_c is its sum over the outputs of c."""
         cells = self.cells
         # pi0 = rho exp(q.lam) / M
         log_pi = cells.log_rho + cells.dot_rows(cells.q, lam[None])[0]
         log_total = lse(log_pi[None])[0]
         z = cells.joint(np.exp(log_pi - log_total)[None])[0]
         grouped = z @ np.eye(self.n_groups)[self.groups]
-        by_output = (
-            _log_posterior(z) - (1 - self.eta) * _log_posterior(grouped)[:, self.groups] - self.eta * (lam - log_total)
-        )
-        return np.asarray(cells.dot_rows(cells.q, by_output[None])[0])
+        coarse = (1 - self.eta) * _log_posterior(grouped)[:, self.groups]
+        return np.asarray(_log_posterior(z) - coarse - self.eta * (lam - log_total))
 
     @cached_property
     def ratios(self) -> tuple[Floats, Floats] | None:

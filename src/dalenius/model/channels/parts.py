@@ -153,7 +153,13 @@ class Part:
         own = commas(np.unravel_index(a, (self.k,) * len(self.members)))
         if self.counted:
             return f"the datasets with record {self.members[0]} = {own} and {t} of {len(self.others)} others equal"
-        return f"the datasets with {own} and {commas(np.unravel_index(t, (self.k,) * len(self.others)))}"
+        named = f"record{'s' if len(self.members) > 1 else ''} {commas(self.members)} = {own}"
+        if not self.others:
+            return f"the datasets with {named}"
+        rest = commas(np.unravel_index(t, (self.k,) * len(self.others)))
+        return (
+            f"the datasets with {named} and record{'s' if len(self.others) > 1 else ''} {commas(self.others)} = {rest}"
+        )
 
     def log_joint(self, log_laws: LogLaws) -> Floats:
         """Return log P(members = a, T = t) as (A, K), records independent; -inf where impossible.

@@ -250,6 +250,12 @@ def _counted(
     parts_of = [column.split(rng) for column in drawn]
     more = [y for first, _ in parts_of for y in first.found if y not in names]
     more = list(dict.fromkeys(more))
+    real = [y for y in more if isinstance(y, float) and not y.is_integer()]
+    if len(real) > len(known):
+        refuse(
+            f"outputs are real numbers, {len(real)} different ones in a tenth of the draws, such as {real[0]:g}; round "
+            "them or put them into bins, or list those to be counted as outputs="
+        )
     _check_width(len(known) + len(more), len(drawn))
     rest = [second for _, second in parts_of]
     parts = [_part(KNOWN_SHARE, drawn, known, names)]
@@ -373,7 +379,12 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
     drawn = []
     for cls, dataset in enumerate(_datasets(query.statistic)):
         where = f"the dataset {commas(dataset.tolist())}"
-        column = _outputs(checks.called(partial(_draw, sampler, draws), dataset, "the sampler"), where)
+        try:
+            outputs = checks.called(partial(_draw, sampler, draws), dataset, "the sampler")
+        except InputError as error:
+            message = f"{error}. It takes a dataset and how many outputs to draw: (dataset, size)"
+            raise InputError(message) from error
+        column = _outputs(outputs, where)
         if column.size != draws:
             refuse(f"the sampler returned {column.size} outputs for {where} instead of {draws}")
         if int(query.statistic.class_of(dataset)) != cls:

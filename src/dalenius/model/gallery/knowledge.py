@@ -33,9 +33,9 @@ def rumour(odds: float = 4.0, values: int = 2) -> float:
         >>> round(dl.knowledge.rumour(odds=4), 4)
         0.1927
     """
-    r, k = checks.real("odds", odds, 1.0, math.inf), checks.whole("values", values, 2)
-    p = r / (1 + r)
-    return max(0.0, p * math.log(k * p) + (1 - p) * math.log(k * (1 - p) / (k - 1)))
+    r, k = checks.real("odds", odds, 1.0, math.inf), _size("values", values, 2)
+    p, rest = r / (1 + r), 1 / (1 + r)
+    return max(0.0, p * math.log(k * p) + rest * math.log(k * rest / (k - 1)))
 
 
 def sure_of(records: int, values: int = 2) -> float:
@@ -58,7 +58,7 @@ def sure_of(records: int, values: int = 2) -> float:
         >>> round(dl.knowledge.sure_of(records=3, values=2), 4)
         2.0794
     """
-    return checks.whole("records", records, 0) * math.log(checks.whole("values", values))
+    return _size("records", records, 0) * math.log(_size("values", values, 1))
 
 
 def total(n: int, count: int | None = None) -> float:
@@ -89,3 +89,7 @@ def total(n: int, count: int | None = None) -> float:
         checks.real("count", c, 0, many)
     chosen = math.lgamma(many + 1) - math.lgamma(c + 1) - math.lgamma(many - c + 1)
     return max(0.0, many * math.log(2) - chosen)
+
+
+def _size(name: str, value: object, least: int) -> int:
+    return checks.integer(name, checks.whole(name, value, least))

@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import refuse, show
+from dalenius.errors import nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.density import decimal
 from dalenius.model.channels.mechanism import Mechanism
@@ -604,7 +604,9 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
 
         if name in plugins.names():
             return plugins.load(name)
-    message = f"there is no mechanism {name!r}; `dalenius list` names them all"
+    from dalenius.model.gallery.families import FAMILIES
+
+    message = f"there is no mechanism {name!r}; {nearest(name, FAMILIES)} `dalenius list` names them all"
     raise AttributeError(message)
 
 

@@ -1,14 +1,13 @@
 """Call strings such as `count(n=4)`: parsed, never evaluated."""
 
 import ast
-import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
-from dalenius.errors import refuse
+from dalenius.errors import nearest, refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import plugins, queries
 from dalenius.model.gallery.families import FAMILIES
@@ -32,6 +31,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
         queries.identity,
     )
 }
+# Statistics that people ask for, and whose names are near to those of other queries.
+OWN_STATISTICS = ("median", "quantile", "max", "maximum", "min", "minimum", "mode", "variance", "sum_of_squares")
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, family in FAMILIES.items()}
 
@@ -97,8 +98,10 @@ def _call(
     name, positional, keywords = _parts(text, what)
     if name == "function":
         refuse("function is not available as a string; build it in Python and pass a matrix or a saved mechanism")
+    if what == "query" and name in OWN_STATISTICS:
+        refuse(f"there is no query {name!r}; write it in Python, as dl.queries.function(records, f)")
     if name not in known:
-        refuse(f"there is no {what} {name!r}; {_nearest(name, known)}")
+        refuse(f"there is no {what} {name!r}; {nearest(name, known)}")
     parameters = list(inspect.signature(known[name]).parameters.values())[skip:]
     names = [p.name for p in parameters]
     # Names of values are given by their keyword.
@@ -108,7 +111,7 @@ def _call(
     arguments = dict(zip(names, positional, strict=False))
     for key, value in keywords:
         if key not in names:
-            refuse(f"{name} has no argument {key!r}; {_nearest(key, names)}")
+            refuse(f"{name} has no argument {key!r}; {nearest(key, names)}")
         if key in arguments:
             refuse(f"{text!r} gives {key!r} twice")
         arguments[key] = value
@@ -146,12 +149,6 @@ def _literal(node: ast.expr, text: str) -> Any:
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_literal(item, text) for item in node.elts]
     refuse(f"{ast.unparse(node)!r} in {text!r} is not a number, text or list; only those are read")
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    listed = f"it must be one of {', '.join(known)}" if list(known) else "it takes none"
-    return f"did you mean {close[0]!r}?" if close else listed
 
 
 def _example(what: str) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.errors import InputError, refuse, show
+from dalenius.errors import InputError, nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
@@ -463,3 +463,11 @@ def _ordered(labels: set[object]) -> tuple[object, ...]:
         return tuple(sorted(labels))  # type: ignore[type-var]
     except TypeError:  # mixed kinds
         return tuple(sorted(labels, key=repr))
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say which query may have been meant."""
+    from dalenius.model.gallery.parse import QUERIES
+
+    message = f"there is no query {name!r}; {nearest(name, (*QUERIES, 'function'))} `dalenius list` names them all"
+    raise AttributeError(message)

@@ -83,14 +83,14 @@ def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mec
         >>> dl.mechanisms.rounding(dl.queries.count(n=8), 5).labels
         (0, 5, 10)
     """
-    step = _base(base)
+    step, middle = _base(base), checks.flag("midpoint", midpoint)
 
     def kernel(y: int) -> dict[int, Fraction]:
-        if checks.flag("midpoint", midpoint):
+        if middle:
             return {-(-y // step) * step - (step // 2 if y else 0): ONE}
         return {(2 * y + step) // (2 * step) * step: ONE}
 
-    given = {"base": step, "midpoint": True if midpoint else None}
+    given = {"base": step, "midpoint": True if middle else None}
     return _processed(query, "rounding", given, mechanism, _of_whole_numbers(kernel))
 
 
@@ -184,7 +184,7 @@ def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "
         >>> dl.mechanisms.suppressed(dl.queries.count(n=4), 3).name
         'suppressed(below=3)'
     """
-    limit, keeps = checks.whole("below", below), checks.flag("keep_zero", keep_zero)
+    limit, keeps = checks.integer("below", checks.whole("below", below)), checks.flag("keep_zero", keep_zero)
 
     def kernel(y: float) -> dict[object, Fraction]:
         return {SUPPRESSED if y < limit and (y > 0 or (y == 0 and not keeps)) else y: ONE}
@@ -305,7 +305,7 @@ def _name(family: str, given: Mapping[str, object], inner: Mechanism) -> str | N
 
 
 def _base(base: object) -> int:
-    return checks.whole("base", base, 2)
+    return checks.integer("base", checks.whole("base", base, 2))
 
 
 def _of_whole_numbers(kernel: Kernel) -> Kernel:

@@ -75,11 +75,11 @@ def _missing(rows: Iterable[Row], prefix: str = "") -> Numbers:
     where = f"{called(worst)} of {worst['query']}, b = {short(worst['b'])}" if worst.get("query") else worst["key"]
     loops = "" if worst.get("eps") is None else f"; loops run to {worst['eps']:.0e}".replace("e-0", "e-")
     best = max(missed({**row, "paper_median": row["paper_max"]}) for row in ours)
-    starts = worst.get("starts")
-    return {
-        f"{prefix}{k}": v
-        for k, v in {"median": missed(worst), "best": best, "starts": starts, "at": where + loops}.items()
-    }
+    return _under(prefix, median=missed(worst), best=best, starts=worst.get("starts"), at=where + loops)
+
+
+def _under(prefix: str, **named: Any) -> Numbers:
+    return {f"{prefix}{name}": value for name, value in named.items()}
 
 
 def _cause(rows: list[Row]) -> Numbers:
@@ -239,8 +239,7 @@ def _moved(rows: list[Row], series: str, name: str) -> Numbers:
     row = max(ours, key=lambda row: abs(row[f"{series}_median"] - row["paper_median"]) / row["lower"], default=None)
     if row is None:
         return {}
-    medians = {"other": row[f"{series}_median"], "printed": row["paper_median"]}
-    return {f"{name}_{key}": value for key, value in {**medians, "b": row["b"], "of": called(row)}.items()}
+    return _under(f"{name}_", other=row[f"{series}_median"], printed=row["paper_median"], b=row["b"], of=called(row))
 
 
 def _closed_forms(rows: list[Row]) -> Numbers:
@@ -292,8 +291,8 @@ def _global(rows: list[Row]) -> Numbers:
         if shares:
             behind, done = sum(share < 1 - Close.short for share in shares), sum(row["converged"] for row in ours)
             best = min(max(reached([row])) for row in ours)
-            of = {"behind": behind, "starts": len(shares), "done": done, "worst": min(shares), "best": best}
-            found |= {f"{kind}_{name}": value for name, value in of.items()}
+            of = {"starts": len(shares), "worst": min(shares), "best": best}
+            found |= _under(f"{kind}_", behind=behind, done=done, **of)
     for row in (row for row in rows if row.get("draw") is None):
         values = [round(float(value), 6) for value in row["paper_values"].split()]
         common = max(values, key=values.count)

@@ -200,7 +200,8 @@ def _design(point: Point, seed: int) -> Measured:
 def _variants(point: Point, *, primal: bool) -> dict[str, tuple[int, dict[str, Any]]]:
     """How Algorithm 6 or 9 is run: the prefix of its columns, and for each the number of starts and the options."""
     others = point.parameters["others"]
-    runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, {"repairs": OURS})}
+    ours: dict[str, Any] = {"repairs": OURS, **({"T_max": Close.ours} if primal else {})}
+    runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, ours)}
     if primal:
         return runs
     inner = {number: {"eps": Precision.eps} for number in (1, 10, 11)}

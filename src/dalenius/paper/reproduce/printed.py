@@ -19,7 +19,6 @@ RATIONAL: Final = (
     (1 / 7, 4 / 7, 2 / 7),
     (0.0, 0.0, 1.0),
 )
-CAPTION_PLACE: Final = "caption of the comparison of mechanisms against epsilon"
 FORMULAS: Final = {"nats": "ln 2 - H_b(p)", "bits": "1 - H_b(p)/ln 2"}
 CAPTION: Final = 0.0931  # nats, BSC(0.3), n = 4, b = 0
 
@@ -34,7 +33,6 @@ class Value:
     unit: str
     printed: float
     value: float
-    where: str
     mechanism: str | None = None  # of the parity of four bits, where the number is its leakage at b = 0
 
 
@@ -59,7 +57,6 @@ def capacity(flip: float, unit: str = "nats") -> float:
 
 
 def _values() -> tuple[Value, ...]:
-    free, bsc = "appendix, without entropy constraint", "appendix, binary symmetric privacy channel"
     laplace, exponential = laplace_flip(1.0), exponential_flip(1.0)
     plain = (
         ("p_L", "flip probability of Laplace, epsilon = 1", "exp(-epsilon/2)/2", "", 0.3033, laplace),
@@ -68,29 +65,18 @@ def _values() -> tuple[Value, ...]:
         ("H-p_E", "binary entropy of p_E", "H_b(p_E)", "nats", 0.661, binary_entropy(exponential)),
     )
     leakages = (
-        ("BSC-0.1-nats", "capacity of BSC(0.1)", "nats", 0.368, 0.1, bsc, "symmetric(flip=0.1)"),
-        ("BSC-0.1-bits", "capacity of BSC(0.1)", "bits", 0.531, 0.1, bsc, "symmetric(flip=0.1)"),
-        ("BSC-0.3-nats", "capacity of BSC(0.3)", "nats", 0.0823, 0.3, bsc, "symmetric(flip=0.3)"),
-        ("BSC-0.3-bits", "capacity of BSC(0.3)", "bits", 0.1187, 0.3, bsc, "symmetric(flip=0.3)"),
-        ("L0-laplace", "L(0) of Laplace, epsilon = 1", "nats", 0.079, laplace, free, "laplace(epsilon=1.0)"),
-        (
-            "L0-exponential",
-            "L(0) of exponential, epsilon = 1",
-            "nats",
-            0.032,
-            exponential,
-            free,
-            "exponential(epsilon=1.0)",
-        ),
-        ("caption", "BSC(0.3) at b = 0, n = 4", "nats", CAPTION, 0.3, CAPTION_PLACE, "symmetric(flip=0.3)"),
+        ("BSC-0.1-nats", "capacity of BSC(0.1)", "nats", 0.368, 0.1, "symmetric(flip=0.1)"),
+        ("BSC-0.1-bits", "capacity of BSC(0.1)", "bits", 0.531, 0.1, "symmetric(flip=0.1)"),
+        ("BSC-0.3-nats", "capacity of BSC(0.3)", "nats", 0.0823, 0.3, "symmetric(flip=0.3)"),
+        ("BSC-0.3-bits", "capacity of BSC(0.3)", "bits", 0.1187, 0.3, "symmetric(flip=0.3)"),
+        ("L0-laplace", "L(0) of Laplace, epsilon = 1", "nats", 0.079, laplace, "laplace(epsilon=1.0)"),
+        ("L0-exponential", "L(0) of exponential, epsilon = 1", "nats", 0.032, exponential, "exponential(epsilon=1.0)"),
+        ("caption", "BSC(0.3) at b = 0, n = 4", "nats", CAPTION, 0.3, "symmetric(flip=0.3)"),
     )
-    return (
-        *(Value(*fields, where=free) for fields in plain),
-        *(
-            Value(key, name, FORMULAS[unit], unit, printed, capacity(flip, unit), where, mechanism)
-            for key, name, unit, printed, flip, where, mechanism in leakages
-        ),
-    )
+    found = [Value(*fields) for fields in plain]
+    for key, name, unit, printed, flip, mechanism in leakages:
+        found.append(Value(key, name, FORMULAS[unit], unit, printed, capacity(flip, unit), mechanism))
+    return tuple(found)
 
 
 VALUES: Final = _values()

@@ -61,5 +61,7 @@ class Close:
     rise: float = 1e-6
     # The last rounds of Algorithm 9, over which its zigzag is looked at.
     late: int = 10
+    # Rounds of Algorithm 6 with all our repairs, where each takes half a second.
+    ours: int = 12
     # The first rounds of Algorithm 6, over which its convergence is drawn.
     rounds: int = 40

@@ -14,6 +14,7 @@ from dalenius.model import checks
 from dalenius.model.storage import write
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.paper.reproduce.folder import Folder
+from dalenius.paper.reproduce.numbers import Results
 from dalenius.paper.reproduce.points import Measured, Point, measure
 from dalenius.paper.reproduce.rows import Row, finest, gap, having, missed
 from dalenius.search.helper import cores
@@ -30,8 +31,6 @@ EFFORT = {
     "modular": 3,
     "text": 0.001,
 }  # of a start, by experiment, where others take 1
-
-Results = dict[str, list[Row]]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -79,7 +78,7 @@ class Reproduction:
         width = max(len(one.name) for one in self.experiments)
         lines = [
             f"{one.name:{width}}  {one.points:4} points, widest certified gap {short_up(one.gap)}, "
-            f"the paper's method misses up to {one.missed:.0%}"
+            f"the median start of the paper's method misses up to {one.missed:.0%}"
             for one in self.experiments
         ]
         failed = [one.name for one in self.experiments if not one.verified]

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from dalenius.paper.choices import ALWAYS
-from dalenius.paper.choices import BETTER as BETTER_ROWS
-from dalenius.paper.choices import WRONG as WRONG_ROWS
+from dalenius.paper.choices import ALWAYS, BETTER, WRONG
 from dalenius.report.tables import tables
 
 RIGHT = "holds"  # the verdict that the map of the paper gives by itself; the others stand in statements.md
@@ -38,10 +36,13 @@ class Erratum:
     effect: str
 
 
-CANNOT_RUN, WRONG, BETTER, KEPT = "cannot run", "wrong formula", "we chose something else", "kept as printed"
-TWICE = "said in two ways"
-KINDS = {**dict.fromkeys(ALWAYS.values(), CANNOT_RUN), **dict.fromkeys(WRONG_ROWS.values(), WRONG)}
-KINDS |= {**dict.fromkeys(BETTER_ROWS.values(), BETTER), 3: KEPT, 11: KEPT, 5: TWICE}
+KINDS = {
+    **dict.fromkeys(ALWAYS.values(), "cannot run"),
+    **dict.fromkeys(WRONG.values(), "wrong formula"),
+    **dict.fromkeys(BETTER.values(), "we chose something else"),
+    **dict.fromkeys((3, 11), "kept as printed"),
+    5: "said in two ways",
+}
 _TABLES = tables("dalenius.paper.reproduce", "errata.md")
 ERRATA = tuple(Erratum(int(row), *words) for row, *words in _TABLES["Errata"])
 CLAIMS = _TABLES["Claims"]  # that need no measurement: what is said, and what is true

@@ -35,9 +35,9 @@ def filled(template: str, known: Numbers) -> str:
 
 def finding(name: str, rows: list[Row]) -> Finding:
     """Return the finding of an experiment that has rows; it stays true when the grid is coarse or not yet whole."""
-    known = numbers({name: rows})
-    words: dict[str, list[str]] = {"says": [], "true": []}
-    for who, sentence in tables("dalenius.paper.reproduce", "sentences.md")[name]:
-        words[who] += [filled(sentence, known)] * bool(filled(sentence, known))
-    says, true = (" ".join(words[who]) for who in ("says", "true"))
+    known, sentences = numbers({name: rows}), tables("dalenius.paper.reproduce", "sentences.md")[name]
+    says, true = (
+        " ".join(filter(None, (filled(words, known) for whose, words in sentences if whose == who)))
+        for who in ("says", "true")
+    )
     return Finding(says or "Nothing that this run measures.", true or "Nothing was run.")

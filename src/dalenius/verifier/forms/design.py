@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import permutations
 from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
@@ -34,7 +35,7 @@ from dalenius.verifier.kernel.witness import law as law_of
 from . import named
 from .asked import Asked, Audited
 from .counting import Statistic, Table, classes_are_orbits, images, rearranged, relabelled
-from .independent import Independent
+from .independent import Independent, lines
 from .reference import UNIFORM, Reference, Uniform, Weights, digest
 from .secret import of_record
 
@@ -63,6 +64,8 @@ class Task:
     budget: float
     text: str
     beside: int = 1
+    # q(y|x) <= e^private q(y|x') for datasets that differ in one record; None where that is not asked for.
+    private: float | None = None
 
     @property
     def width(self) -> int:
@@ -94,6 +97,7 @@ class Task:
         """
         claimed = number(field(content, "distortion", "the certificate"), "'distortion'")
         self._attained(claimed, upper)
+        self._check_private()
         bound = self._lower_bound(content)
         if lower > 0 and not bound >= lower:
             refuse(f"the pool proves a lower bound of {short(bound)}, less than the claimed {lower!r}")
@@ -117,6 +121,36 @@ class Task:
             both = (m * y for m in first for y in second)
             if not all(abs(q - p) <= SLACK.product for q, p in zip(row, both, strict=True)):
                 refuse("the joint release is not the product of what was released before and of a mechanism")
+
+    @cached_property
+    def _neighbours(self) -> set[tuple[int, int]]:
+        """Classes of datasets that differ in one record; none where no privacy is asked for."""
+        statistic = self.audited.channel.statistic
+        records = range(0 if self.private is None else 1 if statistic.interchangeable else statistic.n)
+        pairs = (permutations(line, 2) for i in records for line in lines(statistic, i))
+        return {(c, d) for found in ticking(pairs) for c, d in found if c != d}
+
+    def _check_private(self) -> None:
+        """Guarantee: q(y|c) <= e^private q(y|c') for neighbours."""
+        channel, most = self.audited.channel, arb(self.private or 0.0).exp()
+        for one, other in {(channel.row_of[c], channel.row_of[d]) for c, d in self._neighbours}:
+            tick()
+            if not all(p <= most * q for p, q in zip(channel.rows[one], channel.rows[other], strict=True)):
+                refuse(f"the mechanism is not {self.private!r}-differentially private")
+
+    def _priced(self, terms: Pairs, prices: object) -> None:
+        """Add m ( q(y|c) - e^private q(y|c') ), which is at most 0 where m >= 0, to what is minimised."""
+        most, size = arb(self.private or 0.0).exp(), len(self.distances) - 1
+        for j, price in enumerate(sequence(prices, "the prices")):
+            tick()
+            first, second, output, weight = sequence(price, f"price {j}", 4)
+            c, d = (whole(value, f"a class of price {j}", 0, size) for value in (first, second))
+            y = whole(output, f"the output of price {j}", 0, self.width - 1)
+            m = arb(number(weight, f"the weight of price {j}", low=0.0))
+            if (c, d) not in self._neighbours:
+                refuse(f"price {j} is about classes {c} and {d}, whose datasets are not neighbours")
+            terms[c * self.width + y] += m
+            terms[d * self.width + y] -= m * most
 
     def _attained(self, claimed: float, upper: float) -> None:
         """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
@@ -175,6 +209,7 @@ class Task:
         else:
             price, spent = ONE, total * self.budget
         terms = [w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)]
+        self._priced(terms, content.get("prices", ()))
         return duality.least(terms, self.width, maps) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
@@ -271,11 +306,13 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if not classes_are_orbits(statistic, audited.reference):
         refuse("the reference treats datasets of one class differently; the mechanism needs one row per dataset")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
-    if not set(problem) <= {"query", "outputs", "distribution", "distortion"}:
+    if not set(problem) <= {"query", "outputs", "distribution", "distortion", "max_epsilon"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
     distances, words = _distances(problem, content["audit"]["problem"], audited, width)
     weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
     words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
+    private = _private(problem, beside)
+    words += "" if private is None else f", of mechanisms that are {private!r}-differentially private"
     budget = mapping(field(content, "budget", "the certificate"), "the budget")
     if set(budget) not in ({"distortion"}, {"leakage"}):
         refuse("the budget needs either 'distortion' or 'leakage'")
@@ -289,7 +326,16 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     else:
         text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
         text += "" if beside == 1 else f" together with what was released before, its first part of {beside} outputs"
-    return Task(audited, weights, distances, primal, most, text, beside)
+    return Task(audited, weights, distances, primal, most, text, beside, private)
+
+
+def _private(problem: dict[str, Any], beside: int) -> float | None:
+    """Return what differential privacy is asked for; None where there is none."""
+    if "max_epsilon" not in problem:
+        return None
+    if beside > 1:
+        refuse("a design after earlier releases has no max_epsilon")
+    return number(problem["max_epsilon"], "max_epsilon", low=0.0)
 
 
 def _weights(value: object, size: int) -> list[float] | None:

@@ -42,7 +42,7 @@ def read(file: IO[bytes], memory: int = MEMORY) -> Any:
     except RecursionError:
         refuse("not valid JSON for a certificate: lists within lists too deep")
     except ValueError as error:
-        refuse(f"not valid JSON: {str(error)[:200]}")
+        refuse(f"not valid JSON: {str(error)[:200]}; a certificate is a file that --certificate or save has written")
 
 
 def write(value: object, file: IO[bytes], memory: int = MEMORY) -> None:

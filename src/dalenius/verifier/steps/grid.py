@@ -50,16 +50,19 @@ def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]
         low, rest = divmod(k * left, total)
         sums.append(low)
         fractions.append(rest)
-    order = sorted(range(len(fractions)), key=lambda y: (-fractions[y], y))
-    ends = [total, *(fractions[y] for y in order), 0]
-    for raised, (above, below) in enumerate(pairwise(ends)):
-        if above > below:
-            yield (
-                tuple(x - y for x, y in pairwise([*sums, 0])),
-                math.nextafter((above - below) / total, math.inf),
-            )
-        if raised < len(order):
-            sums[order[raised] + 1] += 1
+    law = [x - y for x, y in pairwise([*sums, 0])]
+    # Sorting keeps the order of equal fractions.
+    order = sorted(range(len(fractions)), key=fractions.__getitem__, reverse=True)
+    above = total
+    for y in order:
+        if above > fractions[y]:
+            yield tuple(law), math.nextafter((above - fractions[y]) / total, math.inf)
+        above = fractions[y]
+        # The sum behind y is raised by one.
+        law[y] -= 1
+        law[y + 1] += 1
+    if above > 0:
+        yield tuple(law), math.nextafter(above / total, math.inf)
 
 
 def mixtures(channel: Channel, k: int) -> Mixtures:
@@ -87,12 +90,13 @@ def on_grid(question: Question, k: int) -> Question:
     cells = []
     above: dict[int, float] = {}
     for cell in question.cells:
-        shares: dict[int, list[float]] = {}
+        shares: list[list[float]] = [[] for _ in found.grid]
         for row, rho in ticking(cell.items()):
             mass = above.get(id(rho)) or above.setdefault(id(rho), float_above(rho))
-            for i in range(found.start[row], found.start[row + 1]):
-                shares.setdefault(found.corner[i], []).append(mass * found.weight[i])
-        cells.append({j: arb(_sum_above(products)) for j, products in sorted(shares.items())})
+            part = slice(found.start[row], found.start[row + 1])
+            for j, weight in zip(found.corner[part], found.weight[part], strict=True):
+                shares[j].append(mass * weight)
+        cells.append({j: arb(_sum_above(products)) for j, products in enumerate(shares) if products})
     rows = [[arb(x) / k for x in law] for law in found.grid]
     # What the noise is called says nothing of grid rows.
     return replace(question, channel=Channel(rows=rows), cells=cells, raised=True)

@@ -108,6 +108,9 @@ def _look(place: int) -> dict[str, Any]:
     return {**style, "color": DARK, "markerfacecolor": "w", "linewidth": 0.8}
 
 
+START: dict[str, Any] = {"marker": "o", "color": marks.RUST, "markerfacecolor": "w", "markersize": 4.5}
+
+
 def global_optimum(rows: list[Row]) -> "Figure":
     """Where the starts of Algorithm 1 end at b = 0, as shares of the certified leakage."""
     rows = having(rows, "paper_values", "lower")
@@ -115,17 +118,13 @@ def global_optimum(rows: list[Row]) -> "Figure":
     ax = figure.subplots()
     for y, row in enumerate(rows):
         shares = np.array([float(value) for value in row["paper_values"].split()]) / row["upper"]
-        ax.plot(shares, np.full(shares.size, y), linestyle="none", **_open())
+        ax.plot(shares, np.full(shares.size, y), linestyle="none", **START)
     ax.axvline(1, color=DARK)
     names = ["rational" if row["draw"] is None else f"random {row['draw']}" for row in rows]
     ax.set_yticks(range(len(rows)), [f"{name}, {row['records']}" for name, row in zip(names, rows, strict=True)])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlabel("found / certified upper bound, both in nats")
     marks.clean(ax)
-    entries = [marks.proxy("a start of Algorithm 1, converged to 1e-9", linestyle="none", **_open())]
+    entries = [marks.proxy("a start of Algorithm 1, converged to 1e-9", linestyle="none", **START)]
     marks.below(figure, [*entries, marks.certified_proxy("certified optimum")], 1)
     return figure
-
-
-def _open() -> dict[str, Any]:
-    return {"marker": "o", "color": marks.RUST, "markerfacecolor": "w", "markersize": 4.5}
