@@ -1,13 +1,13 @@
 """The entropy-power bound: above what priors leak, refused with other numbers, and the figures that it is known for."""
 
 import copy
-import json
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from damage import golden
 from flint import arb
 from large_samples import both
 
@@ -16,7 +16,6 @@ from dalenius.bounds.closing import Formula
 from dalenius.bounds.power import _Curve
 from dalenius.bounds.power import power as solved
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.settings import without
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import power
 from dalenius.verifier.verify import verify_here
@@ -68,9 +67,7 @@ def test_no_prior_leaks_more(n: int, p: float) -> None:
 
 
 def certificate() -> Json:
-    formulas = dl.Settings(portfolio=without("window"))
-    audit = dl.audit(both("gaussian(sigma=4)", "count(n=12)")[0], knowledge=0.3, settings=formulas)
-    return json.loads(audit.certificate.text())
+    return golden("power")
 
 
 FORGERIES: list[tuple[Callable[[Json], object], str]] = [
