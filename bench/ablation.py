@@ -56,7 +56,7 @@ processor with all bounds, and again without each bound that its certificate res
 better start is not noticed). A gap is a share of the upper bound. A line *needs* a bound where the gap to reach is not
 reached without it or, where it is not reached at all, the upper bound is more than a tenth higher. It is *slower* where
 it takes more than 1.5 times and 0.2 s longer. "tied" is a prior, and bounds from below; "groups" and "ratios" are parts
-of trees of posteriors; "window" bounds the count of 2800 in a minute (releases_found.json), not in {LIMIT:g} s.
+of trees of posteriors.
 Times are of one machine with other work beside, and of several states of the solver: `--only` runs a line again.
 """
 

@@ -83,6 +83,10 @@ def test_with_the_papers_constant_what_algorithm_9_achieves_tracks_its_budget() 
     assert loose == pytest.approx(0.0837, abs=1e-3)
 
 
+def test_starts_of_algorithm_6_end_by_their_own_test() -> None:
+    assert all(row["settled"] == row["starts"] for row in rows("primal"))
+
+
 def test_sentences_about_what_is_missed_rest_on_loops_run_to_1e_9() -> None:
     for name in ("entropy", "epsilon", "distortion", "table", "pairs", "modular"):
         fine = [row for row in rows(name) if row["eps"] <= 1e-9]

@@ -104,12 +104,14 @@ def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], word
     ("parts", "words"),
     [
         ({"beside": 2}, "beside earlier releases"),
+        ({"problem": {"max_epsilon": 2.0}}, "a design with max_epsilon"),
         ({"lower": 0.0}, "its lower bound is 0"),
         ({"audit": {"form": "sum"}}, "form 'sum'"),
         ({"problem": {"query": "mean(n=2, low=0, high=1)"}}, "not whole numbers"),
         ({"problem": {"query": "count(n=3)"}}, "not one for each answer"),
         ({"budget": []}, "damaged"),
         ({"adversary": {"independent": True}}, "a design against independent records"),
+        ({"problem": {"max_epsilon": 1.0}}, "a design with max_epsilon"),
     ],
 )
 def test_designs_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any], words: str) -> None:

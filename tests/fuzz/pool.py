@@ -266,7 +266,7 @@ def samples() -> dict[str, Sample]:
             knowledge=0.2,
             secret=["0.1"],
         ),
-        "power": unwritten("gaussian(sigma=4)", knowledge=0.3),
+        "power": unwritten("gaussian(sigma=3)", knowledge=0.6),
         "local": response,
         "local, trivial": reshaped(response, "trivial", 0.7),
         "local, nothing known": local("randomized_response(epsilon=1)", "count(n=5)", knowledge=0.0),

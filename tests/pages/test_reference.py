@@ -17,7 +17,7 @@ from dalenius.model.gallery.families import FAMILIES
 from pages.blocks import ROOT, copy_examples, difference
 
 PAGE = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-SPACES = ("mechanisms", "paper", "queries", "settings", "sklearn")
+SPACES = ("knowledge", "mechanisms", "paper", "queries", "settings", "sklearn")
 FUNCTIONS = {name: getattr(dl, name) for name in dl.__all__ if inspect.isfunction(getattr(dl, name))}
 CLASSES = {name: getattr(dl, name) for name in dl.__all__ if inspect.isclass(getattr(dl, name))}
 GALLERY = {

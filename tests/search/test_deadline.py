@@ -25,6 +25,14 @@ def test_a_limit_expires() -> None:
     assert deadline.seconds >= 3601.0
 
 
+def test_seconds_are_kept_for_writing_down_what_was_found() -> None:
+    deadline = Deadline(60.0)
+    assert not deadline.expired()
+    deadline.reserved = 61.0
+    assert deadline.expired()
+    assert deadline.left < 0
+
+
 def test_a_part_ends_with_the_whole() -> None:
     told: list[Progress] = []
     whole = Deadline(60.0, told.append)

@@ -103,8 +103,8 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
         return best
     if one:
         best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best
+    before = math.inf
     while formulas and audit.open and not deadline.expired():
-        before = audit.gap
         if (moved := moved_counts(mechanism, knowledge, deadline, settings.of(MovedSearch))) is not None:
             audit.try_formulas(moved)
             if one:
@@ -112,6 +112,7 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
                 best = _raised(audit, both) or best
         if audit.gap > settings.of(HistogramSearch).finer_gain * before:
             break
+        before = audit.gap
         settings = _finer(settings)
         if one:
             best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best

@@ -283,7 +283,7 @@ class _Conic:
         of_limits = (1.0 if self.primal else self.unit) * z[len(sums.right) :][:many]
         return np.array(solved.x)[: self.kept.size], multipliers, ratios, of_limits
 
-    def _limits(self) -> scipy.sparse.csr_matrix | None:
+    def _limits(self) -> "scipy.sparse.csr_matrix | None":
         """What differential privacy asks of the parameters."""
         limits = self.problem.limits
         return None if limits is None else scipy.sparse.csr_matrix(limits.matrix[:, self.kept])
@@ -351,7 +351,7 @@ class _Rows:
         self.values.append(np.broadcast_to(values, columns.shape))
         self.right.append(right)
 
-    def matrix(self, width: int) -> scipy.sparse.csr_matrix:
+    def matrix(self, width: int) -> "scipy.sparse.csr_matrix":
         """Return the matrix."""
         rows = np.repeat(np.arange(len(self.right)), [c.size for c in self.columns])
         entries = (np.concatenate(self.values), (rows, np.concatenate(self.columns)))

@@ -40,7 +40,7 @@ class RatioLimits:
         return np.asarray(self.domain.orbit[listed[:, 1], listed[:, 2]])
 
     @cached_property
-    def matrix(self) -> scipy.sparse.csr_matrix:
+    def matrix(self) -> "scipy.sparse.csr_matrix":
         """(J, P) rows whose product with the parameters is at most 0."""
         many, ones = len(self.listed), np.ones(len(self.listed))
         columns = np.concatenate([self.domain.orbit[self.listed[:, 0], self.listed[:, 2]], self._second(self.listed)])
@@ -49,7 +49,7 @@ class RatioLimits:
         return scipy.sparse.csr_matrix((values, (np.tile(np.arange(many), 2), columns)), shape=shape)
 
     @cached_property
-    def tables(self) -> scipy.sparse.csr_matrix:
+    def tables(self) -> "scipy.sparse.csr_matrix":
         """(J, K Y) the same over pairs of a class and an output, averaged over orbits."""
         flat = self.domain.orbit.ravel()
         often = np.bincount(flat)

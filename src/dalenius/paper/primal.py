@@ -37,7 +37,7 @@ def leakage_distortion_tradeoff(
     p_start: ArrayLike | None = None,
     q_start: ArrayLike | None = None,
     eps: float = 1e-4,
-    T_max: int = 1000,
+    T_max: int = 10_000,
     repairs: Iterable[str] | None = None,
     inner: parameters.Inner | None = None,
     rng: np.random.Generator | None = None,

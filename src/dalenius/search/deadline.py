@@ -51,6 +51,8 @@ class Deadline:
     crew: Crew = field(default_factory=Crew)
     # The trees of the audit that are alive: they have one limit on memory together.
     trees: "WeakSet[Any]" = field(default_factory=WeakSet)
+    # Seconds that are kept for writing down what was found.
+    reserved: float = 0.0
     _previous: Any = None
 
     def __enter__(self) -> Self:
@@ -93,8 +95,8 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds left."""
-        return self.time_limit - self.seconds
+        """Seconds left for searching."""
+        return self.time_limit - self.reserved - self.seconds
 
     def part(self, seconds: float) -> "Deadline":
         """Return a deadline for a part of the work, which ends no later than the whole; it reports nothing."""
@@ -103,7 +105,7 @@ class Deadline:
     def expired(self) -> bool:
         """Whether the work at hand must stop now."""
         whole = self.parent is not None and self.parent.expired()
-        return whole or self.interrupted or self.nodes >= self.most_nodes or self.seconds > self.time_limit
+        return whole or self.interrupted or self.nodes >= self.most_nodes or self.left < 0
 
     def report_progress(self, record: int, records: int, lower: float, upper: float, stage: str) -> None:
         """Report progress, if anyone listens."""

@@ -238,3 +238,10 @@ def test_tangents_of_their_own_close_a_nearly_concave_problem_in_few_leaves() ->
     assert fitted.claim(Rounding(0.0, 0.0)) <= fitted.upper + 1e-8
     shared = grown(bracket, Deadline(60.0, most_nodes=2000), replace(coarse, own_tangents=0))
     assert shared.upper > bracket.lower + 2 * bracket.tolerance
+
+
+def test_a_growing_tree_keeps_time_for_its_certificate() -> None:
+    """A limit of 6 s took 8.4 s: rounding and writing half a million leaves came after it."""
+    deadline = Deadline(60.0, most_nodes=400)
+    tree = grown(bracket_of(random_channel([2, 2, 2], 4, 1), 0.3, 1e-9), deadline)
+    assert 0 < deadline.reserved < 1e-6 * tree.numbers

@@ -74,7 +74,7 @@ def test_keys_are_unique_and_fit_for_files(name: str, quick: bool) -> None:
 def test_every_figure_has_enough_starts(name: str) -> None:
     full = [point.starts for point in grid(name) if point.starts]
     quick = [point.starts for point in grid(name, quick=True) if point.starts]
-    long = name == "primal"  # a start of Algorithm 6 takes up to three hundred rounds
+    long = name == "primal"  # a start of Algorithm 6 takes up to nine hundred rounds
     assert max(full) == (3 if long else 20)
     assert min(full) >= (3 if long else 5)
     assert min(quick) >= (1 if long else 3)

@@ -101,7 +101,7 @@ def test_rounds_that_go_the_wrong_way_are_counted() -> None:
         row.update(worst=-float(row["iteration"]), value=-float(row["iteration"]), status="converged")
     true = finding("convergence", rows).true
     assert "In Algorithm 1 the leakage falls in 10 of 10 rounds" in true
-    assert "the worst-case leakage rises in 0 of 22 rounds of the first forty, and 2 of 2 runs end there" in true
+    assert "the worst-case leakage rises in 0 of 22 rounds of the first twelve, and 2 of 2 runs end there" in true
 
 
 def test_what_the_text_does_is_said_formula_by_formula() -> None:

@@ -83,6 +83,7 @@ class Mechanism(Described, ABC):
         records: Iterable[int],
         labels: "Sequence[Label] | None" = None,
         *,
+        names: Sequence[str] | None = None,
         normalize: bool = False,
         counts: bool = False,
         delimiter: str | None = None,
@@ -98,6 +99,8 @@ class Mechanism(Described, ABC):
                 .txt, .xlsx, .npy, .json. Rows within 1e-9 of sum one are divided by their exact sum.
             records: alphabet size of each record, such as [2, 2, 2].
             labels: names of the outputs.
+            names: names of the values of a record, where the index of a frame names datasets by them, as "no,yes". Rows
+                whose labels name datasets, also as "0,1", (0, 1) or by number, are put into their order.
             normalize: True to divide rows within 1 % of one by their sum.
             counts: True for rows of counts.
             delimiter: what separates numbers, where a text file can be read in two ways.
@@ -119,7 +122,7 @@ class Mechanism(Described, ABC):
         from dalenius.model.channels.written import of_matrix
 
         reading = {"delimiter": delimiter, "decimal": decimal, "header": header, "index": index}
-        return of_matrix(matrix, records, labels, normalize=normalize, counts=counts, **reading)
+        return of_matrix(matrix, records, labels, names=names, normalize=normalize, counts=counts, **reading)
 
     @classmethod
     def from_rows(cls, query: Query, rows: ArrayLike, labels: "Sequence[Label] | None" = None) -> "Written":

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,6 +173,7 @@ def of_matrix(
     records: Iterable[int],
     labels: Sequence[Label] | None,
     *,
+    names: Sequence[str] | None = None,
     normalize: bool = False,
     counts: bool = False,
     **reading: object,
@@ -187,6 +188,8 @@ def of_matrix(
         if given is not None:
             refuse(f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is")
         content, header = _held(matrix)
+        order = row_order(_index(matrix), statistic.records, names)
+        content = content if order is None else np.asarray(content)[order]
     try:
         rows = _scaled(_numbers(content), statistic, normalize=normalize, counts=counts)
         if labels is None:
@@ -197,6 +200,48 @@ def of_matrix(
             raise
         message = f"{os.fspath(matrix)}: {error}{_likely(content)}"  # type: ignore[arg-type]
         raise InputError(message) from error
+
+
+def _index(matrix: Any) -> list[Any]:
+    """The labels of a frame's rows; none where it has none."""
+    frame = hasattr(matrix, "columns") and hasattr(matrix, "to_numpy")
+    return list(getattr(matrix, "index", ())) if frame else []
+
+
+def row_order(labels: list[Any], records: tuple[int, ...], names: Sequence[str] | None) -> list[int] | None:
+    """Return where the row of every dataset stands, by labels that name datasets; None where they name none."""
+    named = () if names is None else tuple(map(str, checks.listed(names, f"names = {show(names)} must list texts")))
+    found = [_dataset_number(label, records, named) for label in labels]
+    if len(labels) != math.prod(records) or all(place is None for place in found):
+        return None
+    first = {place: k for k, place in reversed(list(enumerate(found)))}
+    bad = next((k for k, place in enumerate(found) if place is None or first[place] != k), None)
+    if bad is not None:
+        why = "names no dataset" if found[bad] is None else "names a dataset that another row has"
+        refuse(
+            f"row {bad} is called {show(labels[bad])}, which {why}, while other rows name datasets; name each once, "
+            "such as 0,1, say how values are called by names=, or leave the labels out"
+        )
+    return sorted(range(len(found)), key=lambda k: cast("int", found[k]))
+
+
+def _dataset_number(label: Any, records: tuple[int, ...], names: tuple[str, ...]) -> int | None:
+    """The number of the dataset that a label names: itself, a tuple of values, or a text of them."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        return plain if 0 <= plain < math.prod(records) else None
+    if isinstance(plain, str):
+        plain = tuple(part.strip() for part in (plain.split(",") if "," in plain else plain))
+        plain = plain if len(plain) == len(records) or len(records) > 1 else ("".join(plain),)
+    if not isinstance(plain, tuple) or len(plain) != len(records):
+        return None
+    number = 0
+    for value, k in zip(map(str, plain), records, strict=True):
+        place = names.index(value) if value in names else int(value) if value.isdecimal() and len(value) < 10 else k  # noqa: PLR2004
+        if place >= k:
+            return None
+        number = number * k + place
+    return number
 
 
 def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:

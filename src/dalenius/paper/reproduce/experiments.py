@@ -149,9 +149,9 @@ def _distortion(quick: bool) -> list[Point]:
 
 
 def _primal(quick: bool) -> list[Point]:
-    budgets = (0.1, 0.3) if quick else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
+    budgets = (0.3, 0.4) if quick else (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
     about = {"n": 3, "b": 1.5, "others": 1}
-    # A start takes up to three hundred rounds.
+    # A start takes up to nine hundred rounds.
     return [Point("primal", f"D{D:g}", "primal", {**about, "D": D}, 1 if quick else Grid.few) for D in budgets]
 
 

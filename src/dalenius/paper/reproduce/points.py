@@ -299,7 +299,7 @@ def _text(point: Point, seed: int) -> Measured:
 def _convergence(point: Point, seed: int) -> Measured:
     """Every outer iteration of Algorithm 1, 6 or 9 from a few starts.
 
-    Loops of the first two are run to 1e-9, so that a rise is not a matter of tolerances; of Algorithm 6 forty rounds.
+    Loops of the first two are run to 1e-9, so that a rise is not a matter of tolerances; of Algorithm 6 twelve rounds.
     """
     asked, eps = point.parameters, Precision.eps
     query = parse_query(f"modular_sum(n={asked['n']}, modulus=2)")

@@ -64,4 +64,4 @@ class Close:
     # Rounds of Algorithm 6 with all our repairs, where each takes half a second.
     ours: int = 12
     # The first rounds of Algorithm 6, over which its convergence is drawn.
-    rounds: int = 40
+    rounds: int = 12

@@ -1,0 +1,61 @@
+"""Frames whose index names datasets: rows are put into the order of datasets, or refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dalenius as dl
+
+ROWS = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]])
+SHUFFLED = [2, 0, 3, 1]
+
+
+class Frame:
+    """What is asked of a frame of pandas."""
+
+    def __init__(self, rows: Any, index: list[Any]) -> None:
+        self.rows, self.index, self.columns = rows, index, ["low", "high"]
+
+    def to_numpy(self) -> Any:
+        return self.rows
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["0,0", "0,1", "1,0", "1,1"], None),
+        (["00", "01", "10", "11"], None),
+        ([(0, 0), (0, 1), (1, 0), (1, 1)], None),
+        ([0, 1, 2, 3], None),
+        (["no,no", "no, yes", "yes,no", "yes,yes"], ["no", "yes"]),
+    ],
+)
+def test_rows_are_put_into_the_order_of_datasets(labels: list[Any], names: list[str] | None) -> None:
+    frame = Frame(ROWS[SHUFFLED], [labels[k] for k in SHUFFLED])
+    assert dl.Mechanism.from_matrix(frame, [2, 2], names=names).rows == pytest.approx(ROWS)
+    in_order = dl.Mechanism.from_matrix(Frame(ROWS, labels), [2, 2], names=names)
+    assert in_order.rows == pytest.approx(ROWS)
+
+
+def test_one_record_of_named_values() -> None:
+    frame = Frame(ROWS[:2][::-1], ["yes", "no"])
+    assert dl.Mechanism.from_matrix(frame, [2], names=["no", "yes"]).rows == pytest.approx(ROWS[:2])
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c", "d"], [10, 11, 12, 13], [0.5, 1.5, 2.5, 3.5]])
+def test_other_labels_name_nothing(labels: list[Any]) -> None:
+    assert dl.Mechanism.from_matrix(Frame(ROWS, labels), [2, 2]).rows == pytest.approx(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (["0,0", "0,1", "1,0", "total"], "row 3 is called 'total', which names no dataset"),
+        (["0,0", "0,1", "0,1", "1,1"], "row 2 is called '0,1', which names a dataset that another row has"),
+        (["0,0", "0,1", "1,2", "1,1"], "row 2 is called '1,2', which names no dataset"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(labels: list[Any], says: str) -> None:
+    with pytest.raises(dl.InputError, match=says):
+        dl.Mechanism.from_matrix(Frame(ROWS, labels), [2, 2])
