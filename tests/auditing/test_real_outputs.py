@@ -208,7 +208,7 @@ def test_what_needs_a_table_is_refused() -> None:
     for ask in (
         lambda: dl.audit(mechanism, entropy=1, method="paper"),
         mechanism.profile,
-        lambda: dl.compose(mechanism, mechanism),
+        lambda: dl.compose(mechanism, dl.mechanisms.symmetric(queries.count(n=2), flip=0.1)),
     ):
         with pytest.raises(dl.InputError, match="real numbers"):
             ask()
