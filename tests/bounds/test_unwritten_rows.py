@@ -9,7 +9,8 @@ from large_samples import both
 
 import dalenius as dl
 from dalenius.bounds.monotone import Chains
-from dalenius.bounds.unwritten_rows import PointRows, between_points
+from dalenius.bounds.on_points import between_points
+from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.model.channels.noise import Geometric
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
@@ -115,7 +116,7 @@ def test_what_chains_bound_is_above_every_stationary_law(rounds: int) -> None:
 def test_rows_are_mixtures_of_those_at_points(rate: float, step: int) -> None:
     places = np.arange(3.0 * step + 1)
     rows = Geometric(rate).rows(places[:, None], places)
-    least = 1 - between_points(rate, step)
+    least = 1 - between_points(rate, 1, step)
     for f in range(step + 1):
         left, right = (np.sinh(rate * k) for k in (step - f, f))
         mixture = (left * rows[step] + right * rows[2 * step]) / (left + right)

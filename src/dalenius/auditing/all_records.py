@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dalenius.auditing.joint_releases import audit_joint
 from dalenius.auditing.local_records import LocalSearch, audit_local
 from dalenius.auditing.local_records import refusal as refused_by_records
 from dalenius.auditing.one_secret import SecretAudit, WarmStart
@@ -13,9 +14,11 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.bounds.counted import Counted
+from dalenius.bounds.on_points import rate_of
 from dalenius.bounds.trees.posterior_tree import fallen
-from dalenius.bounds.unwritten_rows import PointRows, rate_of
+from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.model import secret as secrets
+from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -229,7 +232,7 @@ def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other |
 def _without_any_rows(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
     """Audit a channel that is never written out, by its structure."""
     mechanism = problem.mechanism
-    if (noisy := mechanism.as_sum) is not None:
+    if (noisy := mechanism.as_sum or mechanism.as_joint) is not None:
         return _by_sums(problem, noisy, deadline, orbits, other)
     if (counts := mechanism.as_counts) is not None:
         return _by_counts(problem, counts, deadline, orbits, other)
@@ -240,14 +243,16 @@ def _without_any_rows(problem: AuditProblem, deadline: Deadline, orbits: Orbits,
 
 
 def _by_sums(
-    problem: AuditProblem, mechanism: NoisySum, deadline: Deadline, orbits: Orbits, other: Other | None
+    problem: AuditProblem, mechanism: NoisySum | Joint, deadline: Deadline, orbits: Orbits, other: Other | None
 ) -> list[Audited]:
-    """Audit noise on a sum without its rows."""
-    about = [members[0] if other is None else other for members in orbits]
-    return [
-        Audited(members, *audit_large(problem, mechanism, secret, deadline), other)
-        for members, secret in zip(orbits, about, strict=True)
-    ]
+    """Audit noise on a sum, or several releases of one, without rows."""
+
+    def audited(about: Secret) -> tuple[SecretAudit, Lift, Grid]:
+        if isinstance(mechanism, Joint):
+            return audit_joint(problem, mechanism, about, deadline)
+        return audit_large(problem, mechanism, about, deadline)
+
+    return [Audited(members, *audited(members[0] if other is None else other), other) for members in orbits]
 
 
 def _by_counts(

@@ -125,7 +125,7 @@ def _witness(witness: Prior, item: Audited) -> dict[str, Any]:
     masses = _in_few_digits(np.add.reduceat(witness.masses, grid.starts, axis=1), item, grid)
     part = witness.mechanism.part
     cell = {} if part is None else {"cell": part}
-    blocks = {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.cuts.tolist()}
+    blocks = {"blocks": grid.starts.tolist(), "masses": masses.tolist(), "cuts": grid.listed}
     return {"kind": "blocks", **cell, **blocks}
 
 

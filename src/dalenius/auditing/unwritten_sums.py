@@ -19,13 +19,14 @@ from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import stationary
 from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
 from dalenius.bounds.closing import Formula
+from dalenius.bounds.on_points import OnPoints, on_points
 from dalenius.bounds.output_law import laws_below
 from dalenius.bounds.power import power
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.choices import obvious
 from dalenius.bounds.trees.grid_rows import Inner
 from dalenius.bounds.trees.window import InWindow, Window, WindowSearch
-from dalenius.bounds.unwritten_rows import PointRows, Points, rate_of
+from dalenius.bounds.unwritten_rows import PointRows, Points
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -38,7 +39,7 @@ from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Coarseness, Grid, coarsen
-from dalenius.reductions.lump import Lift
+from dalenius.reductions.lump import Lift, Lumped
 from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, polish, random_priors
 from dalenius.search.deadline import Deadline
 
@@ -60,7 +61,7 @@ def audit_large(
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.of(PointRows).lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
-    if hope and (rows := _monotone(problem, mechanism, about, deadline, known=audit.lower)) is not None:
+    if hope and (rows := on_few_points(problem, mechanism, about, deadline, known=audit.lower)) is not None:
         audit.try_formulas(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
@@ -84,9 +85,9 @@ def _finer(
     found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
     best = max(first, found, key=lambda tried: tried[0].lower)
     audit, audit.tried = best[0], first[0].tried
-    limits = {"known": audit.lower, "fine": audit.tolerance}
-    if audit.worth_more and (rows := _monotone(problem, mechanism, about, deadline, **limits)) is not None:
-        audit.try_formulas(rows)
+    if audit.worth_more:
+        rows = on_few_points(problem, mechanism, about, deadline, known=audit.lower, fine=audit.tolerance)
+        audit.try_formulas(*([] if rows is None else [rows]))
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
     _in_windows(problem, mechanism, about, deadline, best)
@@ -187,18 +188,27 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
     return [*proofs, *laws_below(mechanism, knowledge, deadline, reference, known=least)]
 
 
-def _monotone(
-    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, *, known: float, fine: float = 0.0
+def on_few_points(
+    problem: AuditProblem,
+    mechanism: NoisySum,
+    about: Secret,
+    deadline: Deadline,
+    *,
+    known: float,
+    fine: float = 0.0,
+    noise: OnPoints | None = None,
 ) -> Formula | None:
-    """Monotone rows on points, for noise whose rows are mixtures of theirs. fine: the gap that they are to leave."""
-    settings, rate = problem.settings, rate_of(mechanism)
+    """Monotone rows on points. fine: the gap that they are to leave. noise: in place of the mechanism's own."""
+    settings, noise = problem.settings, noise or on_points(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
     few = len(log_joint) * settings.of(PointRows).least <= settings.of(PointRows).cells
     tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.of(AscentSearch).small_knowledge
-    if rate is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
+    if noise is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
-    return Points(answers, rate, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine).best()
+    return Points(
+        answers, noise, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine
+    ).best()
 
 
 def from_below(
@@ -210,14 +220,15 @@ def from_below(
     proofs: Sequence[Proof],
     outputs: float,
     known: Floats | None = None,
+    coarse: tuple[Lumped, Lift, Grid] | None = None,
 ) -> tuple[SecretAudit, Lift, Grid]:
     """Bracket max I(about;Y) between the best prior on coarse cells and the best of these proofs.
 
     mechanism: a part of the release, which has this many outputs, or all of it. known: a prior over values of the
-    secret and classes, from which to begin as well.
+    secret and classes, from which to begin as well. coarse: the coarse problem, where it is that of several releases.
     """
     knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings
-    lumped, lift, grid = coarsen(mechanism, about, knowledge, reference, settings.of(Coarseness))
+    lumped, lift, grid = coarse or coarsen(mechanism, about, knowledge, reference, settings.of(Coarseness))
     cells = Cells(lumped, knowledge, settings)
     trivial = min(math.log(lumped.secrets), math.log(outputs)) + mechanism.lost * math.log(lumped.secrets)
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)

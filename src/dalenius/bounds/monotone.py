@@ -61,6 +61,8 @@ class ChainSearch:
     rounds: int = 1000
     patience: int = 20
     progress: float = 0.64
+    # The same where few pairs are tried.
+    progress_slow: float = 0.95
     # The same where nothing but closing the bracket is wanted: a parity of four bits takes two thirds of the time.
     patience_closing: int = 5
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
@@ -199,12 +201,17 @@ class Scan:
     deadline: Deadline
     # Steps at most, where a verifier would take too long.
     most: int = 10**9
-    # Whether the problem is its own mirror image: so is r then, and a verifier has half as much to repeat.
-    even: bool = False
+    # The mirror image of every output, where the problem is its own: so is r then, and a verifier has half as much to
+    # repeat.
+    mirror: Ints | None = None
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
     # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
     closing: bool = False
+    # Multipliers and shares in place of those of the settings, where every pair takes long: each multiplier then has
+    # the output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
+    factors: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
     tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
@@ -228,8 +235,9 @@ class Scan:
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
         budget = SEARCH.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
-        few, reached = self.most < SEARCH.rounds, dict.fromkeys(settings.factors + SEARCH.factors_quick, 0.0)
-        factors, shares = SEARCH.factors_quick if self.quick else settings.factors, settings.shares
+        factors = self.factors or (SEARCH.factors_quick if self.quick else settings.factors)
+        shares = self.shares or settings.shares
+        few, reached = self.most < SEARCH.rounds, dict.fromkeys(factors, 0.0)
         trees = "posteriors" in self.cells.settings.portfolio.bounds
         if trees and self.cells.size * q.shape[1] <= SEARCH.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
@@ -239,8 +247,10 @@ class Scan:
                     return self.best
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
+                if self.factors:
+                    r = self._settled(pi, factor * s) @ q
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
-                log_r = (log_r + log_r[::-1]) / 2 if self.even else log_r
+                log_r = log_r if self.mirror is None else (log_r + log_r[self.mirror]) / 2
                 log_r = log_r - lse(log_r)
                 if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
                     continue
@@ -252,6 +262,21 @@ class Scan:
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
+
+    def _settled(self, pi: Floats, s: float, rounds: int = 300, still: float = 1e-10) -> Floats:
+        """A prior that maximises I - s D, from one nearby: pi ~ rho exp( q.log(posterior) / s ), values apart."""
+        cells = self.cells
+        for _ in range(rounds):
+            z = cells.joint(pi[None])[0]
+            gains = cells.log_rho + cells.dot_rows(cells.q, (safe_log(z) - safe_log(z.sum(axis=0)))[None])[0] / s
+            # Given a value the law of its cells; H(p) + sum_a p_a s log sum_t exp(..) over the values.
+            tops = np.array([lse(gains[part]) for part in cells.slices])
+            log_p = s / (1 + s) * tops
+            found = np.exp(gains - tops[cells.secret] + (log_p - lse(log_p))[cells.secret])
+            moved, pi = float(np.abs(found - pi).max()), found
+            if moved < still or self.deadline.expired():
+                break
+        return pi
 
     def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
         """Whether a pair was tried already, as where r is flat by itself, or is hopeless."""
@@ -282,7 +307,7 @@ class Scan:
         """Run the chains at (r, s) until they meet or come no nearer; to the goal, where a quick answer will do."""
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
         patience = SEARCH.patience_closing if self.closing else SEARCH.patience
-        progress = SEARCH.progress ** (patience / SEARCH.patience)
+        progress = (SEARCH.progress_slow if self.factors else SEARCH.progress) ** (patience / SEARCH.patience)
         mark, close = np.inf, (SEARCH.close_quick if self.quick else SEARCH.close) * tolerance
         for k in range(min(most, SEARCH.rounds, self.most)):
             cost = chains.costs().max()

@@ -1,4 +1,4 @@
-"""Monotone rows for geometric and Laplace noise on a sum, on points between which answers are mixtures (MATH 4.11).
+"""Monotone rows for noise on a sum, on points between which answers are mixtures (MATH 4.11).
 
 With noise of rate c an answer f between the points x and x + step has the row
 
@@ -7,6 +7,9 @@ With noise of rate c an answer f between the points x and x + step has the row
 B the same from the other side. With 1 - A - B made the same b for all f, L <= (1 - b) L' + b S. L' is about the points
 alone, on which the noise is geometric with factor exp(-c step); S is what the answer itself tells at most. Where an
 answer is beyond the outermost points, it or the secret is told in full: that is so rare that it costs nothing.
+
+Several releases have the sum of their rates as c; each has noise of its own on every few of the points. Of other noise
+than geometric and Laplace noise every answer between the outermost points is a point.
 
 A verifier repeats every step of the chains at every point. Where a share of the bound is asked for, points are as few,
 and the multiplier as large, as the share allows.
@@ -21,8 +24,7 @@ import numpy as np
 from dalenius.bounds.closed_forms import SumSearch, sibson
 from dalenius.bounds.closing import MANY_TERMS, Formula
 from dalenius.bounds.monotone import Monotone, MonotoneRows, Scan
-from dalenius.model.channels.noise import Geometric, Laplace
-from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.bounds.on_points import OnPoints, Place
 from dalenius.numerics.deferred import logsumexp
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Bools, Floats, Ints
@@ -67,6 +69,8 @@ SAME = 1e-9
 class PointSearch:
     """Where points are put, and how far chains are run on them."""
 
+    # Points that reach this far, as a share of what they should, will do.
+    nearly_as_far: float = 1.02
     # How often points are refined, and to which number at most.
     refinements: int = 4
     most_points: int = 1200
@@ -93,6 +97,9 @@ class PointSearch:
     beyond_share: float = 0.01
     beyond_of: float = 1.0
     beyond_nats_quick: float = 7.0
+    # Several releases: how long chains are run, and how near.
+    rounds_dear: int = 120
+    near_dear: float = 0.1
     # Steps x points x values, which a verifier repeats in ten seconds; and where a share of the bound is asked for.
     # Ages of 200 people, 101 values, have a gap of 11 % with 37 steps and of 2 % with 123.
     chain_work: int = 6 * 10**5
@@ -106,9 +113,9 @@ SEARCH = PointSearch()
 class Points:
     """The problem on points: where they are, and what the reference gives to pairs of a secret value and a point."""
 
-    # The answer of every class, ascending, and the rate of the noise on them.
+    # The answer of every class, ascending, and the noise on them.
     answers: Ints
-    rate: float
+    noise: OnPoints
     # (A, classes) the reference, as logarithms.
     log_joint: Floats
     knowledge: float
@@ -144,10 +151,11 @@ class Points:
         found: Formula | None = None
         reach = settings.spreads * self.spread
         fine = max(1, int(self.spread / settings.points_per_spread), math.ceil(2 * reach / self.most))
-        place: Place | None = Place(fine, reach)
-        if self.coarse:
+        begin = Place(fine, reach)
+        if self.coarse or self.noise.beyond:
             per_spread = min(settings.points_per_spread, SEARCH.points_per_spread_quick)
-            place = Place(max(1, int(self.spread / per_spread)), SEARCH.spreads_quick * self.spread)
+            begin = Place(max(1, int(self.spread / per_spread)), SEARCH.spreads_quick * self.spread)
+        place: Place | None = self.noise.first(begin, self.answers)
         for _ in range(SEARCH.refinements):
             if place is None or self.deadline.expired():
                 break
@@ -175,34 +183,45 @@ class Points:
     @cached_property
     def beyond(self) -> float:
         """The share of the output law that answers beyond the points have; a bound grows by as much."""
+        if self.noise.beyond:
+            return max(SEARCH.beyond, self.noise.beyond * self.known)
         if self.fine:
             return min(SEARCH.beyond, SEARCH.beyond_share * self.fine)
         most = SEARCH.beyond_share * self.allowed * min(self.known, SEARCH.beyond_of)
         return max(SEARCH.beyond, most) if self.coarse else SEARCH.beyond
 
-    def _bound_at(self, place: "Place") -> "tuple[Formula | None, Place | None]":
+    def _bound_at(  # noqa: PLR0911 - points that will not do are seen early
+        self, place: Place
+    ) -> tuple[Formula | None, Place | None]:
         """The bound on these points, and points that would bring a better one; None where there are none."""
         settings = self.settings.of(MonotoneRows)
+        if self.noise.too_many(self._between_ends(place)[1], place, self.most):
+            return None, None
         cells, inside, first = self._cells(place)
         pi, s, value = self._climb(cells)
         if s <= settings.least_s:
             return None, None
         outside = int((~inside).sum())
-        nats = SEARCH.beyond_nats_quick if self.coarse else SEARCH.beyond_nats
+        nats = SEARCH.beyond_nats_quick if self.coarse or self.noise.beyond else SEARCH.beyond_nats
         reach = self.spread * math.sqrt(2 * (self._price(outside) / s + nats)) if outside else 0.0
-        if reach > place.reach < self.whole:
-            return None, place.farther(min(reach, self.whole), self.most)
-        between = between_points(self.rate, place.step)
+        if reach > SEARCH.nearly_as_far * place.reach and place.reach < self.whole:
+            return None, self.noise.farther(place, min(reach, self.whole), self.most)
+        between = self.noise.between(place)
         told, by_order = self.told if between > 0 else (0.0, None)
         # What the rows may come to, so that the whole bound is at the goal: more than that is not looked for.
         goal = self._goal(value)
         enough = (goal - between * told) / (1 - between) - 2 * self.beyond
-        finer = Place(place.step // 2, place.reach) if place.step > 1 and 2 * cells.n_outputs <= self.most else None
+        finer = self.noise.finer(place, len(cells.lumped.channel), self.most)
         if enough <= value and finer is not None:
             return None, finer
         quick, near = self.allowed > 0 and not self.fine, self._share(SEARCH.near, SEARCH.allowed_near, value)
-        most = (SEARCH.chain_work_quick if quick else SEARCH.chain_work) // cells.size
-        scan = Scan(cells, Order(np.arange(len(cells.lumped.channel))), self.deadline, most, self.even, quick)
+        many = len(cells.lumped.channel)
+        most = (SEARCH.chain_work_quick if quick else SEARCH.chain_work) // self.noise.work(cells.size, many, place)
+        mirror = self.noise.mirror(many, place) if self.even else None
+        scan = Scan(cells, Order(np.arange(many)), self.deadline, max(1, most), mirror, quick)
+        scan.factors, scan.shares = self.noise.factors, self.noise.shares
+        if self.noise.dear:
+            scan.most, scan.quick, near = SEARCH.rounds_dear, False, SEARCH.near_dear * value
         rows = scan.run(pi, s, value, max(near, enough - value) if self.coarse else near)
         if rows is None:
             return None, None
@@ -214,18 +233,20 @@ class Points:
             "step": "points",
             "first": first,
             "every": place.step,
+            **self.noise.stated(many, place),
             "beyond": beyond,
             **({"told": "secret"} if self._tells(outside) else {}),
             **({} if by_order is None else {"order": by_order}),
         }
-        data = {"steps": [step], "rho": rows.log_r.tolist(), "s": rows.s, "rounds": rows.rounds}
-        whole = (1 - between) * upper + between * told
+        log_r = rows.log_r - self.noise.log_orders(many, place)
+        data = {"steps": [step], "rho": log_r.tolist(), "s": rows.s, "rounds": rows.rounds}
+        whole = (1 - between) * upper + between * told + self.noise.lost(place) * math.log(len(self.log_p))
         tried = Formula("monotone", whole, data, rows.s, doubt=MANY_TERMS)
         share = self._share(self.settings.of(PointRows).lost, SEARCH.allowed_lost, tried.upper)
         # The reference becomes wider, too.
         blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
         if rare > share and place.reach < self.whole:
-            return tried, place.farther(min(SEARCH.farther * place.reach, self.whole), self.most)
+            return tried, self.noise.farther(place, min(SEARCH.farther * place.reach, self.whole), self.most)
         return tried, finer if blurred > share and not tried.upper <= goal < math.inf else None
 
     @cached_property
@@ -245,20 +266,16 @@ class Points:
         """Whether the values of the secret are fewer than the answers beyond, and are all that it has to tell."""
         return self.settings.of(PointRows).counts_values and len(self.log_p) < outside
 
-    def _cells(self, place: "Place") -> tuple[Cells, Bools, int]:
+    def _cells(self, place: Place) -> tuple[Cells, Bools, int]:
         """The problem on points, which classes have answers between them, and the first point."""
         answers, step = self.answers, place.step
-        first = max(int(answers[0]), math.floor(self.mean - place.reach))
-        many = max(1, -(-(min(int(answers[-1]), math.ceil(self.mean + place.reach)) - first) // step)) + 1
-        ends = int(answers[0] + answers[-1])
-        many += self.even and (ends - (many - 1) * step) % 2
-        if self.even and (ends - (many - 1) * step) % 2 == 0:
-            first = (ends - (many - 1) * step) // 2
+        first, many = self._between_ends(place)
         inside = (answers >= first) & (answers <= first + (many - 1) * step)
         j, offset = np.divmod(answers[inside] - first, step)
         # A / (A + B) by the distance from the point below; sinh(x) = exp(x) (1 - exp(-2x)) / 2, without overflow
-        far, near = -np.expm1(-2 * self.rate * (step - offset)), -np.expm1(-2 * self.rate * offset)
-        left = far / (far + near * np.exp(self.rate * (2 * offset - step)))
+        rate = self.noise.rate
+        far, near = -np.expm1(-2 * rate * (step - offset)), -np.expm1(-2 * rate * offset)
+        left = far / (far + near * np.exp(rate * (2 * offset - step)))
         # In logarithms: masses far out are no floats, and a large multiple of knowledge makes them count.
         points = np.full((len(self.log_p), many + 1), -np.inf)
         with np.errstate(divide="ignore"):
@@ -268,10 +285,22 @@ class Points:
                 np.logaddexp.at(points[value], place_of, log_law + log_share)
         a, row = np.nonzero(np.isfinite(points[:, :many]))
         log_rho = points[a, row]
-        places = np.arange(float(many))
-        channel = Geometric(self.rate * step).rows(places[:, None], places)
+        channel = self.noise.channel(first, many, place)
         lumped = Lumped(a, channel, log_rho - logsumexp(log_rho), len(points), row)
         return Cells(lumped, self.knowledge, self.settings), inside, first
+
+    def _between_ends(self, place: Place) -> tuple[int, int]:
+        """The first point, and how many there are: the last one is among every `apart` of them."""
+        wide, low, high = place.step * place.apart, int(self.answers[0]), int(self.answers[-1])
+        first = max(low, math.floor(self.mean - place.reach))
+        first -= (first - low) % wide if self.noise.on_answers else 0
+        gaps = max(1, -(-(min(high, math.ceil(self.mean + place.reach)) - first) // wide))
+        # Of a problem that is its own mirror image the points are, too.
+        unit = wide if self.noise.on_answers else 1
+        gaps += self.even and (low + high - gaps * wide - 2 * low) // unit % 2
+        if self.even and (low + high - gaps * wide - 2 * low) // unit % 2 == 0:
+            first = (low + high - gaps * wide) // 2
+        return first, gaps * place.apart + 1
 
     def _climb(self, cells: Cells) -> tuple[Floats, float, float]:
         """The best prior on the points that ascents from tilts of the reference find, its multiplier, what it leaks."""
@@ -296,26 +325,3 @@ class Points:
         near -= math.log1p(-self.beyond) / s
         both = float(np.logaddexp(near, float(logsumexp(self.log_joint[:, ~inside])) + self._price(outside) / s))
         return s * (both + self.knowledge), s * (both - near)
-
-
-@dataclass(frozen=True)
-class Place:
-    """How far points are apart, and how far they reach from the mean to either side."""
-
-    step: int
-    reach: float
-
-    def farther(self, reach: float, most: int) -> "Place":
-        """As far as that, with no more points than these."""
-        return Place(max(self.step, math.ceil(2 * reach / most)), reach)
-
-
-def between_points(rate: float, step: int) -> float:
-    """The chance b that an answer gives an output between its points in the worst place."""
-    return 1 - math.cosh(rate * 0.5 * (step % 2)) / math.cosh(rate * step / 2)
-
-
-def rate_of(mechanism: NoisySum) -> float | None:
-    """The rate of noise whose rows are mixtures of rows at points; None of any other."""
-    noise = mechanism.noise
-    return noise.rate if isinstance(noise, (Geometric, Laplace)) and math.isfinite(noise.rate) else None

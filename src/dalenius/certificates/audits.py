@@ -76,6 +76,8 @@ def _form(described: dict[str, Any], witness: dict[str, Any]) -> str:
         return "samples"
     if "quadrature" in described:
         return "real-outputs"
+    if "releases" in described:
+        return "releases"
     if "form" in witness:
         return str(witness["form"])
     return "histogram" if "cell" in witness else FORMS.get(witness["kind"], "rows")

@@ -2,6 +2,7 @@
 
 import math
 from functools import lru_cache
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,17 @@ def _deviance(t: Floats, mean: float) -> Floats:
     x = (t - mean) / mean
     near = np.abs(x) < 0.5  # noqa: PLR2004 - where log1p loses nothing
     return np.asarray(t * np.where(near, np.log1p(np.where(near, x, 0.0)), np.log(t / mean)))
+
+
+def several_runs(size: int, often: int) -> tuple[Ints, Floats]:
+    """(Y, often) the outputs of several runs of a release of this many outputs, ascending, in lexicographic order.
+
+    And the logarithm of how many orders each has.
+    """
+    runs = np.array(list(combinations_with_replacement(range(size), often)), dtype=np.int64)
+    counts = np.zeros((len(runs), size), dtype=np.int64)
+    np.add.at(counts, (np.arange(len(runs))[:, None], runs), 1)
+    return runs, log_multinomial(counts)
 
 
 def log_multinomial(counts: Ints) -> Floats:

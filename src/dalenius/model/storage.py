@@ -123,12 +123,17 @@ def load_mechanism(path: Path) -> "Mechanism":
         raise InputError(message) from error
 
 
-def mechanism_from(content: dict[str, Any]) -> "Mechanism":
+def mechanism_from(content: dict[str, Any]) -> "Mechanism":  # noqa: PLR0911 - one for each kind of file
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
     # Only here does the model know of the gallery below it: files name what the gallery builds.
+    from dalenius.model.channels.joint import Joint
     from dalenius.model.channels.written import Written, of_matrix, of_rows
     from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
+    if "releases" in content:
+        query = parse_query(_field(content, "query", str))
+        joint = Joint.of(tuple(parse_mechanism(text, query) for text in _texts(content, "releases")))
+        return joint or refuse("its releases are not of one sum with noise of one kind, two or more of them")
     if "mechanism" in content and "rows" not in content:
         named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
         if not named.has_rows:
@@ -234,6 +239,14 @@ def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histog
     if len(set(sizes)) > 1:
         refuse(f"count vectors need records of one alphabet size, not {list(sizes)}")
     return Histogram(len(sizes), sizes[0])
+
+
+def _texts(content: dict[str, Any], key: str) -> list[str]:
+    """A list of texts."""
+    listed = _field(content, key, list)
+    if not all(isinstance(text, str) for text in listed) or not listed:
+        refuse(f"{key} must be a list of texts")
+    return listed  # type: ignore[no-any-return]
 
 
 def _field(content: dict[str, Any], key: str, kind: type) -> Any:

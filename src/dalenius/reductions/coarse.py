@@ -12,15 +12,21 @@ unlikely; what is left on either side is one block.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dalenius.model import secret as secrets
+from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.counting import several_runs
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
+from dalenius.model.statistic import Statistic
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lift, Lumped
 from dalenius.settings import Part
@@ -40,17 +46,30 @@ class Coarseness(Part):
     # noise: finer ones add nothing.
     near: float = 32.0
     fineness: int = 128
+    # Of several releases: blocks, and groups of outputs of all of them together, at most.
+    joint_blocks: int = 256
+    joint_groups: int = 8192
 
 
 FINE = Coarseness()
+# Cuts of several releases are few: as far as the likely answers, and noise beyond them with this chance, reach.
+DEVIATIONS, REACHED = 4.0, 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The first class of every block, from 0 on, and the cuts c: a group ends before each."""
+    """The first class of every block, from 0 on, and the cuts c: a group ends before each.
+
+    Of several releases every one has cuts.
+    """
 
     starts: Ints
-    cuts: Ints
+    cuts: Ints | tuple[Ints, ...]
+
+    @property
+    def listed(self) -> list[Any]:
+        """The cuts as plain data."""
+        return [c.tolist() for c in self.cuts] if isinstance(self.cuts, tuple) else self.cuts.tolist()
 
 
 def coarsen(
@@ -67,11 +86,61 @@ def coarsen(
     log_size = reference.log_classes(mechanism.statistic)
     room = int(settings.blocks / fewer), int(settings.cuts / fewer)
     grid = _grid(mechanism, log_size, knowledge, (many, room), settings)
-    log_rho = reference.log_joint(mechanism.statistic, secret)
+    rows = partial(_rows, mechanism, cuts=np.asarray(grid.cuts), chunk=settings.chunk)
+    return _on_blocks(mechanism.statistic, secret, reference, grid, rows)
+
+
+def coarsen_releases(
+    joint: Joint, secret: Secret, knowledge: float, reference: Reference = UNIFORM, settings: Coarseness = FINE
+) -> tuple[Lumped, Lift, Grid]:
+    """The same of several releases of one sum: groups of outputs are tuples, of equal releases without their order."""
+    many = secrets.size(secret, joint.records)
+    log_size = reference.log_classes(joint.statistic)
+    blocks = max(2, int(settings.joint_blocks / math.sqrt(max(many / 2, 1.0))))
+    runs = [len(places) for _, places in joint.groups]
+    # As many groups of each release as make no more of all together.
+    each = 1
+    while math.prod(math.comb(each + k, k) for k in runs) <= settings.joint_groups:
+        each += 1
+    cuts: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(joint.parts)
+    starts, parts = np.zeros(0, dtype=np.int64), []
+    for part, places in joint.groups:
+        own = _grid(part, log_size, knowledge, (many, (blocks, settings.cuts)), settings)
+        starts, fine = own.starts, np.asarray(own.cuts)
+        # The noise reaches far beyond the likely answers with chances of no account.
+        answers, reach = part.answers, part.reach(REACHED)
+        weight = np.exp(log_size - np.logaddexp.reduce(log_size))
+        mean = float(weight @ answers)
+        deviation = math.sqrt(float(weight @ (answers - mean) ** 2))
+        near = fine[np.abs(fine - mean) <= DEVIATIONS * deviation + reach]
+        chosen = near if near.size >= 1 else fine
+        picks = np.unique(np.linspace(0, chosen.size - 1, min(each - 1, chosen.size)).round().astype(int))
+        for j in places:
+            cuts[j] = chosen[picks]
+        parts.append((part, chosen[picks], len(places)))
+    grid = Grid(starts, tuple(cuts))
+    rows = partial(_joint_rows, parts, chunk=settings.chunk // 8, most=settings.chunk)
+    return _on_blocks(joint.statistic, secret, reference, grid, rows, most=settings.chunk)
+
+
+def _on_blocks(
+    statistic: Statistic,
+    secret: Secret,
+    reference: Reference,
+    grid: Grid,
+    rows_of: Callable[[Floats, Ints], Floats],
+    *,
+    most: float = math.inf,
+) -> tuple[Lumped, Lift, Grid]:
+    """The problem on blocks. rows_of: of log rho(t|a,B) and the blocks' first classes, q(G|a,B) as (A, B, G).
+
+    Blocks of more than `most` classes, all of them unlikely, are left out: no prior on the others has mass there.
+    """
+    log_rho = reference.log_joint(statistic, secret)
     log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
     log_block -= np.logaddexp.reduce(log_block, axis=None)
     block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
-    held = np.isfinite(log_block)
+    held = np.isfinite(log_block) & (np.bincount(block_of) <= most)
     cell = np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1)
     # log rho(t|a,B), in place: where a secret has many values, memory has no room for a second array.
     log_share = log_rho
@@ -84,7 +153,7 @@ def coarsen(
         total = np.add.reduceat(np.exp(row), grid.starts)
         row -= np.log(np.where(total > 0, total, 1.0))[block_of]
     values, number = np.unique(np.nonzero(held)[0], return_inverse=True)
-    rows = _rows(mechanism, log_share, grid, settings.chunk)[held]
+    rows = rows_of(log_share, grid.starts)[held]
     lumped = Lumped(number, rows, log_block[held], values.size, np.arange(number.size))
     return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
 
@@ -112,15 +181,42 @@ def _grid(
     return Grid(starts, np.arange(low, high + 1, step))
 
 
-def _rows(mechanism: NoisySum, log_share: Floats, grid: Grid, chunk: int) -> Floats:
+def _joint_rows(
+    parts: Sequence[tuple[NoisySum, Ints, int]], log_share: Floats, starts: Ints, chunk: int, most: int
+) -> Floats:
+    """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; parts: releases, their cuts, how often each is run.
+
+    Blocks of more than `most` classes are left out.
+    """
+    answers = parts[0][0].answers
+    found: Floats | None = None
+    ends = np.append(starts[1:], answers.size)
+    for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        for i in range(start, end, chunk) if end - start <= most else ():
+            some = slice(i, min(i + chunk, end))
+            law = np.ones((some.stop - some.start, 1))
+            for part, cuts, often in parts:
+                below = part.below(cuts - 1 - answers[some, None])
+                own = np.diff(below, axis=1, prepend=0.0, append=1.0)
+                runs, orders = several_runs(own.shape[1], often)
+                own = np.exp(orders) * np.prod([own[:, run] for run in runs.T], axis=0)
+                law = (law[:, :, None] * own[:, None, :]).reshape(len(law), -1)
+            if found is None:
+                found = np.zeros((len(log_share), starts.size, law.shape[1]))
+            found[:, block] += np.exp(log_share[:, some]) @ law
+    assert found is not None  # noqa: S101 - for the type checker: there is a block
+    return np.maximum(found, 0.0)
+
+
+def _rows(mechanism: NoisySum, log_share: Floats, starts: Ints, *, cuts: Ints, chunk: int) -> Floats:
     """q(G|a,B) as (A, B, G), from P(Y < c | a, B), `chunk` classes at a time.
 
     Classes whose noise cannot reach a cut are 0 or 1 there.
     """
-    answers, reach, cuts = mechanism.answers, mechanism.reach(), grid.cuts
-    below = np.zeros((log_share.shape[0], grid.starts.size, cuts.size + 2))
-    ends = np.append(grid.starts[1:], answers.size)
-    for block, (start, end) in enumerate(zip(grid.starts.tolist(), ends.tolist(), strict=True)):
+    answers, reach = mechanism.answers, mechanism.reach()
+    below = np.zeros((log_share.shape[0], starts.size, cuts.size + 2))
+    ends = np.append(starts[1:], answers.size)
+    for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         for i in range(start, end, chunk):
             part = slice(i, min(i + chunk, end))
             f, share = answers[part], np.exp(log_share[:, part])

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.bounds.capacity import capacity
-from dalenius.bounds.closed_forms import centre_of_counts
+from dalenius.bounds.closed_forms import centre, centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.bounds.whole import alternate
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
+from dalenius.model.channels.joint import MOST as MOST_RELEASES
+from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial, log_multinomial
 from dalenius.model.query import Query
@@ -28,6 +31,8 @@ Ints = NDArray[np.int64]
 Group = tuple[Mechanism, int]  # a mechanism, and how often it runs
 
 MOST_ENTRIES = 2**22  # rows x outputs of a joint release
+# From here on releases of one sum are better audited by their structure than by rows.
+FEW_ENTRIES = 2**19
 MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the bound
 
 
@@ -36,7 +41,11 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
 
     The joint release is q(y_1, y_2, ... | x) = q_1(y_1|x) q_2(y_2|x) ..., exact to rounding. With `times` the outputs
     are the counts of how often each answer came, which leak as much as the answers in their order:
-    q(c|x) = k! prod_y q(y|x)^c_y / c_y!.
+    q(c|x) = k! prod_y q(y|x)^c_y / c_y!. Releases of one sum that are too many for a table, with geometric and Laplace
+    noise or with Gaussian noise, are never written out: any number of records may be audited.
+
+    Releases are independent: each draws noise of its own. Releases that share noise are not a composition of these, nor
+    is a second look at an output that was published already.
 
     Args:
         mechanisms: what is released, over the same records. One mechanism, once, is that mechanism.
@@ -59,6 +68,8 @@ def compose(*mechanisms: Mechanism, times: int = 1) -> Mechanism:
         refuse(f"times = {often} repeats one mechanism; {len(mechanisms)} were given: compose them first")
     if often == len(mechanisms) == 1:
         return mechanisms[0]
+    if (structured := by_structure([(m, often) for m in mechanisms])) is not None:
+        return structured
     parts = [_written(m) for m in mechanisms]
     rows, columns, entries = joint_size([(m, often) for m in parts])
     if entries > MOST_ENTRIES:
@@ -134,8 +145,21 @@ def _written(mechanism: Mechanism) -> Written:
         raise InputError(message) from error
 
 
+def by_structure(groups: Sequence[Group]) -> Joint | None:
+    """Return the joint release by its structure, where it is of one sum and too large to be audited by its rows."""
+    if sum(often for _, often in groups) > MOST_RELEASES:
+        return None
+    found = Joint.of(tuple(mechanism for mechanism, often in groups for _ in range(often)))
+    if found is None:
+        return None
+    written = all(mechanism.has_rows for mechanism, _ in groups)
+    return None if written and joint_size(groups)[2] <= FEW_ENTRIES else found
+
+
 def joint(groups: Sequence[Group]) -> Mechanism:
     """Return the joint release of mechanisms, each run as often as its number says; repeated ones go through counts."""
+    if sum(often for _, often in groups) > 1 and (structured := by_structure(groups)) is not None:
+        return structured
     return compose(*(compose(mechanism, times=often) for mechanism, often in groups))
 
 
@@ -272,7 +296,7 @@ def _repeated(mechanism: Written, often: int) -> Written:
     return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
 
 
-def information_bound(
+def information_bound(  # noqa: PLR0911 - one for each kind of mechanism
     mechanism: Mechanism,
     knowledge: float,
     deadline: Deadline,
@@ -296,6 +320,14 @@ def information_bound(
     known = knowledge * (1 + rounding) + rounding * (10 - reference.log_least(mechanism.records))
     if mechanism.has_rows:
         return _dual_bound(mechanism, known, deadline, reference)
+    if (parts := mechanism.as_joint) is not None:
+        # Given the data outputs are independent: what each tells adds up.
+        bounds = {part: information_bound(part, knowledge, deadline, reference, rounding) for part in set(parts.parts)}
+        return math.fsum(bounds[part] for part in parts.parts)
+    if (real := mechanism.as_real) is not None and NoisySum.fits(real.query):
+        # How far rows are from noise around the mean, which is that of real noise.
+        most = centre(NoisySum(real.query, real.name, real.noise), known, reference).upper
+        return most + MARGIN * (1 + most)
     if (noisy := mechanism.as_sum) is not None:
         return knowledge_bound(noisy, known, deadline, reference=reference)
     if (counts := mechanism.as_counts) is not None:

@@ -43,6 +43,7 @@ from dalenius.tools.columns import Columns
 from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
+    by_structure,
     information_bound,
     joint,
     joint_size,
@@ -355,7 +356,7 @@ class Ledger(Result):
             unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
         )
         groups = _grouped(self._releases)
-        if groups and not self._fits(groups):
+        if groups and (not self._fits(groups) or joint(groups).as_joint is not None):
             refuse(
                 f"the {counted(len(self._releases))} before are too large to be audited together (at most "
                 f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
@@ -592,6 +593,8 @@ class Ledger(Result):
         if len(groups) == 1 and groups[0][1] == 1:
             return True
         try:
+            if by_structure(groups) is not None:
+                return True
             _, outputs, entries = joint_size(groups)
         except InputError:  # too many datasets for a common table, or too many count vectors
             return False

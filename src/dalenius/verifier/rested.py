@@ -7,7 +7,7 @@ from .kernel.reading import DESIGN, JOINT
 
 # Kinds of proof and of witness that are checked in `special`, and mixtures.
 SPECIAL = ("counted", "moved", "tied", "product", "looks", "bellman", "beside", "power", "mixture")
-STEPS = ("grid", "window", "order", "points")
+STEPS = ("grid", "window", "order", "points", "cone", "mean")
 
 
 def rested_on(content: dict[str, Any]) -> str:
@@ -31,7 +31,7 @@ def _of_audit(content: dict[str, Any]) -> Iterator[str]:
     """Only what was checked is named: steps stand in proofs, audits in the parts of real-valued records."""
     if content["form"] != "rows":
         yield content["form"]
-    if "mechanism" in content["problem"]:
+    if {"mechanism", "releases"} & set(content["problem"]):
         yield "names"
     if "independent" in content["adversary"]:
         yield "independent"

@@ -33,6 +33,7 @@ from .forms import (
     per_record,
     real_records,
     reference,
+    releases,
     secret,
     sums,
 )
@@ -64,13 +65,14 @@ WITNESSES = {
     "real-outputs": ("masses",),
     "real-records": ("cells",),
     "sum": ("blocks",),
+    "releases": ("blocks",),
     "histogram": ("blocks", "tied", "counted"),
     "per-record": ("part", "uniform"),
 }
 BESIDE = ("known", "following", "leaning")
 # What rebuilds each form, asks about it, and checks its witness and proofs; real-valued records are checked apart.
 WRITTEN: dict[str, Any] = {"rows": proofs, "samples": proofs, "real-outputs": real_outputs}
-UNWRITTEN: dict[str, Any] = {"sum": sums, "histogram": histograms, "per-record": per_record}
+UNWRITTEN: dict[str, Any] = {"sum": sums, "releases": releases, "histogram": histograms, "per-record": per_record}
 INDEPENDENT = ("rows", "samples", "sum", "histogram", "per-record", "real-records")
 
 

@@ -199,7 +199,7 @@ def test_what_is_not_seen_counts_wherever_it_is(nearer: Callable[[int, int], lis
         masses = [[rng.random() if b in law else 0.0 for b in range(len(starts))] for law in known]
         for some, whole in zip(known, truth, strict=True):
             assert all(some[b].overlaps(whole[b]) for b in some)
-        told = [sums._information(way, sums._density(way, masses, FREE, starts), starts, cuts) for way in ways]
+        told = [sums._information(way, sums.density(way, masses, FREE, starts), starts, cuts) for way in ways]
         assert told[0].overlaps(told[1])
 
 
@@ -211,7 +211,7 @@ def test_the_reference_is_not_what_is_seen_of_it(nearer: Callable[[int, int], li
     for way in ways:
         rho = sums._reference(way, starts)
         masses = [[float(law.get(b, ZERO)) for b in range(3)] for law in rho]
-        told.append(sums._information(way, sums._density(way, masses, NONE, starts), starts, cuts))
+        told.append(sums._information(way, sums.density(way, masses, NONE, starts), starts, cuts))
     assert told[0].overlaps(told[1])
     assert told[0].rad() < 1e-8
 
@@ -224,7 +224,7 @@ def test_the_reference_has_mass_also_where_running_sums_do_not_show_it() -> None
     rho = sums._reference(quick, [0, 1, 3])
     assert 1 not in rho[0]
     masses = [[float(x.get(b, ZERO)) for b in range(3)] for x in rho]
-    assert sums._density(quick, masses, NONE, [0, 1, 3]) == [dict.fromkeys(range(3), ONE)] * 4
+    assert sums.density(quick, masses, NONE, [0, 1, 3]) == [dict.fromkeys(range(3), ONE)] * 4
 
 
 def test_distances_that_are_too_many_to_remember_are_computed_again() -> None:
@@ -262,7 +262,7 @@ def test_the_secret_told_costs_no_more_than_every_answer_told(points: Json) -> N
     """Beyond the points the values of the secret count, where the proof says so; else all answers that may be there."""
     channel = asked("geometric(epsilon=0.05)", "count(n=5000)")
     proof, knowledge = points["proofs"][0], Knowledge(arb(0.3), none=False, free=False)
-    given = sums._noisy(channel, knowledge, "it")
+    given = sums.noisy(channel, knowledge, "it")
     more = replace(given, laws=[(p / 500, name) for p, name in given.laws for _ in range(500)])
     few, many = (points_step.bound(way, arb(0.3), proof, "it") for way in (given, more))
     assert few < many

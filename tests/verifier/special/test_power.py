@@ -116,7 +116,7 @@ def test_a_share_of_discrete_gaussian_noise_is_rounded_normal_noise(sigma: float
     discrete /= discrete.sum()
     v = sigma**2 / 2 * (1 + math.sqrt(1 - 1 / (3 * sigma**2)))
     rounded = np.array([math.erf((x + 0.5) / math.sqrt(2 * v)) - math.erf((x - 0.5) / math.sqrt(2 * v)) for x in d]) / 2
-    kept = math.sqrt(v) / (sigma * float(power._kernel(arb(sigma) ** 2)))
+    kept = math.sqrt(v) / (sigma * float(power.over_integers(arb(sigma) ** 2)))
     assert 0.5 < kept < 1
     assert (discrete >= kept * rounded - 1e-16).all()
 

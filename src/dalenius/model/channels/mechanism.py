@@ -20,6 +20,7 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
 if TYPE_CHECKING:
+    from dalenius.model.channels.joint import Joint
     from dalenius.model.channels.noisy_counts import NoisyCounts
     from dalenius.model.channels.noisy_sum import NoisySum
     from dalenius.model.channels.parts import Part
@@ -281,6 +282,11 @@ class Mechanism(Described, ABC):
     @property
     def as_real_records(self) -> "RealRecords | None":
         """Noise on a sum or mean of real-valued records."""
+        return None
+
+    @property
+    def as_joint(self) -> "Joint | None":
+        """Several releases of one sum that are never written out."""
         return None
 
     @property

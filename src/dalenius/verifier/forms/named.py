@@ -606,10 +606,11 @@ def same_answers(one: Query, other: Query) -> bool:
     return all(f[s] == g[t] for s, t in zip(mine.datasets(), theirs.datasets(), strict=True))
 
 
-def added(text: object, asked: Query) -> Added:
-    """Return the noise that a named mechanism adds to the answer."""
+def added(text: object, asked: Query, *, rounded: bool = False) -> Added:
+    """Return the noise that a named mechanism adds to the answer; rounded: real noise is rounded to integers."""
     name, given = call(text, MECHANISMS, "the mechanism")
-    if name not in ADDITIVE or given.get("output", "integer") != "integer":
+    known = ("integer", "real") if rounded else ("integer",)
+    if name not in ADDITIVE or given.get("output", "integer") not in known:
         refuse(f"{spelled(name, given)} adds no integer noise to the answer")
     return _added(name, given, asked)
 
@@ -640,12 +641,22 @@ def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
             return rate * d + (-rate * d).expm1()
 
         return Added(lambda k: (-rate * (k - arb(0.5))).exp() / 2, divergence, name, words, rate, exact)
+    return geometric(rate, words, exact)
+
+
+def geometric(rate: Ball, words: str, exact: "Exact" = ("geometric", None)) -> Added:
+    """Return geometric noise of this rate, in steps of the answers."""
     alpha = (-rate).exp()
     end = 1 / (1 + alpha)
     series = 2 * alpha * end / (-rate).expm1()
-    return Added(
-        lambda k: (-rate * k).exp() * end, lambda d: rate * (d - series * (-rate * d).expm1()), name, words, rate, exact
-    )
+    divergence: Callable[[int], Ball] = lambda d: rate * (d - series * (-rate * d).expm1())  # noqa: E731 - one formula
+    return Added(lambda k: (-rate * k).exp() * end, divergence, "geometric", words, rate, exact)
+
+
+def kept_inside(text: object) -> bool:
+    """Whether outputs of a mechanism that adds noise are clamped to the range of the answers."""
+    _, given = call(text, MECHANISMS, "the mechanism")
+    return clamped(given) and given.get("output", "integer") == "integer"
 
 
 def output(text: object) -> object:

@@ -212,9 +212,9 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     """
     witness = mapping(value, "the witness")
     blocks = field(witness, "blocks", "the witness")
-    starts = _ascending(blocks, "blocks of the witness", 0, len(channel.answers) - 1)
+    starts = ascending(blocks, "blocks of the witness", 0, len(channel.answers) - 1)
     last = channel.low + channel.width - 1
-    cuts = _ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
+    cuts = ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
     values = len(channel.values)
@@ -225,13 +225,13 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     given = field(witness, "masses", "the witness")
 
     def check(channel: Large) -> None:
-        density = _density(channel, given, knowledge, starts)
-        twice(lambda: attains(_information(channel, density, starts, cuts), lower))
+        shares = density(channel, given, knowledge, starts)
+        twice(lambda: attains(_information(channel, shares, starts, cuts), lower))
 
-    _quick_first(channel, check)
+    quick_first(channel, check)
 
 
-def _density(channel: Large, given: object, knowledge: Knowledge, starts: list[int]) -> list[Shares]:
+def density(channel: Large, given: object, knowledge: Knowledge, starts: list[int]) -> list[Shares]:
     """The prior of a witness over the reference on every block, for every value of the records."""
     reference = _reference(channel, starts)
     prior = held(masses(given, len(starts), reference, "the witness"), reference, knowledge, "the witness")
@@ -242,7 +242,7 @@ def _density(channel: Large, given: object, knowledge: Knowledge, starts: list[i
     return [density[a] for a in channel.labels] or density
 
 
-def _quick_first(channel: Large, check: Callable[[Large], T]) -> T:
+def quick_first(channel: Large, check: Callable[[Large], T]) -> T:
     """Take the quick way, and where that shows nothing look at all classes.
 
     Balls hold the true numbers in either case, so that either will do.
@@ -297,7 +297,7 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
         return twice(lambda: claimed(kinds, channel, knowledge, proof, where))
 
     windowed = "steps" in proof and proof.get("kind") != "monotone"
-    return _quick_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
+    return quick_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
 
 
 def _trivial(channel: Large, *_: object) -> Ball:
@@ -371,7 +371,8 @@ def _at_reference(channel: Large, knowledge: Knowledge, _: Proof, where: str) ->
     return told(channel)
 
 
-def _ascending(value: object, what: str, low: int, high: int) -> list[int]:
+def ascending(value: object, what: str, low: int, high: int) -> list[int]:
+    """Return whole numbers from low to high that ascend."""
     listed = [whole(x, what, low, high) for x in sequence(value, what)]
     if any(x >= y for x, y in pairwise(listed)):
         refuse(f"the {what} do not ascend")
@@ -541,7 +542,7 @@ def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     their sum, so that whatever the certificate says r is a law.
     """
     last = channel.low + channel.width - 1
-    cuts = _ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
+    cuts = ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
     if len(cuts) > largest().sum_cuts or len(cuts) * len(channel.answers) > largest().sum_terms:
         refuse(f"{where} has {len(cuts)} cuts, too many to check with {len(channel.answers)} classes")
     given = numbers(field(proof, "log_r", where), len(cuts) + 1, f"log_r of {where}")
@@ -554,10 +555,10 @@ def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     return close(divergences, s, most) if s.is_zero() else _closed(channel, divergences, s, most)
 
 
-def _noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
-    """The answers and their laws, for noise whose rows are mixtures of those at points."""
-    if not channel.steady or channel.noise.parameter is None:
-        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise only")
+def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
+    """The answers and their laws, for noise with a log-concave law of full support."""
+    if channel.noise.parameter is None:
+        refuse(f"{where}: monotone rows on points are for answers with noise")
     laws = [(p, c) for c, p in channel.values if not p.is_zero()]
     ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
 
@@ -567,7 +568,7 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
         return points.inside(channel.seen_answers, _law(channel, c), low, high)
 
     return points.Noisy(
-        channel.noise.parameter,
+        [(channel.noise.parameter, 1)] if channel.steady else (),
         channel.low,
         channel.low + channel.width - 1,
         channel.answers,
@@ -577,6 +578,7 @@ def _noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
         {c: ends - c for _, c in laws},
         points.mirror(channel.statistic, channel.answers, channel.reference),
         channel.left,
+        None if channel.steady else channel.noise,
     )
 
 
@@ -610,7 +612,7 @@ KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
     "centre": _centre,
     "law": _output_law,
     "monotone": lambda channel, knowledge, proof, where: points.bound(
-        _noisy(channel, knowledge, where), knowledge.most, proof, where
+        noisy(channel, knowledge, where), knowledge.most, proof, where
     ),
     "power": _power,
 }
@@ -659,11 +661,11 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
     passed = _passed(channel, starts, cuts)
-    joint, secret, inside = [], [], _inside(channel, starts)
-    for (c, share), ratios in zip(channel.values, density, strict=True):
+    joint, secret = [], []
+    for a, ((c, share), ratios) in enumerate(zip(channel.values, density, strict=True)):
         tick()
         # What classes have that are not seen, somewhere between nothing and all of it on either side of a cut.
-        rest = sum((x for b, x in ratios.items() if not inside[b]), ZERO) * share * channel.left * arb(0.5, 0.5)
+        rest = unseen(channel, a, ratios, starts)
         below = [x + rest for x in passed(c, [ratios.get(b, ZERO) * share for b in range(len(starts))])]
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below])])
         secret.append(below[-1])
@@ -682,12 +684,29 @@ def _passed(channel: Large, starts: list[int], cuts: list[int]) -> Callable[[int
     chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
 
     def passed(c: int, densities: list[Ball]) -> list[Ball]:
-        weights: list[Ball] = []
-        for density, part in zip(densities, _parts(channel, _law(channel, c), starts), strict=True):
-            weights += [ZERO] * len(part) if density.is_zero() else [p * density for p in part]
+        weights = _weights(channel, c, densities, starts)
         return [*chances.below(weights), sum(weights, ZERO)]
 
     return passed
+
+
+def weights(channel: Large, c: int, share: Ball, ratios: Shares, starts: list[int]) -> list[Ball]:
+    """The prior of every class that is seen, for a value that adds c; ratios: its density over the reference."""
+    return _weights(channel, c, [ratios.get(b, ZERO) * share for b in range(len(starts))], starts)
+
+
+def _weights(channel: Large, c: int, densities: list[Ball], starts: list[int]) -> list[Ball]:
+    found: list[Ball] = []
+    for density, part in zip(densities, _parts(channel, _law(channel, c), starts), strict=True):
+        found += [ZERO] * len(part) if density.is_zero() else [p * density for p in part]
+    return found
+
+
+def unseen(channel: Large, a: int, ratios: Shares, starts: list[int]) -> Ball:
+    """What classes have of a value that are not seen: a ball from nothing to all of it."""
+    inside = _inside(channel, starts)
+    far = sum((x for b, x in ratios.items() if not inside[b]), ZERO)
+    return far * channel.values[a][1] * channel.left * arb(0.5, 0.5)
 
 
 def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:

@@ -32,7 +32,7 @@ def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "
         refuse(f"{where}: it needs two bits or more that can be 0 and 1, and s1 above 0 and at most sigma^2")
     beta = (ONE + ONE * 2 / others).log()
     alpha = _least(others, law, beta, given.centre, where)
-    total = _kernel(s1)
+    total = over_integers(s1)
 
     def at(m: Ball) -> tuple[Ball, Ball]:
         """The bound at m, and its slope."""
@@ -52,11 +52,16 @@ def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "
 
 def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the same
     """The bound for discrete Gaussian noise."""
+    v, kept = rounded_variance(sigma, where)
+    return kept * power(n, law, v.sqrt(), knowledge, given, where) + (1 - kept) * arb(2).log()
+
+
+def rounded_variance(sigma: Ball, where: str) -> tuple[Ball, Ball]:
+    """v, and the chance with which discrete Gaussian noise is rounded noise of variance v."""
     if not 3 * sigma**2 > 1:
         refuse(f"{where}: it needs sigma^2 above 1/3")
     v = sigma**2 / 2 * (1 + (1 - 1 / (3 * sigma**2)).sqrt())
-    kept = v.sqrt() / (sigma * _kernel(sigma**2))
-    return kept * power(n, law, v.sqrt(), knowledge, given, where) + (1 - kept) * arb(2).log()
+    return v, v.sqrt() / (sigma * over_integers(sigma**2))
 
 
 class Given:
@@ -93,7 +98,7 @@ def _least(others: int, law: tuple[Ball, Ball], beta: Ball, centre: Ball, where:
     return best
 
 
-def _kernel(s1: Ball) -> Ball:
+def over_integers(s1: Ball) -> Ball:
     """Guarantee: result >= sum over integers k of the density of N(0,s1) at k, 1 + 2 sum_k exp(-2 pi^2 s1 k^2)."""
     ratio = (-2 * arb.pi() ** 2 * s1).exp()
     total = ONE + 2 * sum((ratio ** (k * k) for k in range(1, TERMS)), ZERO)

@@ -1,18 +1,20 @@
-"""A "monotone" proof on points: the row bound for geometric or Laplace noise on a sum, written out or not.
+"""A "monotone" proof on points: the row bound for noise on a sum, or for several releases of one sum.
 
-Points are x_j = first + j step, j = 0..m; the noise has the rate c. With b at least 1 - A - B for all answers f between
+Points are x_j = first + j step, j = 0..m; geometric or Laplace noise has the rate c, and several releases the sum of
+their rates. With b at least 1 - A - B for all answers f between
 points x and x', A = sinh(c (x'-f)) / sinh(c step), B = sinh(c (f-x)) / sinh(c step), L <= (1 - b) L' + b S, where S
 bounds what the answer itself tells, and with N answers, or secret values, told beyond the points and a share kappa,
 
     L' <= s log( sum_a rho(a, points) e^(g_a/s) (1-kappa)^(-1/s) + rho(beyond) (N/kappa)^(1/s) ) + s K,
 
 g_a = max_w { D(wq || r) - s D(w || rho_a) } for geometric noise with the factor exp(-c step) on the points, bounded by
-the chains of kernel/chains.py. Proof: docs/proofs/points.md, steps 1 to 3.
+the chains of kernel/chains.py. Proof: docs/proofs/points.md, steps 1 to 3. Of several releases each has noise of its
+own on the points, or on every few of them, and of other noise every answer between the points is one: steps 4 and 5.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import add, mul
 from typing import Any
 
@@ -20,21 +22,24 @@ from flint import arb
 
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.counting import Sum
+from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.reference import Reference, Uniform
 from dalenius.verifier.forms.secret import Group
-from dalenius.verifier.kernel.balls import ZERO, Ball, log_sum_exp
+from dalenius.verifier.kernel import together
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, log_sum_exp
 from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.chains import OneValue, key
 from dalenius.verifier.kernel.closed_forms import at_order
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import Recursions
-from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import field as entry
+from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, show, whole
 
 
 @dataclass(frozen=True)
 class Noisy:
-    """Answers from low to high with noise of this rate, and the reference.
+    """Answers from low to high with noise, and the reference.
 
     laws: of every secret value with mass rho(a), and the name of its law of answers. law: of a name and two answers,
     the answers f between them, which do not fall, their rho(f|a), and that of all that are not between them. told: a
@@ -43,7 +48,8 @@ class Noisy:
     points.
     """
 
-    rate: Ball
+    # The rate of every release, and how often it is run; none where the noise is of another kind, `added`.
+    rates: Sequence[tuple[Ball, int]]
     low: int
     high: int
     answers: Sequence[int]
@@ -52,7 +58,8 @@ class Noisy:
     told: Callable[[float], Ball]
     twins: Mapping[int, int]
     mirror: int | None = None
-    left: Ball = ZERO
+    left: Ball = field(default_factory=lambda: ZERO)
+    added: Added | None = None
 
 
 def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int | None:
@@ -70,27 +77,25 @@ def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int 
 
 def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge. What the points are, their step says."""
-    stated = mapping(sequence(field(proof, "steps", where), f"the steps of {where}", 1)[0], f"the step of {where}")
+    stated = mapping(sequence(entry(proof, "steps", where), f"the steps of {where}", 1)[0], f"the step of {where}")
     if stated.get("step") != "points":
         refuse(f"{where}: its step is {show(stated.get('step'))}, not points")
     width = given.high - given.low + 1
-    first = whole(field(stated, "first", where), f"the first point of {where}", given.low - width, given.high)
-    every = whole(field(stated, "every", where), f"'every' of {where}", 1, width)
-    listed = sequence(field(proof, "rho", where), f"rho of {where}")
-    if len(listed) < 2:  # noqa: PLR2004 - chains go from point to point
-        refuse(f"{where}: there are fewer than two points")
+    first = whole(entry(stated, "first", where), f"the first point of {where}", given.low - width, given.high)
+    every = whole(entry(stated, "every", where), f"'every' of {where}", 1, width)
+    listed = sequence(entry(proof, "rho", where), f"rho of {where}")
     weights = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
-    s = arb(number(field(proof, "s", where), f"s of {where}"))
+    s = arb(number(entry(proof, "s", where), f"s of {where}"))
     if not s > 0:
         refuse(f"{where}: s must be above 0")
-    rounds = whole(field(proof, "rounds", where), f"rounds of {where}", 0, largest().chain_rounds)
-    kappa = arb(number(field(stated, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
-    total = log_sum_exp(weights)
+    rounds = whole(entry(proof, "rounds", where), f"rounds of {where}", 0, largest().chain_rounds)
+    kappa = arb(number(entry(stated, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
+    points = _placed(given, stated, len(weights), first, every, where)
+    total = log_sum_exp([x + arb(k).log() for x, k in zip(weights, points.orders, strict=True)])
     log_r = [x - total for x in weights]
 
-    points = _Points(given.rate, first, every, len(weights))
     # Where points and r are symmetric as well, a value and its twin have one row problem.
-    even = given.mirror == first + points.last and listed == listed[::-1]
+    even = given.mirror == first + points.last and all(listed[i] == listed[j] for i, j in points.mirrored)
     known: dict[int, tuple[Ball, Ball, Ball]] = {}
     exponents, far = [], ZERO
     for p, name in given.laws:
@@ -100,7 +105,8 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
             answers, law, beyond = given.law(name, first, points.last)
             inside, laws = points.cells(answers, law)
             chains = OneValue(points.rows(laws), list(laws.values()), log_r, s)
-            g = chains.bound_from(*points.ends(laws), rounds)
+            low_end, high_end = points.ends(laws)
+            g = chains.bound_from(low_end, high_end, rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
         exponents.append(s * (p.log() + log_inside) + g - (1 - kappa).log())
@@ -117,7 +123,8 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     else:
         told = arb(len(given.laws)).log()
     between = points.between()
-    return (1 - between) * close(exponents, s, knowledge) + between * told
+    lost = points.lost * arb(len(given.laws)).log()
+    return (1 - between) * close(exponents, s, knowledge) + between * told + lost
 
 
 def _told_beyond(given: Noisy, stated: dict[str, Any], outside: int, where: str) -> int:
@@ -139,21 +146,23 @@ def inside(
 
 
 class _Points:
-    """Points on the answers, and the noise between them."""
+    """Points on the answers, and geometric or Laplace noise between them."""
 
-    def __init__(self, rate: Ball, first: int, step: int, many: int) -> None:
-        self.rate, self.first, self.step, self.many = rate, first, step, many
+    # What outputs that were put together may tell beside their sum.
+    lost = ZERO
+
+    def __init__(self, rates: Sequence[tuple[Ball, int]], first: int, step: int, many: int) -> None:
+        self.rates, self.first, self.step, self.many = rates, first, step, many
         self.last = first + (many - 1) * step
-        a = (-rate * step).exp()
-        self.noise = Falling(many, tuple(range(many)), a, (1 - a) / (1 + a), 1 / (1 + a))
-        sides = [(rate * k).sinh() for k in ticking(range(step + 1))]
+        self.rate = sum((rate * often for rate, often in rates), ZERO)
+        sides = [(self.rate * k).sinh() for k in ticking(range(step + 1))]
         # A / (A + B) by the distance from the point below.
         self.left = [sides[step - k] / (sides[step - k] + sides[k]) for k in range(step)]
         self.right = [ZERO, *(1 - x for x in self.left[1:])]
 
     def between(self) -> Ball:
         """Guarantee: result >= 1 - A - B for every answer; integers come no nearer to the middle than that."""
-        return 1 - (self.rate * (self.step % 2) / 2).cosh() / (self.rate * self.step / 2).cosh()
+        return _between(self.rate, 1, self.step)
 
     def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball]]:
         """rho(points | a), and the law of points given a and that, from that of ascending answers between the points.
@@ -176,6 +185,17 @@ class _Points:
         inside = sum(masses.values(), ZERO)
         return inside, {j: masses[j] / inside for j in sorted(masses)}
 
+
+class _One(_Points):
+    """Geometric noise on the points, with the factor exp(-rate step)."""
+
+    def __init__(self, rates: Sequence[tuple[Ball, int]], first: int, step: int, many: int) -> None:
+        super().__init__(rates, first, step, many)
+        a = (-self.rate * step).exp()
+        self.noise = Falling(many, tuple(range(many)), a, (1 - a) / (1 + a), 1 / (1 + a))
+        self.orders = [1] * many
+        self.mirrored = [(j, many - 1 - j) for j in range(many)]
+
     def rows(self, cells: Mapping[int, Ball]) -> Recursions:
         """The noise around these points."""
         return Recursions(self.noise, list(cells))
@@ -189,6 +209,131 @@ class _Points:
         inner, outer = self.noise.inner.log(), self.noise.outer.log()
         ends = (0, self.many - 1)
         return [(outer if k in ends else inner) - self.rate * self.step * abs(k - j) for k in range(self.many)]
+
+
+class _Several(_Points):
+    """Several releases: each has geometric noise on every few of the points, and points between are mixtures again."""
+
+    def __init__(self, rates: Sequence[tuple[Ball, int]], first: int, step: int, many: int, outputs: int) -> None:
+        super().__init__(rates, first, step, many)
+        self.outputs = outputs
+        self.sizes = [((many - 1) // outputs + 1, often) for _, often in rates]
+        self.orders = [together.orders(y) for y in ticking(together.listed(self.sizes))]
+        place = {y: i for i, y in enumerate(together.listed(self.sizes))}
+        self.mirrored = [(i, place[self._turned(y)]) for y, i in place.items()]
+        self.laws = [self._rows(rate) for rate, _ in rates]
+
+    def _turned(self, outputs: together.Outputs) -> together.Outputs:
+        sizes = (size - 1 for size, _ in self.sizes)
+        return tuple(tuple(last - y for y in reversed(run)) for last, run in zip(sizes, outputs, strict=True))
+
+    def _rows(self, rate: Ball) -> list[list[Ball]]:
+        """The law of one run at every point."""
+        single = _One([(rate, 1)], self.first, self.step * self.outputs, self.sizes[0][0])
+        laws = [[x.exp() for x in single.log_row(j)] for j in range(single.many)]
+        found = []
+        for i in range(self.many):
+            j, offset = divmod(i, self.outputs)
+            share = single.left[offset * self.step]
+            found.append(
+                [share * x + (1 - share) * y for x, y in zip(laws[j], laws[j + 1], strict=True)] if offset else laws[j]
+            )
+        return found
+
+    def between(self) -> Ball:
+        """The chance that the answer is not a mixture of the points, or that a release of a point is not."""
+        kept = 1 - super().between()
+        for rate, often in self.rates:
+            kept *= (1 - _between(rate, self.step, self.outputs)) ** often
+        return 1 - kept
+
+    def rows(self, cells: Mapping[int, Ball]) -> together.Together:
+        """All releases of these points."""
+        return together.Together(
+            [([law[j] for j in cells], often) for law, (_, often) in zip(self.laws, self.rates, strict=True)]
+        )
+
+    def ends(self, cells: Mapping[int, Ball]) -> tuple[list[Ball], list[Ball]]:
+        """Log probabilities under the first and the last of them."""
+        return self.log_row(min(cells)), self.log_row(max(cells))
+
+    def log_row(self, j: int) -> list[Ball]:
+        """Log probabilities of one tuple of every output under point j."""
+        logs = [[x.log() for x in law[j]] for law in self.laws]
+        listed = together.listed(self.sizes)
+        return [
+            sum((sum((log[y] for y in run), ZERO) for log, run in zip(logs, runs, strict=True)), ZERO)
+            for runs in ticking(listed)
+        ]
+
+
+class _Added(_Points):
+    """Other noise with a log-concave law: all answers between the first and the last point are points.
+
+    Outputs farther than `reach` from the points are put together.
+    """
+
+    def __init__(self, added: Added, first: int, step: int, many: int, reach: int) -> None:
+        self.added, self.first, self.step, self.many, self.reach = added, first, step, many, reach
+        self.last = first + (many - 1) * step
+        # Nothing is between points: see `cells`.
+        self.left, self.right = [ONE], [ZERO]
+        width = self.last - first + 1 + 2 * reach
+        self.orders = [1] * width
+        self.mirrored = [(j, width - 1 - j) for j in range(width)]
+        self.lost = 2 * added.tail(reach)
+        self.known = added.rows(range(first, self.last + 1, step), first - reach, self.last + reach)
+
+    def between(self) -> Ball:
+        """Nothing."""
+        return ZERO
+
+    def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball]]:
+        """The law of points, where every answer is one."""
+        if any((f - self.first) % self.step for f in answers):
+            refuse("an answer lies between the points, and is a mixture of them for geometric and Laplace noise only")
+        return super().cells(answers, law)
+
+    def rows(self, cells: Mapping[int, Ball]) -> Rows:
+        """The noise around these points."""
+        return Rows([self.known[j] for j in cells])
+
+    def ends(self, cells: Mapping[int, Ball]) -> tuple[list[Ball], list[Ball]]:
+        """Log probabilities under the first and the last of them."""
+        ends = [self.known[min(cells)], self.known[max(cells)]]
+        if any(not q > 0 for row in ends for q in row):
+            refuse("a probability at the ends of the points is not above 0; monotone rows need noise of full support")
+        low, high = ([q.log() for q in row] for row in ends)
+        return low, high
+
+
+def _between(rate: Ball, unit: int, steps: int) -> Ball:
+    """Guarantee: result >= 1 - A - B at whole multiples of `unit` between two points that are so many of them apart."""
+    return 1 - (rate * unit * (steps % 2) / 2).cosh() / (rate * unit * steps / 2).cosh()
+
+
+def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, every: int, where: str) -> Any:  # noqa: PLR0917 - what a step states
+    """The points of a proof whose output law has so many entries."""
+    single = given.added is None and [often for _, often in given.rates] == [1]
+    many = outputs if single else whole(entry(stated, "points", where), f"'points' of {where}", 2, largest().points)
+    if many < 2:  # noqa: PLR2004 - chains go from point to point
+        refuse(f"{where}: there are fewer than two points")
+    if single:
+        return _One(given.rates, first, every, many)
+    if given.added is not None:
+        reach = whole(entry(stated, "reach", where), f"'reach' of {where}", 1, largest().points)
+        width = (many - 1) * every + 1 + 2 * reach
+        if width != outputs or width * many > largest().own_entries:
+            refuse(f"{where}: rho has {outputs} entries for {width} outputs of {many} points, or too many to check")
+        return _Added(given.added, first, every, many, reach)
+    apart = whole(stated.get("outputs", 1), f"'outputs' of {where}", 1, many - 1)
+    if (many - 1) % apart:
+        refuse(f"{where}: 'outputs' is {apart}, and the last of {many} points is not among every {apart} of them")
+    sizes = [((many - 1) // apart + 1, often) for _, often in given.rates]
+    most = largest().own_entries // many
+    if together.count(sizes, most) != outputs:
+        refuse(f"{where}: rho has {outputs} entries, not one for every output of the releases, or too many to check")
+    return _Several(given.rates, first, every, many, apart)
 
 
 def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
@@ -220,7 +365,7 @@ def _noisy(asked: Asked, where: str) -> Noisy:
 
     twins, turned = _twins(asked, answers, named)
     laws = list(zip(totals, named, strict=True))
-    return Noisy(falling.rate, answers[0], answers[-1], answers, laws, law, told, twins, turned)
+    return Noisy([(falling.rate, 1)], answers[0], answers[-1], answers, laws, law, told, twins, turned)
 
 
 def _twins(asked: Asked, answers: list[int], names: list[int]) -> tuple[dict[int, int], int | None]:

@@ -1,0 +1,242 @@
+"""Several releases of one sum, each with noise of its own: a joint release that is never written out.
+
+Releases run independently: given the answer t, outputs are q_1(y_1|t) q_2(y_2|t) ..., and all of them are seen. Those
+with the same noise are not told apart, since given which of their outputs came how often all orders are equally likely.
+
+The witness is as that of a sum, on blocks of classes, with cuts of its own for every kind of noise: what is computed is
+I(A; G_1, G_2, ...), G_j the group of the output of release j between two cuts, which is at most I(A;Y). Clamping moves
+nothing across a cut inside the range of the answers; real outputs are rounded, which tells no more.
+
+A proof goes by one of three steps: `cone` and `mean` lead to one release of the same sum, `points` to all releases at
+points of the answers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from operator import add
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.kernel import together
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
+from dalenius.verifier.kernel.cells import Knowledge, Shares
+from dalenius.verifier.kernel.limits import largest, tick
+from dalenius.verifier.kernel.proofs import compare, twice
+from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.witness import attains, mutual
+from dalenius.verifier.steps import cone, mean, points
+
+from . import named, sums
+from .counting import Sum
+from .reference import Reference
+from .secret import Secret, by_label
+
+Proof = dict[str, Any]
+STEPS = ("cone", "mean", "points")
+# Releases at most; each is rebuilt by its name.
+MOST = 64
+# Kinds in which the noise has no part, for which no step is needed.
+WITHOUT_NOISE = ("trivial", "sibson", "maximal")
+# Classes at a time.
+PART = 512
+
+
+@dataclass(frozen=True)
+class Releases:
+    """The sum, with the noise of the first release, and the noise of all of them."""
+
+    one: sums.Large
+    parts: tuple[named.Added, ...]
+    # Of every release the least and the greatest cut that it may have.
+    cuts: tuple[tuple[int, int], ...]
+    text: str
+
+    @property
+    def statistic(self) -> Sum:
+        """The sum."""
+        return self.one.statistic
+
+    def difference(self, other: "Releases") -> str | None:
+        """Return what tells two joint releases apart: the answers, or the laws of the noise."""
+        mine, theirs = (sorted(map(_law, one.parts, one.cuts)) for one in (self, other))
+        same = mine == theirs and named.same_answers(self.one.query, other.one.query)
+        return None if same else f"it is {other.text}"
+
+
+def _law(part: named.Added, cuts: tuple[int, int]) -> str:
+    """What a release is: the family of its noise, the parameter, and where it may be cut."""
+    return f"{part.exact[0]} {part.exact[1]} {cuts}"
+
+
+def rebuild(problem: dict[str, Any]) -> Releases:
+    """Return the joint release of a description by names."""
+    if set(problem) != {"query", "releases"}:
+        refuse("several releases of one sum are described by 'query' and 'releases'")
+    asked = named.query(problem["query"], listed=False)
+    statistic = asked.statistic
+    if not isinstance(statistic, Sum) or statistic.modulus is not None:
+        refuse(f"the form 'releases' is for noise on sums of records, not for {asked.text}")
+    listed = sequence(problem["releases"], "the releases")
+    if not 2 <= len(listed) <= MOST:  # noqa: PLR2004 - one is no joint release
+        refuse(f"there are {len(listed)} releases; the form is for 2 to {MOST}")
+    parts = tuple(named.added(text, asked, rounded=True) for text in listed)
+    last = asked.low + asked.width - 1
+    # Outputs that are not clamped may be cut anywhere near the answers.
+    far = largest().points
+    inside, outside = (asked.low + 1, last), (asked.low - far, last + far)
+    cuts = tuple(inside if named.kept_inside(text) else outside for text in listed)
+    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
+    text = f"{people}; {asked.text}; {' and '.join(part.text for part in parts)}"
+    return Releases(sums.Large(statistic, asked, parts[0], text), parts, cuts, text)
+
+
+def ask(channel: Releases, secret: Secret, reference: Reference) -> Releases:
+    """Return the releases with the question about them."""
+    return replace(channel, one=sums.ask(channel.one, secret, reference))
+
+
+def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower: float) -> None:
+    """Check the lower bound.
+
+    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
+    """
+    witness, one = mapping(value, "the witness"), channel.one
+    starts = sums.ascending(field(witness, "blocks", "the witness"), "blocks of the witness", 0, len(one.answers) - 1)
+    if not starts or starts[0] != 0:
+        refuse("the blocks of the witness do not begin with class 0")
+    listed = sequence(field(witness, "cuts", "the witness"), "cuts of the witness", len(channel.parts))
+    # Releases with the same noise and the same cuts are not told apart.
+    alike: dict[object, tuple[named.Added, list[int], int]] = {}
+    for j, (part, given, limits) in enumerate(zip(channel.parts, listed, channel.cuts, strict=True)):
+        cuts = sums.ascending(given, f"cuts of release {j}", *limits)
+        key = part.exact, tuple(cuts)
+        alike[key] = part, cuts, alike[key][2] + 1 if key in alike else 1
+    groups = list(alike.values())
+    values, most = len(one.values), largest()
+    outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], most.sum_joint)
+    if values * outputs > most.sum_joint or values * len(starts) > most.sum_blocks:
+        refuse(f"the witness has {outputs} groups of outputs and {len(starts)} blocks, too many to check")
+    masses = field(witness, "masses", "the witness")
+
+    def check(one: sums.Large) -> None:
+        density = sums.density(one, masses, knowledge, starts)
+        twice(lambda: attains(_information(one, groups, density, starts), lower))
+
+    sums.quick_first(one, check)
+
+
+def _information(
+    one: sums.Large, groups: Sequence[tuple[named.Added, list[int], int]], density: list[Shares], starts: list[int]
+) -> Ball:
+    """I(A; G_1, G_2, ...) of the prior density(a, block) rho(a, t); groups: noise, cuts, and how often it is run."""
+    pairs = zip(one.values, density, strict=True)
+    weights = [sums.weights(one, c, share, ratios, starts) for (c, share), ratios in pairs]
+    chances = [(_Chances(added, cuts), often) for added, cuts, often in groups]
+    sizes = [(len(cuts) + 1, often) for _, cuts, often in groups]
+    orders = [arb(together.orders(y)) for y in together.listed(sizes)]
+    joint = [[ZERO] * len(orders) for _ in one.values]
+    for i in range(0, len(one.seen_answers), PART):
+        tick()
+        answers = one.seen_answers[i : i + PART]
+        both = together.Together([([chance.row(f) for f in answers], often) for chance, often in chances])
+        for total, weight in zip(joint, weights, strict=True):
+            total[:] = map(add, total, both.combined(weight[i : i + PART]))
+    secret = []
+    for a, (total, ratios) in enumerate(zip(joint, density, strict=True)):
+        # What classes have that are not seen, somewhere between nothing and all of it in every group.
+        rest = sums.unseen(one, a, ratios, starts)
+        secret.append(sum(weights[a], ZERO) + rest)
+        total[:] = [(x * k + rest).nonnegative_part() for x, k in zip(total, orders, strict=True)]
+    if one.labels:
+        alike = by_label(one.labels)
+        joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
+        secret = [sum((secret[a] for a in values), ZERO) for values in alike]
+    return mutual(joint, secret)
+
+
+class _Chances:
+    """The chances of the groups between cuts: P(Y < c | f) = P(noise <= c - 1 - f)."""
+
+    def __init__(self, added: named.Added, cuts: list[int]) -> None:
+        self.added, self.cuts = added, cuts
+        self.known: dict[int, Ball] = {}
+
+    def row(self, f: int) -> list[Ball]:
+        """Of every group, for the answer f."""
+        below = [ZERO, *map(self._below, (c - 1 - f for c in self.cuts)), ONE]
+        return [(y - x).nonnegative_part() for x, y in pairwise(below)]
+
+    def _below(self, k: int) -> Ball:
+        if k not in self.known:
+            self.known[k] = self.added.tail(-k) if k < 0 else 1 - self.added.tail(k + 1)
+        return self.known[k]
+
+
+def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: str) -> float:
+    """Return the bound that a proof claims, or refuse it.
+
+    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable.
+    """
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    steps = [mapping(step, f"a step of {where}") for step in sequence(proof.get("steps", ()), f"the steps of {where}")]
+    if not steps:
+        if proof.get("kind") not in WITHOUT_NOISE:
+            refuse(f"{where}: a joint release takes one of the steps {', '.join(STEPS)} before its kind")
+        return sums.check_proof(channel.one, knowledge, proof, where)
+    name = steps[0].get("step")
+    if name == "points":
+        if proof.get("kind") != "monotone":
+            refuse(f"{where}: points come before monotone rows only")
+        return sums.quick_first(
+            channel.one, lambda one: twice(lambda: _on_points(channel, one, knowledge, proof, upper, where))
+        )
+    if name not in STEPS:
+        refuse(f"{where}: its step is {show(name)}, which is none of {', '.join(STEPS)}")
+    single, kept = _single(channel, steps[0], where)
+    lost = (1 - kept) * arb(len(single.values)).log()
+    inside = float_below((arb(upper) - lost) / kept)
+    rest = {key: x for key, x in proof.items() if key != "steps"} | ({"steps": steps[1:]} if steps[1:] else {})
+    sums.check_proof(single, knowledge, rest | {"upper": inside}, where)
+    return upper
+
+
+def _on_points(  # noqa: PLR0917 - as a proof is checked
+    channel: Releases, one: sums.Large, knowledge: Knowledge, proof: Proof, upper: float, where: str
+) -> float:
+    rates = _rates(channel, mapping(proof["steps"][0], "the step"), where)
+    given = replace(sums.noisy(one, knowledge, where), rates=rates, added=None)
+    compare(points.bound(given, knowledge.most, proof, where), upper, where)
+    return upper
+
+
+def _rates(channel: Releases, stated: dict[str, Any], where: str) -> list[tuple[Ball, int]]:
+    """The rate of each group of releases that have the same, and how many they are; every release is in one group."""
+    cone.rates(channel.parts, where)
+    many = len(channel.parts)
+    listed = sequence(field(stated, "releases", where), f"'releases' of {where}")
+    groups = [[whole(j, "a release", 0, many - 1) for j in sequence(group, "a group of releases")] for group in listed]
+    if sorted(j for group in groups for j in group) != list(range(many)) or not all(groups):
+        refuse(f"{where}: its groups do not have every release once")
+    for group in groups:
+        if any(channel.parts[j].exact[1] != channel.parts[group[0]].exact[1] for j in group):
+            refuse(f"{where}: the releases {', '.join(map(str, group))} of one group have different rates")
+    return [(channel.parts[group[0]].parameter, len(group)) for group in groups]
+
+
+def _single(channel: Releases, stated: dict[str, Any], where: str) -> tuple[sums.Large, Ball]:
+    """One release of the sum, and the chance with which all releases are a function of it."""
+    one = channel.one
+    if stated["step"] == "cone":
+        rate = cone.rate(channel.parts, stated, where)
+        return replace(one, noise=named.geometric(rate, "geometric noise of the rate of the cone")), ONE
+    statistic = one.statistic
+    if list(one.answers) != list(statistic.values):
+        refuse(f"{where}: the answers are not the sums, and the mean is for these")
+    g, sigma, kept = mean.lattice(channel.parts, stated, where)
+    values = [g * c for c in statistic.contributions]
+    fine = sums.rebuild(
+        {"query": f"total(n={statistic.n}, values={values})", "mechanism": f"discrete_gaussian(sigma={sigma!r})"}
+    )
+    return replace(fine, records=one.records, reference=one.reference, labels=one.labels), kept

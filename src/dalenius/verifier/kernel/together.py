@@ -1,0 +1,101 @@
+"""Several releases at once: products with the rows of a joint release whose tuples of outputs are never listed by row.
+
+A release that is run several times has rows of its own once, and tuples that differ by the order of its runs are one
+output of the joint release: given which outputs came how often, all orders are equally likely. Runs are split into a
+left and a right half. With M the chances of the left half's outputs by row, N those of the right half,
+
+    sum_t w_t q(y, y'|t) = ( M^T diag(w) N )(y, y'),      sum_{y,y'} q(y, y'|t) F(y, y') = sum_y' ( M F * N )(t, y').
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement, product
+from math import comb, factorial, prod
+from operator import mul
+
+from flint import arb, arb_mat
+
+from .balls import ONE, ZERO, Ball, matrix
+from .limits import tick, ticking
+
+# For every release the outputs of its runs, ascending.
+Outputs = tuple[tuple[int, ...], ...]
+
+
+def count(sizes: Sequence[tuple[int, int]], most: int) -> int:
+    """How many outputs there are of releases with this many outputs, each run so often; `most` + 1 where more."""
+    total = 1
+    for outputs, often in sizes:
+        # At least so many: no number is large before it is known to be needed.
+        if outputs > 1 and max(outputs, often + 1) * total > most:
+            return most + 1
+        total *= comb(outputs + often - 1, often)
+    return min(total, most + 1)
+
+
+def listed(sizes: Sequence[tuple[int, int]]) -> Iterator[Outputs]:
+    """All outputs: those of the first release change slowest, and tuples are in lexicographic order."""
+    return product(*(combinations_with_replacement(range(outputs), often) for outputs, often in sizes))
+
+
+def orders(outputs: Outputs) -> int:
+    """How many tuples of outputs of the runs this stands for."""
+    return prod(factorial(len(run)) // prod(map(factorial, Counter(run).values())) for run in outputs)
+
+
+class Together:
+    """Products of the rows of a joint release. Vectors have one entry for every output, that of any of its tuples."""
+
+    def __init__(self, releases: Sequence[tuple[Sequence[Sequence[Ball]], int]]) -> None:
+        """Take the rows of one run of every release, the same number of each, and how often it is run."""
+        sizes = [(len(rows[0]), often) for rows, often in releases]
+        place = {y: i for i, y in enumerate(listed(sizes))}
+        self.size, self.rows = len(place), len(releases[0][0])
+        spare = (sum(often for _, often in sizes) + 1) // 2
+        halves: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+        for z, often in sizes:
+            halves[0].append((z, min(often, spare)))
+            halves[1].append((z, often - min(often, spare)))
+            spare -= min(often, spare)
+        sides = [list(listed(half)) for half in halves]
+        left, right = (_chances(releases, side) for side in sides)
+        self.left, self.right, self.width = matrix(left), right, len(sides[1])
+        self.across = self.left.transpose()
+        # Which output every pair is; and one pair of every output, with how many tuples both halves stand for.
+        self.places: list[int] = []
+        self.pair: list[tuple[int, Ball]] = [(0, ZERO)] * self.size
+        for one in ticking(sides[0]):
+            for other in sides[1]:
+                y = place[tuple(tuple(sorted(a + b)) for a, b in zip(one, other, strict=True))]
+                self.pair[y] = len(self.places), arb(1) / (orders(one) * orders(other))
+                self.places.append(y)
+
+    def times(self, vector: Sequence[Ball]) -> list[Ball]:
+        """Return the mean of a vector over outputs under every row."""
+        tick()
+        f = arb_mat(len(self.places) // self.width, self.width, [vector[y] for y in self.places])
+        inner = (self.left * f).entries()
+        return [
+            sum(map(mul, inner[t * self.width : (t + 1) * self.width], row), ZERO) for t, row in enumerate(self.right)
+        ]
+
+    def combined(self, weights: Sequence[Ball]) -> list[Ball]:
+        """Return the sum of the rows, each times its weight, at one tuple of every output."""
+        tick()
+        scaled = matrix([[w * x for x in row] for w, row in zip(weights, self.right, strict=True)])
+        found = (self.across * scaled).entries()
+        return [found[i] * share for i, share in self.pair]
+
+
+def _chances(releases: Sequence[tuple[Sequence[Sequence[Ball]], int]], side: Sequence[Outputs]) -> list[list[Ball]]:
+    """What every row gives to each of these outputs, all their tuples together."""
+    places = [[(j, y) for j, run in enumerate(outputs) for y in run] for outputs in side]
+    many = [orders(outputs) for outputs in side]
+    if many == [1] * len(side) and all(len(each) == 1 for each in places):
+        # One run of one release: its rows as they are.
+        return [list(row) for row in releases[places[0][0][0]][0]]
+    found = []
+    for laws in ticking(zip(*(rows for rows, _ in releases), strict=True)):
+        chances = (prod((laws[j][y] for j, y in each), start=ONE) for each in places)
+        found.append([x * k for x, k in zip(chances, many, strict=True)])
+    return found

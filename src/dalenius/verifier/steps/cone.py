@@ -1,0 +1,42 @@
+"""Several releases of one answer with geometric or Laplace noise, bounded by one: the step "cone".
+
+Let every column q(y|.) > 0 of a release be log-concave in the answer t = 0..R, with slopes of log q(y|.) of at most C
+in absolute value. Then the release is a function, with chance, of t + geometric noise of the rate C. Proof: continue
+f = q(y|.) by the slopes C and -C beyond both ends. As log f is concave and moves by C at most, f(x+1) + f(x-1) is at
+most 2 cosh(C) f(x), so that m_x = ( 2 cosh(C) f(x) - f(x+1) - f(x-1) ) / ( 2 sinh C ) >= 0; it vanishes outside of
+0..R, and as this operator inverts exp(-C|t-x|), f(t) = sum_x m_x exp(-C|t-x|). With n_x > 0 such that
+sum_x n_x exp(-C|t-x|) = 1 on 0..R the law of the output y given x, m_(y,x) / n_x, sums to one over y.
+
+Columns of geometric noise, and of Laplace noise, rounded, clamped or neither, are log-concave with slopes of at most
+their rate: both laws are, and so are their sums over intervals. Columns of several releases are products, so that C is
+the sum of the rates. Any larger C will do as well.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.forms.named import Added
+from dalenius.verifier.kernel.balls import ZERO, Ball
+from dalenius.verifier.kernel.reading import field, number, refuse
+
+
+def rates(parts: Sequence[Added], where: str) -> list[Ball]:
+    """The rate of every release; refused where one has columns that are not log-concave, or of any slope."""
+    for j, part in enumerate(parts):
+        if part.family not in ("geometric", "laplace") or part.parameter is None:
+            refuse(
+                f"{where}: release {j}, {part.text}, has no columns that are log-concave with slopes of at most a "
+                "rate; geometric and Laplace noise has"
+            )
+    return [part.parameter for part in parts]
+
+
+def rate(parts: Sequence[Added], stated: dict[str, Any], where: str) -> Ball:
+    """Guarantee: all releases together are a function, with chance, of geometric noise of this rate on the answer."""
+    total = sum(rates(parts, where), ZERO)
+    claimed = arb(number(field(stated, "rate", where), f"the rate of {where}"))
+    if not claimed >= total:
+        refuse(f"{where}: its rate {float(claimed):.10g} is below {float(total):.10g}, the sum of the releases' rates")
+    return claimed

@@ -1,0 +1,48 @@
+"""Several releases of one answer with Gaussian noise, bounded by one on a lattice: the step "mean".
+
+1. The weighted mean of real outputs is sufficient: releases of the variances v_j are one real release of the variance
+   v, 1/v = sum_j 1/v_j. Rounded and clamped outputs are functions of real ones. Discrete Gaussian noise of variance w,
+   3w > 1, is rounded noise of variance v_j, the larger root of 1/v_j - 1/(12 v_j^2) = 1/w, with a chance of
+   sqrt(v_j/w) / S, S the sum of the density of N(0, w) over the integers, and some other law else (4.13).
+2. Let h = 1/g for a whole g, 0 < u < v, and V(x|t) proportional to the density of N(t, u) at x in hZ, in which all
+   answers t lie: discrete Gaussian noise. Add N(0, v - u). The density of the sum at y is that of N(t, v) times
+   sum_x N(x; m, r) / sum_x N(x; t, u) for some m, r = u (v - u) / v: by Poisson's formula the upper sum is at most
+   g (1 + d), d = 2 sum_{k>=1} exp(-2 pi^2 r g^2 k^2), and the lower one at least g. So the real release is that
+   function of V with a chance of 1 / (1 + d), and some other law else.
+3. Coins that do not depend on the data may be shown: L <= kept L(V) + (1 - kept) log|A|, kept the product of the
+   chances (docs/mathematics.md, 1.2). In units of h the answers are g t, and the noise of V is discrete Gaussian noise.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from flint import arb
+
+from dalenius.verifier.forms.named import Added
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.kernel.reading import field, number, refuse, whole
+from dalenius.verifier.special.power import over_integers, rounded_variance
+
+# Lattices finer than a 64th of an answer are not needed for anything.
+FINEST = 64
+
+
+def lattice(parts: Sequence[Added], stated: dict[str, Any], where: str) -> tuple[int, float, Ball]:
+    """Return g, the sigma of V in units of h, and the chance with which all releases are a function of V."""
+    kept, precision = ONE, ZERO
+    for j, part in enumerate(parts):
+        if part.family not in ("gaussian", "discrete_gaussian") or part.parameter is None:
+            refuse(f"{where}: release {j}, {part.text}, has no Gaussian noise, and the mean is not sufficient")
+        variance = part.parameter**2
+        if part.family == "gaussian":
+            variance /= 2  # the parameter is sigma sqrt(2)
+        else:
+            variance, chance = rounded_variance(part.parameter, where)
+            kept *= chance
+        precision += 1 / variance
+    g = whole(field(stated, "lattice", where), f"the lattice of {where}", 1, FINEST)
+    sigma = number(field(stated, "sigma", where), f"sigma of {where}")
+    v, u = 1 / precision, (arb(sigma) / g) ** 2
+    if not (sigma > 0 and u < v):
+        refuse(f"{where}: sigma is {sigma!r}, and must be above 0 and below {float(v.sqrt() * g):.10g}")
+    return g, sigma, kept / over_integers(u * (v - u) / v * g**2)

@@ -1,0 +1,208 @@
+"""Several releases of one sum that are never written out: what is accepted, and what is refused."""
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+import dalenius as dl
+from dalenius.model.channels.joint import Joint
+from dalenius.verifier.forms import named, releases
+from dalenius.verifier.kernel import together
+from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.steps import cone, mean
+from dalenius.verifier.verify import verify_here
+
+M = dl.mechanisms
+SMALL = dl.queries.count(n=5)
+Change = Callable[[dict[str, Any]], object]
+
+
+def certificate(*parts: dl.Mechanism) -> dict[str, Any]:
+    """The certificate of an audit of these releases by their structure."""
+    joint = Joint.of(parts)
+    assert joint is not None
+    return dl.audit(joint, knowledge=0.5, time_limit=20, verify=False).certificate.data
+
+
+@pytest.fixture(scope="module")
+def falling() -> dict[str, Any]:
+    """Two equal releases and a third."""
+    one = M.geometric(SMALL, epsilon=0.6)
+    return certificate(one, one, M.laplace(SMALL, epsilon=0.3, output="real"))
+
+
+@pytest.fixture(scope="module")
+def normal() -> dict[str, Any]:
+    """Gaussian noise, rounded and discrete."""
+    return certificate(M.gaussian(SMALL, sigma=2.5), M.discrete_gaussian(SMALL, sigma=3.0))
+
+
+@pytest.fixture(scope="module")
+def by_cone(falling: dict[str, Any]) -> dict[str, Any]:
+    """The same as `falling`, by one release of the summed rate."""
+    data = copy.deepcopy(falling)
+    joint = Joint.of(tuple(M.geometric(SMALL, epsilon=c) for c in (1.5, 0.001)))
+    assert joint is not None
+    single = dl.audit(joint, knowledge=0.5, time_limit=20, verify=False).certificate.data
+    proof = {"record": 0, "upper": 0.6931471805599454, "kind": "trivial", "steps": [{"step": "cone", "rate": 1.6}]}
+    data["proofs"], data["upper"] = [proof], max(0.6931471805599454, single["upper"])
+    return data
+
+
+def test_both_are_verified_and_hold_what_the_written_release_leaks(
+    falling: dict[str, Any], normal: dict[str, Any]
+) -> None:
+    one = M.geometric(SMALL, epsilon=0.6)
+    exact = dl.audit(dl.compose(one, one, M.laplace(SMALL, epsilon=0.3)), knowledge=0.5, time_limit=20, verify=False)
+    # Rounding and clamping the third release loses a little.
+    assert falling["lower"] <= exact.upper
+    assert falling["upper"] >= exact.lower
+    assert falling["upper"] - falling["lower"] < 0.05 * falling["upper"]
+    for data, words in ((falling, "points"), (normal, "mean")):
+        found = verify_here(data)
+        assert found, found.reason
+        assert words in found.rested_on
+
+
+REFUSED: list[tuple[str, Change, str]] = [
+    ("rounds", lambda d: d["proofs"][0].update(rounds=0), "exceeds claimed"),
+    ("upper", lambda d: (d["proofs"][0].update(upper=d["lower"]), d.update(upper=d["lower"])), "exceeds claimed"),
+    ("lower", lambda d: d.update(lower=d["upper"]), "leaks"),
+    ("step", lambda d: d["proofs"][0]["steps"][0].update(step="window"), "none of cone, mean, points"),
+    ("kind", lambda d: d["proofs"][0].update(kind="rows"), "points come before monotone rows only"),
+    ("no step", lambda d: d["proofs"][0].pop("steps"), "takes one of the steps"),
+    ("groups", lambda d: d["proofs"][0]["steps"][0].update(releases=[[0, 1]]), "every release once"),
+    ("no group", lambda d: d["proofs"][0]["steps"][0].update(releases=[[0, 1], [2], []]), "every release once"),
+    ("rates", lambda d: d["proofs"][0]["steps"][0].update(releases=[[0, 2], [1]]), "have different rates"),
+    ("points", lambda d: d["proofs"][0]["steps"][0].update(points=2**15), "rho has"),
+    ("one point", lambda d: d["proofs"][0]["steps"][0].update(points=1), "'points' of"),
+    ("outputs", lambda d: d["proofs"][0]["steps"][0].update(outputs=2), "not among every 2"),
+    ("fewer", lambda d: d["proofs"][0]["rho"].pop(), "rho has"),
+    ("first", lambda d: d["proofs"][0]["steps"][0].update(first=1), "'beyond' leaves them nothing"),
+    ("order", lambda d: d["witness"]["cuts"][0].reverse(), "cuts of release 0 do not ascend"),
+    ("cuts", lambda d: d["witness"]["cuts"].pop(), "cuts of the witness"),
+    ("inside", lambda d: d["witness"]["cuts"][0].insert(0, -1), "cuts of release 0"),
+    ("blocks", lambda d: d["witness"].update(blocks=[1]), "do not begin with class 0"),
+    ("many", lambda d: d["witness"].update(cuts=[list(range(1, 6))] * 2 + [list(range(-6, 6))] * 62), "cuts of the"),
+    ("one release", lambda d: d["problem"]["releases"].__setitem__(slice(1, 3), []), "the form is for 2 to 64"),
+    ("query", lambda d: d["problem"].update(query="modular_sum(n=5, modulus=3)"), "noise on sums of records"),
+    ("keys", lambda d: d["problem"].update(rows=[]), "described by 'query' and 'releases'"),
+    ("noise", lambda d: d["problem"]["releases"].__setitem__(0, "constant()"), "adds no integer noise"),
+    (
+        "not log-concave",
+        lambda d: (d["problem"]["releases"].__setitem__(1, "gaussian(sigma=2.0)"), d.update(lower=0.0)),
+        "release 1, gaussian(sigma=2.0), has no columns that are log-concave",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_damaged_certificates_are_refused(falling: dict[str, Any], change: Change, reason: str) -> None:
+    data = copy.deepcopy(falling)
+    change(data)
+    found = verify_here(data)
+    assert not found
+    assert reason in found.reason
+
+
+def test_a_lying_rate_is_refused(by_cone: dict[str, Any]) -> None:
+    assert verify_here(by_cone)
+    by_cone["proofs"][0]["steps"][0]["rate"] = 1.4999
+    assert "its rate 1.4999 is below 1.5, the sum of the releases' rates" in verify_here(by_cone).reason
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda s: s.update(sigma=100.0), "must be above 0 and below"),
+        (lambda s: s.update(sigma=0.0), "must be above 0 and below"),
+        (lambda s: s.update(lattice=65), "the lattice of"),
+    ],
+)
+def test_a_lattice_that_takes_nothing_is_refused(normal: dict[str, Any], change: Change, reason: str) -> None:
+    data = copy.deepcopy(normal)
+    change(data["proofs"][0]["steps"][0])
+    assert reason in verify_here(data).reason
+
+
+def test_the_mean_is_for_gaussian_noise_on_sums(normal: dict[str, Any]) -> None:
+    data = copy.deepcopy(normal)
+    data["problem"]["releases"][0] = "geometric(epsilon=1)"
+    data["witness"] |= {"cuts": [[1], [1]]}
+    assert "has no Gaussian noise" in verify_here(data | {"lower": 0.0}).reason
+    pairs = releases.rebuild({"query": "pairs(n=4)", "releases": ["gaussian(sigma=1)"] * 2})
+    with precision(), pytest.raises(Refused, match="the mean is for these"):
+        releases._single(pairs, {"step": "mean"}, "it")
+
+
+def test_a_certificate_is_about_these_releases_in_any_order(falling: dict[str, Any]) -> None:
+    one, other = M.geometric(SMALL, epsilon=0.6), M.laplace(SMALL, epsilon=0.3, output="real")
+    assert verify_here(falling, Joint.of((other, one, one)))
+    found = verify_here(falling, Joint.of((other, one)))
+    assert "another channel than the mechanism given" in found.reason
+
+
+def test_products_are_those_of_all_tuples() -> None:
+    rng = np.random.default_rng(0)
+    laws = [rng.dirichlet(np.ones(3), size=4), rng.dirichlet(np.ones(2), size=4)]
+    often = [3, 1]
+    sizes = list(zip((3, 2), often, strict=True))
+    balls = [([[arb(x) for x in row] for row in law], k) for law, k in zip(laws, often, strict=True)]
+    both = together.Together(balls)
+    outputs = list(together.listed(sizes))
+    assert both.size == len(outputs) == together.count(sizes, 10**6)
+    tuples = np.array([[laws[0][t][list(y[0])].prod() * laws[1][t][y[1][0]] for y in outputs] for t in range(4)])
+    orders = np.array([together.orders(y) for y in outputs])
+    np.testing.assert_allclose((tuples * orders).sum(axis=1), 1)
+    vector, weights = rng.normal(size=len(outputs)), rng.dirichlet(np.ones(4))
+    found = [float(x) for x in both.times([arb(x) for x in vector])]
+    np.testing.assert_allclose(found, (tuples * orders) @ vector)
+    np.testing.assert_allclose([float(x) for x in both.combined([arb(w) for w in weights])], weights @ tuples)
+    assert together.count([(2**40, 2**40)], 1000) == 1001
+    assert together.count([(5, 40)], 1000) == 1001
+
+
+def test_the_cone_has_the_kernel_that_its_proof_says() -> None:
+    """A joint release of small rates is geometric noise of the sum, and a channel on its outputs."""
+    rates, size = (0.3, 0.5), 6
+    t = np.arange(size)
+    noise = [np.array([[float(q) for q in row] for row in _rows(c, size)]) for c in rates]
+    joint = (noise[0][:, :, None] * noise[1][:, None, :]).reshape(size, -1)
+    total = sum(rates)
+    single = np.exp(-total * np.abs(t[:, None] - t))
+    kernel = np.linalg.solve(single, joint)
+    assert kernel.min() > -1e-12
+    assert (np.linalg.solve(np.exp(-(total - 0.1) * np.abs(t[:, None] - t)), joint)).min() < -1e-3
+
+
+def _rows(rate: float, size: int) -> list[list[Any]]:
+    with precision():
+        return named.geometric(arb(rate), "it").rows(range(size), 0, size - 1)
+
+
+def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
+    """Density of V plus the rest of the noise over that of the real release: never above 1 / kept."""
+    with precision():
+        parts = [named.added("gaussian(sigma=1.0, output='real')", named.query("count(n=2)"), rounded=True)] * 2
+        g, sigma, kept = mean.lattice(parts, {"lattice": 1, "sigma": 0.5}, "it")
+    v, u = 0.5, (sigma / g) ** 2
+    x, y = np.arange(-30, 31) / g, np.linspace(-3, 3, 301)
+    law = np.exp(-(x**2) / (2 * u))
+    law /= law.sum()
+    rest = np.exp(-((y[:, None] - x) ** 2) / (2 * (v - u))) / math.sqrt(2 * math.pi * (v - u))
+    density = np.exp(-(y**2) / (2 * v)) / math.sqrt(2 * math.pi * v)
+    ratio = (rest @ law / density).max()
+    assert ratio <= 1 / float(kept) + 1e-9
+    assert ratio > 1.0001
+
+
+def test_noise_that_is_none_has_no_rate() -> None:
+    asked = named.query("total(n=2, values=[1])")
+    with pytest.raises(Refused, match="release 0"):
+        cone.rates([named.added("geometric(epsilon=1)", asked)], "it")
