@@ -278,6 +278,19 @@ def test_counts_above_the_tops_are_added_up_and_the_clock_is_read() -> None:
         counted._Table(20_000, law[:2], [1] * 2, [[[arb(1)] * 3] * 2] * 2, alike=True)._tail(0, 1)
 
 
+def test_own_counts_that_the_tops_of_others_cannot_fill_up_are_left_out() -> None:
+    channel = histograms.rebuild({"query": "histogram(n=6, k=3)", "mechanism": "geometric(epsilon=1)"})
+    channel = histograms.ask(channel, Group((0,)), Product(((0.96, 0.02, 0.02),)))
+
+    def bound(tops: list[int]) -> arb:
+        tilts = [[[0.0] * (top + 1) for top in tops]] * 3
+        proof = {"s": 2.0, "tops": tops, "tilts": tilts, "weights": [0.96, 0.02, 0.02]}
+        return counted.bound(channel, arb("0.05"), proof, "it")
+
+    whole = bound([6, 6, 6])
+    assert whole < bound([6, 2, 2]) < whole + arb("0.1")
+
+
 def test_the_clock_is_read_while_the_law_of_the_noise_is_made() -> None:
     noise = histograms.rebuild(golden("moved")["problem"]).noise
     with within(-1.0), pytest.raises(NotChecked):
