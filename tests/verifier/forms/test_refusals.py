@@ -121,7 +121,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
             {"proofs.0.steps.0.first": 12, "proofs.0.rho": [0.0] * 2, "proofs.0.steps.0.beyond": 0.1},
             "fewer than two",
         ),
-        ("blend", {"proofs.0.kind": "monotone", "proofs.0.s": 1.0}, "for geometric and Laplace noise only"),
+        ("blend", {"proofs.0.kind": "monotone", "proofs.0.s": 1.0}, "lacks 'steps'"),
         # Histograms.
         ("large-nothing_known", {"adversary.knowledge": 0.1}, "an adversary without knowledge only"),
         ("histogram", {"problem.rows": []}, "for a mechanism given by its name"),

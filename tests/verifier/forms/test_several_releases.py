@@ -11,11 +11,12 @@ from flint import arb
 
 import dalenius as dl
 from dalenius.model.channels.joint import Joint
-from dalenius.verifier.forms import named, releases
+from dalenius.verifier.forms import named, releases, sums
 from dalenius.verifier.kernel import together
 from dalenius.verifier.kernel.balls import precision
+from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.steps import cone, mean
+from dalenius.verifier.steps import cone, mean, points
 from dalenius.verifier.verify import verify_here
 
 M = dl.mechanisms
@@ -206,3 +207,56 @@ def test_noise_that_is_none_has_no_rate() -> None:
     asked = named.query("total(n=2, values=[1])")
     with pytest.raises(Refused, match="release 0"):
         cone.rates([named.added("geometric(epsilon=1)", asked)], "it")
+
+
+def test_bounds_in_which_noise_has_no_part_need_no_step(falling: dict[str, Any]) -> None:
+    data = copy.deepcopy(falling)
+    data["proofs"], data["upper"] = [{"record": 0, "upper": 0.7, "kind": "trivial"}], 0.7
+    assert verify_here(data)
+
+
+def test_a_witness_of_too_many_groups_is_refused(falling: dict[str, Any]) -> None:
+    data = copy.deepcopy(falling)
+    data["witness"]["cuts"][2] = list(range(-20000, 20000))
+    assert "groups of outputs" in verify_here(data).reason
+
+
+@pytest.fixture(scope="module")
+def gaussian() -> dict[str, Any]:
+    """One Gaussian count of 240 people, on the answers that matter."""
+    mechanism = M.gaussian(dl.queries.count(n=240), sigma=9.0)
+    data: dict[str, Any] = dl.audit(mechanism, knowledge=0.2, time_limit=20, verify=False).certificate.data
+    return data
+
+
+def test_gaussian_noise_on_the_answers_that_matter(gaussian: dict[str, Any]) -> None:
+    assert gaussian["proofs"][0]["steps"][0]["reach"] > 0
+    assert gaussian["upper"] < 1.02 * gaussian["lower"]
+    assert verify_here(gaussian)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda s: s.update(every=2), "rho has"),
+        (lambda s: s.update(reach=s["reach"] + 1), "rho has"),
+        (lambda s: s.update(every=2, points=s["points"] // 2 + 1), "an answer lies between the points"),
+    ],
+)
+def test_damaged_points_of_gaussian_noise_are_refused(gaussian: dict[str, Any], change: Change, reason: str) -> None:
+    data = copy.deepcopy(gaussian)
+    change(data["proofs"][0]["steps"][0])
+    assert reason in verify_here(data).reason
+
+
+def test_noise_without_full_support_has_no_chains() -> None:
+    none = named.added("geometric(epsilon=1)", named.query("total(n=2, values=[1])"))
+    placed = points._Added(none, 0, 1, 3, 2)
+    with pytest.raises(Refused, match="full support"):
+        placed.ends({0: arb(1), 2: arb(1)})
+
+
+def test_answers_without_noise_have_no_points() -> None:
+    still = sums.rebuild({"query": "total(n=3, values=[1])", "mechanism": "geometric(epsilon=1)"})
+    with pytest.raises(Refused, match="answers with noise"):
+        sums.noisy(still, Knowledge(arb(1), none=False, free=False), "it")

@@ -31,7 +31,7 @@ from dalenius.verifier.steps import cone, mean, points
 from . import named, sums
 from .counting import Sum
 from .reference import Reference
-from .secret import Secret, by_label
+from .secret import Secret
 
 Proof = dict[str, Any]
 STEPS = ("cone", "mean", "points")
@@ -149,10 +149,6 @@ def _information(
         rest = sums.unseen(one, a, ratios, starts)
         secret.append(sum(weights[a], ZERO) + rest)
         total[:] = [(x * k + rest).nonnegative_part() for x, k in zip(total, orders, strict=True)]
-    if one.labels:
-        alike = by_label(one.labels)
-        joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
-        secret = [sum((secret[a] for a in values), ZERO) for values in alike]
     return mutual(joint, secret)
 
 
@@ -239,4 +235,4 @@ def _single(channel: Releases, stated: dict[str, Any], where: str) -> tuple[sums
     fine = sums.rebuild(
         {"query": f"total(n={statistic.n}, values={values})", "mechanism": f"discrete_gaussian(sigma={sigma!r})"}
     )
-    return replace(fine, records=one.records, reference=one.reference, labels=one.labels), kept
+    return replace(fine, records=one.records, reference=one.reference), kept
