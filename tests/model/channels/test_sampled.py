@@ -139,7 +139,7 @@ def test_it_is_saved_and_loaded_and_sent_with_its_confidence(tmp_path: Path) -> 
     assert "with confidence 0.95" in curve.summary()
     found = dl.audit(known, knowledge=0.2)
     found.report(page := tmp_path / "page.html")
-    assert "That holds with confidence 0.95" in page.read_text()
+    assert "with confidence 0.95." in page.read_text()
 
 
 @pytest.mark.parametrize("key", ["rows", "counts", "sets", "confidence", "shape", "outputs", "twice", "nameless"])
