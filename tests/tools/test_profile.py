@@ -250,7 +250,7 @@ def test_a_profile_of_very_many_records() -> None:
     assert (profile.dp_epsilon, profile.dp_delta) == (pytest.approx(1), 0)
     assert profile.distortion == pytest.approx(1 / math.sinh(1), abs=1e-12)
     text = profile.summary()
-    assert "knowledge = 0.7213 bits: " in text  # values of b would all read 5000
+    assert "knowledge =  0.7213 bits: " in text  # values of b would all read 5000
     assert "b = 5000" not in text
     axes = profile.plot().axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
