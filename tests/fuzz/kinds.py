@@ -23,6 +23,7 @@ WITNESSES = {
     "per-record part",
     "real-outputs masses",
     "real-records cells",
+    "releases blocks",
     "rows following",
     "rows known",
     "rows leaning",
@@ -34,7 +35,7 @@ WITNESSES = {
     "sum known",
 }
 # Steps, with the kinds that came after them.
-STEPS = {"grid", "window", "order", "points"}
+STEPS = {"grid", "window", "order", "points", "cone", "mean"}
 # Rows, sums, histograms, local randomisers, independent records, real-valued records, their bins, real-valued records
 # in steps.
 WAYS = 8

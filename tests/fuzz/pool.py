@@ -21,6 +21,7 @@ from dalenius.bounds.trees.posteriors import PosteriorSearch
 from dalenius.bounds.trees.rows import RowSearch
 from dalenius.bounds.trees.window import WindowSearch
 from dalenius.bounds.unwritten_rows import PointRows
+from dalenius.model.channels.joint import Joint
 from dalenius.search.tied import TiedSearch
 from dalenius.settings import DEFAULT, Limits, only, without
 
@@ -162,6 +163,15 @@ def symmetric(mechanism: str, query: str, **options: Json) -> Sample:
     return beside(*large_samples.both_symmetric(mechanism, query), **options)
 
 
+def released(*mechanisms: str, **options: Json) -> Sample:
+    """Several releases of one count that are never written out, and the same joint release with its rows."""
+    parts = tuple(named("count(n=4)", mechanism) for mechanism in mechanisms)
+    joint, dense = Joint.of(parts), dl.compose(*parts)
+    assert joint is not None
+    assert dense.has_rows
+    return beside(joint, dense, **options)
+
+
 def beside(large: dl.Mechanism, dense: dl.Mechanism, **options: Json) -> Sample:
     found, best = audited(lambda: large, **options), dl.audit(dense, **options, **SHARP)
     return Sample(found.data, best.lower, best.upper)
@@ -238,6 +248,14 @@ def samples() -> dict[str, Sample]:
         "centre": unwritten("discrete_gaussian(sigma=12)", "total(n=8, values=[0, 1, 2])", knowledge=0.01),
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
+        "releases": released("geometric(epsilon=0.6)", "geometric(epsilon=0.3)", knowledge=0.5),
+        "releases, cone": released("geometric(epsilon=0.6)", "geometric(epsilon=0.3)", knowledge=0.0),
+        "releases, mean": released(
+            "gaussian(sigma=2.5)",
+            "discrete_gaussian(sigma=3)",
+            knowledge=0.5,
+            settings=dl.Settings(portfolio=without("monotone", "window")),
+        ),
         "histogram": unlisted("geometric(epsilon=1)", knowledge=0.2, settings=ONE_COUNT),
         "counted": audited(
             lambda: named("histogram(n=14, k=4)", "geometric(epsilon=1)"), knowledge=0.05, settings=COUNTED
