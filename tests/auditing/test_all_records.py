@@ -14,12 +14,18 @@ from dalenius.settings import only
 
 
 @pytest.mark.parametrize(
-    ("secret", "reference", "kind"), [(None, None, "power"), ([0, 1], None, "blend"), (None, [0.8, 0.2], "blend")]
+    ("secret", "reference", "sigma", "kind"),
+    [
+        (None, None, 20, "power"),
+        (None, None, 60, "blend"),
+        ([0, 1], None, 60, "blend"),
+        (None, [0.8, 0.2], 60, "blend"),
+    ],
 )
 def test_written_noise_on_a_sum_has_the_closed_forms_too(
-    secret: list[int] | None, reference: list[float] | None, kind: str
+    secret: list[int] | None, reference: list[float] | None, sigma: int, kind: str
 ) -> None:
-    mechanism = named("count(n=450)", "gaussian(sigma=60)")
+    mechanism = named("count(n=450)", f"gaussian(sigma={sigma})")
     settings = dl.Settings(portfolio=only("formulas"))
     given = {"secret": secret, "reference": reference, "settings": settings}
     audit = dl.audit(mechanism, knowledge=0.05, **given)

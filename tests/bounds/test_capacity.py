@@ -152,12 +152,19 @@ def test_no_time_still_gives_a_true_bracket() -> None:
     assert hurried.lower < done.lower <= done.upper < hurried.upper
 
 
-def test_an_equation_that_rounding_makes_unsolvable_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n", [5, 40])
+def test_an_equation_that_rounding_makes_unsolvable_ends_it(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few rows numpy says so by an error, of many LAPACK by a number."""
+
+    def refuse(matrix: object) -> object:
+        raise np.linalg.LinAlgError
+
     def fail(matrix: object, **_: object) -> tuple[object, int]:
         return matrix, 1
 
-    mechanism = mechanisms.geometric(queries.count(n=5), epsilon=1)
+    mechanism = mechanisms.geometric(queries.count(n=n), epsilon=1)
     done = capacity(mechanism)
+    monkeypatch.setattr(np.linalg, "cholesky", refuse)
     monkeypatch.setattr(newton, "dpotrf", fail)
     begun = capacity(mechanism)
     assert begun.lower < done.lower <= done.upper < begun.upper

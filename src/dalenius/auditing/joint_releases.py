@@ -6,6 +6,7 @@ which all are a function; where the bracket stays open, and the noise falls by a
 
 from dataclasses import replace
 
+from dalenius.auditing.one_release import one_release
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import audit_large, from_below, on_few_points, refusal
 from dalenius.bounds.closing import Formula
@@ -17,7 +18,6 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Secret
 from dalenius.reductions.coarse import Coarseness, Grid, coarsen_releases
 from dalenius.reductions.lump import Lift
-from dalenius.reductions.one_release import one_release
 from dalenius.search.deadline import Deadline
 
 # The part of the time that the audit of one release may take; of Gaussian noise it is the only upper bound.

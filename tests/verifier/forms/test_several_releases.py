@@ -11,8 +11,7 @@ from flint import arb
 
 import dalenius as dl
 from dalenius.model.channels.joint import Joint
-from dalenius.verifier.forms import named, releases, sums
-from dalenius.verifier.kernel import together
+from dalenius.verifier.forms import named, releases, sums, together
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.reading import Refused

@@ -23,7 +23,7 @@ MOST = 64
 class Joint(Mechanism):
     """Releases of the same sum, with geometric and Laplace noise, or with Gaussian and discrete Gaussian noise.
 
-    Outputs are tuples, one of each part. Audits go by the structure: one release that tells no less (reductions/
+    Outputs are tuples, one of each part. Audits go by the structure: one release that tells no less (auditing/
     one_release.py), and points of the answers.
     """
 

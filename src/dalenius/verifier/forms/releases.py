@@ -19,7 +19,6 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel import together
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick
@@ -28,7 +27,7 @@ from dalenius.verifier.kernel.reading import field, mapping, number, refuse, seq
 from dalenius.verifier.kernel.witness import attains, mutual
 from dalenius.verifier.steps import cone, mean, points
 
-from . import named, sums
+from . import named, sums, together
 from .counting import Sum
 from .reference import Reference
 from .secret import Secret

@@ -20,12 +20,12 @@ from typing import Any
 
 from flint import arb
 
+from dalenius.verifier.forms import together
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.reference import Reference, Uniform
 from dalenius.verifier.forms.secret import Group
-from dalenius.verifier.kernel import together
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, log_sum_exp
 from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.chains import OneValue, key

@@ -15,8 +15,8 @@ from operator import mul
 
 from flint import arb, arb_mat
 
-from .balls import ONE, ZERO, Ball, matrix
-from .limits import tick, ticking
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
+from dalenius.verifier.kernel.limits import tick, ticking
 
 # For every release the outputs of its runs, ascending.
 Outputs = tuple[tuple[int, ...], ...]
