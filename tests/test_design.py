@@ -437,9 +437,9 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -
 def test_what_is_no_query_or_too_large_is_refused() -> None:
     with pytest.raises(dl.InputError, match="needs a Query, not int"):
         dl.design(5, distortion=0.1, entropy=1.0)
-    with pytest.raises(dl.InputError, match="limit of 8192 entries"):
+    with pytest.raises(dl.InputError, match="limit of 32768 entries"):
         dl.design(dl.queries.count(n=200), distortion=0.1, entropy=1.0)
-    with pytest.raises(dl.InputError, match="limit of 8192 entries"):
+    with pytest.raises(dl.InputError, match="limit of 32768 entries"):
         dl.frontier(dl.queries.histogram(n=20, k=4), entropy=1.0)
 
 

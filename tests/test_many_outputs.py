@@ -139,8 +139,8 @@ def test_a_calibration_says_when_there_was_no_proof(monkeypatch: pytest.MonkeyPa
     # Few outputs count as too many, so that each level has one audit.
     settings = Settings(portfolio=replace(only("formulas"), most_outputs=20))
     with pytest.raises(
-        InputError, match=r"could be certified to leak at most 0\.03 nats: with epsilon = 0\.1 it leaks"
+        InputError, match=r"could be certified to leak at most 0\.02 nats: with epsilon = 0\.1 it leaks"
     ):
-        dl.calibrate("geometric", COUNT(40), leakage=0.03, knowledge=0.1, settings=settings)
+        dl.calibrate("geometric", COUNT(40), leakage=0.02, knowledge=0.1, settings=settings)
     with pytest.raises(InputError, match=r"leakage = 0\.01 nats is too small"):
         dl.calibrate("geometric", COUNT(40), leakage=0.01, knowledge=0.1, settings=settings)

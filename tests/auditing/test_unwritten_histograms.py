@@ -12,6 +12,7 @@ import dalenius as dl
 from dalenius.bounds.closed_forms import blend, blend_of_counts, centre_of_counts
 from dalenius.bounds.counted import CountedSearch
 from dalenius.model.channels.noisy_counts import NoisySum
+from dalenius.model.counted import CountedPrior
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
@@ -27,15 +28,19 @@ LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
 def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     large, dense = both_histograms(mechanism, query)
     reference = LAWS[large.k] if skewed else None
-    mine = dl.audit(large, knowledge=knowledge, reference=reference, relative=0.3, time_limit=600)
     exact = dl.audit(dense, knowledge=knowledge, reference=reference, tolerance=1e-2, time_limit=0.3)
-    assert mine.lower <= exact.upper + 1e-12
-    assert exact.lower <= mine.upper + 1e-12
-    assert mine.extremes.unconstrained[0] <= math.log(large.k) <= mine.extremes.unconstrained[1] + 1e-12
-    assert mine.prior.tied is not skewed  # values that are not alike are seen through one count
-    assert isinstance(mine.prior.mechanism, NoisySum) is skewed
-    assert mine.prior.leakage() >= mine.lower
-    assert mine.prior.divergence() <= knowledge + 1e-12
+    asked = {"knowledge": knowledge, "reference": reference, "relative": 0.3, "time_limit": 600}
+    by_counts = dl.audit(large, **asked)  # a table of few people, whose count vectors are listed
+    by_one_count = dl.audit(large, **asked, settings=dl.Settings(parts=(CountedSearch(few=0, outputs=0),)))
+    for mine in (by_counts, by_one_count):
+        assert mine.lower <= exact.upper + 1e-12
+        assert exact.lower <= mine.upper + 1e-12
+        assert mine.extremes.unconstrained[0] <= math.log(large.k) <= mine.extremes.unconstrained[1] + 1e-12
+        assert mine.prior.leakage() >= mine.lower
+        assert mine.prior.divergence() <= knowledge + 1e-12
+    assert isinstance(by_counts.prior, CountedPrior) is (knowledge > 0)
+    assert by_one_count.prior.tied is not skewed  # values that are not alike are seen through one count
+    assert isinstance(by_one_count.prior.mechanism, NoisySum) is skewed
 
 
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)

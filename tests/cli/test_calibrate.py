@@ -37,6 +37,7 @@ run = partial(command, "calibrate")
 
 def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
     options = ["--unit", "bits", "--tolerance", 1e-3, "--accuracy", 0.01, "--time-limit", 7, "--seed", 3]
+    options += ["--adversary", "independent"]
     result = run(*ASKED, *options)
     assert (result.exit_code, result.stdout) == (0, "the answer\n")
     assert asked == {
@@ -47,6 +48,7 @@ def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
         "knowledge": None,
         "unit": "bits",
         "reference": None,
+        "adversary": "independent",
         "tolerance": 1e-3,
         "accuracy": 0.01,
         "time_limit": 7.0,

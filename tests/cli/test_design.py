@@ -66,6 +66,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "knowledge": None,
         "unit": "nats",
         "reference": None,
+        "adversary": "bounded",
+        "max_epsilon": None,
         "p0": None,
         "measure": "absolute",
         "outputs": None,
@@ -88,6 +90,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
     assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
     expected |= {"repairs": "gradient", "reading": "strict"}
     assert expected.items() <= solver.asked.items()
+    assert run(*ASKED, "--adversary", "independent", "--max-epsilon", 2).exit_code == 0
+    assert {"adversary": "independent", "max_epsilon": 2.0}.items() <= solver.asked.items()
 
 
 def test_tables_and_distributions_are_read(solver: Solver, tmp_path: Path) -> None:

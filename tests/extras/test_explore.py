@@ -445,7 +445,7 @@ def test_python_command_report_and_certificate_are_about_the_same(
     with page.tab.expect_download() as download:
         page.tab.get_by_role("button", name="Report").click()
     report = download.value.path().read_text()
-    assert "Leakage report: exponential(epsilon=2) of total" in report
+    assert "exponential(epsilon=2) of total" in report
     # The address restores all of it.
     again = Page(browser, page.href()).answered()
     assert again.bracket() == (lower, upper)

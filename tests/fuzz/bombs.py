@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from damage import GONE, damaged, golden
+from damage import damaged, golden
 
 Json = Any
 
@@ -31,7 +31,7 @@ for line in sys.stdin:
 
 def power(size: int) -> Json:
     """One power of a polynomial, a single call of FLINT, for every node of a witness that ties values to counts."""
-    witness = {"window": [0, 8 * size], "masses": [1.0], "cuts": [1], "weights": [1, 2], "nodes": [0.1], "tilt": GONE}
+    witness = {"window": [0, 8 * size], "masses": [1.0], "cuts": [1], "weights": [1, 2], "nodes": [0.1], "tilt": None}
     asked = {"problem.query": f"histogram(n={8 * size}, k=64)", "adversary": {"entropy": 0.0}, "lower": 0.0}
     return damaged("tied", {**asked, **{f"witness.{key}": value for key, value in witness.items()}})
 

@@ -211,10 +211,10 @@ def test_every_map_of_random_problems_leaves_them_alone(records: tuple[int, ...]
 @pytest.mark.parametrize(
     "query",
     [
-        dl.queries.count(n=100),
+        dl.queries.count(n=200),
         dl.queries.modular_sum(n=10**5, modulus=3),
         dl.queries.histogram(n=20, k=4),
-        dl.queries.function([100, 100], lambda x: int(x[0] < x[1])),
+        dl.queries.function([200, 200], lambda x: int(x[0] < x[1])),
     ],
     ids=["count", "sum mod 3", "histogram", "function"],
 )

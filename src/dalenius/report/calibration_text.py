@@ -35,7 +35,7 @@ def _noise(found: Calibration) -> list[str]:
     if math.isfinite(epsilon):
         lines.append(f"it is {epsilon_up(epsilon)}-differentially private")
     if found.quietest:
-        return [*lines, "this is practically no noise, the least that is tried"]
+        return [*lines, "this is the least noise that is tried; less of it would change practically nothing"]
     if found.too_little is None:
         return [*lines, "no parameter with less noise was found to leak more than the budget"]
     return [*lines, f"at {found.parameter} = {found.too_little!r} it was found to leak more than the budget"]

@@ -77,7 +77,8 @@ def calibrate(
 
     Args:
         family: symmetric (its parameter is flip), geometric, laplace, exponential, randomized_response, unary_encoding,
-            noisy_max (epsilon), gaussian or discrete_gaussian (sigma).
+            hadamard_response, shuffled_response, noisy_max (epsilon), gaussian, discrete_gaussian (sigma) or subsampled
+            (rate).
         query: what is to be answered.
         leakage: the budget, in `unit`.
         entropy: as for `audit`.

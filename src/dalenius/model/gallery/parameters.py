@@ -31,7 +31,7 @@ class Parameter(Protocol):
 class Epsilon:
     """How well an output may distinguish two neighbouring datasets; noise is scaled by sensitivity/epsilon.
 
-    faintest: epsilon/sensitivity beyond which there is practically no noise. exp(-40) added to 1 is 1.
+    faintest: epsilon/sensitivity beyond which noise is practically the least. exp(-40) added to 1 is 1.
     of_record: epsilon is for one record, whatever the sensitivity of the query.
     """
 
