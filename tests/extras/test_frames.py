@@ -53,7 +53,7 @@ def test_workbooks(tmp_path: Path) -> None:
     found = dl.Mechanism.from_matrix(path, [2, 2])
     assert (found.matrix() == MATRIX).all()
     assert found.labels == ("no", "yes")
-    with pytest.raises(dl.InputError, match=r"channel\.xlsx, it has 5 lines, one of them a header, where the records have 8 datasets"):
+    with pytest.raises(dl.InputError, match=r"channel\.xlsx, it has 5 lines, one of them a header, where the records have 8"):
         dl.Mechanism.from_matrix(path, [2, 2, 2])
     path.write_bytes(b"no workbook")
     with pytest.raises(dl.InputError, match="is not a workbook"):
