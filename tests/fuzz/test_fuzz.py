@@ -15,6 +15,7 @@ SLICE = {
     "joint": 6,
     "differential": 25,
     "numerics": 60,
+    "trees": 20,
     "bombs": 1,
 }
 
