@@ -211,8 +211,9 @@ def _index(matrix: Any) -> list[Any]:
 def row_order(labels: list[Any], records: tuple[int, ...], names: Sequence[str] | None) -> list[int] | None:
     """Return where the row of every dataset stands, by labels that name datasets; None where they name none."""
     message = f"names = {show(names)} must list texts"
-    named = () if names is None else tuple(checks.listed(names, message))
-    if not all(isinstance(name, str) for name in named):
+    listed = () if names is None else tuple(checks.listed(names, message))
+    named = tuple(name for name in listed if isinstance(name, str))
+    if len(named) < len(listed):
         refuse(message)
     found = [_dataset_number(label, records, named) for label in labels]
     if len(labels) != math.prod(records) or all(place is None for place in found):
