@@ -213,6 +213,73 @@ def redaction() -> bytes:
     return plots.image(axes.figure, "png")
 
 
+def _against_knowledge(releases: dict[str, Any], knowledges: list[float], title: str, what: str, before: float = 0) -> bytes:
+    """What releases leak at most against what the adversary knew before; as the chance of a right guess with `before`."""
+    axes = plots.figure_of(7.0, 4.0).subplots()
+    for (name, mechanism), style in zip(releases.items(), ("ko-", "ks--", "k^:"), strict=False):
+        found = [dl.audit(mechanism, knowledge=known, relative=0.05) for known in knowledges]
+        height = [100 * audit.guess(before=before) if before else audit.upper for audit in found]
+        axes.plot(knowledges, height, style, markersize=4, linewidth=1.2, label=name)
+    unit = "chance of a right guess, at most (%)" if before else f"leakage about {what}, at most (nats)"
+    axes.set(xlabel="what the adversary knows before the release (nats)", ylabel=unit, ylim=(0, None))
+    axes.set_title(title, fontsize=10)
+    axes.legend(fontsize=8, frameon=False, loc="upper left")
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
+def vote() -> bytes:
+    """Three announcements of a vote of 20 members for three candidates."""
+    votes = dl.queries.histogram(n=20, k=3)
+    announced = {
+        "all three counts": dl.mechanisms.exact(votes),
+        "the winner": dl.mechanisms.exact(votes).then(lambda counts: counts.index(max(counts))),
+        "the noisy winner, epsilon 1": dl.mechanisms.noisy_max(votes, epsilon=1),
+    }
+    return _against_knowledge(announced, [0.01, 0.05, 0.1, 0.2, 0.3, 0.5], "a vote of 20 for three candidates", "one vote")
+
+
+def survey() -> bytes:
+    """Three ways to run a survey of 200 people at epsilon 1."""
+    people = dl.queries.count(n=200)
+    releases = {
+        "every noisy answer": dl.mechanisms.randomized_response(people, epsilon=1),
+        "how many noisy answers were yes": dl.mechanisms.shuffled_response(people, epsilon=1),
+        "the total with noise": dl.mechanisms.geometric(people, epsilon=1),
+    }
+    return _against_knowledge(releases, [0.01, 0.05, 0.1, 0.2, 0.3, 0.5], "200 answers, epsilon 1", "one answer")
+
+
+def census() -> bytes:
+    """A table of 20 residents with noise in every cell: how often a resident's cell is guessed right at most."""
+    table = dl.queries.table(n=20, shape=(2, 3))
+    releases = {f"epsilon {e}": dl.mechanisms.geometric(table, epsilon=e) for e in (1, 0.3)}
+    known, title = [0.01, 0.02, 0.05, 0.1], "a 2 x 3 table of 20 residents; 17 % are right before it"
+    return _against_knowledge(releases, known, title, "one cell", before=1 / 6)
+
+
+def classifier() -> bytes:
+    """Accuracy of naive Bayes from noisy counts against its leakage, for three numbers of people."""
+    from dalenius.sklearn import NoisyCategoricalNB
+
+    axes, budgets = plots.figure_of(7.0, 4.0).subplots(), [0.0003, 0.001, 0.003, 0.01, 0.03, 0.1]
+    for people, style in ((100, "k^:"), (500, "ks--"), (2000, "ko-")):
+        rng = np.random.default_rng(0)
+        smokes = rng.choice(["no", "yes"], p=[0.7, 0.3], size=people)
+        ill = np.where(rng.random(people) < np.where(smokes == "yes", 0.7, 0.1), "ill", "well")
+        rows = np.stack([smokes, rng.choice(["north", "south", "west"], size=people)], axis=1)
+        right = [
+            np.mean([NoisyCategoricalNB(leakage=b, random_state=i).fit(rows, ill).score(rows, ill) for i in range(20)])
+            for b in budgets
+        ]
+        axes.plot(budgets, right, style, markersize=4, linewidth=1.2, label=f"{people} people")
+    axes.set_xscale("log")
+    axes.set(xlabel="leakage allowed about one's own row (nats)", ylabel="accuracy, mean of 20 models", ylim=(0.5, 0.9))
+    axes.legend(fontsize=8, frameon=False, loc="lower right")
+    plots.tidy(axes)
+    return plots.image(axes.figure, "png")
+
+
 def paper_entropy() -> bytes:
     """Figure 3 of the paper: leakage against b, in closed form, certified, and by the paper's method."""
     return _paper("entropy")
@@ -263,6 +330,10 @@ DRAWN: dict[str, tuple[Callable[[], bytes], tuple[Any, ...]]] = {
     "growth": (growth, ()),
     "releases": (releases, ()),
     "redaction": (redaction, ()),
+    "vote": (vote, (_against_knowledge,)),
+    "survey": (survey, (_against_knowledge,)),
+    "census": (census, (_against_knowledge,)),
+    "classifier": (classifier, ()),
     "paper-entropy": (paper_entropy, PAPER_FIGURES),
     "paper-table": (paper_table, PAPER_FIGURES),
     "paper-primal": (paper_primal, PAPER_FIGURES),
