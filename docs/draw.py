@@ -213,8 +213,10 @@ def redaction() -> bytes:
     return plots.image(axes.figure, "png")
 
 
-def _against_knowledge(releases: dict[str, Any], knowledges: list[float], title: str, what: str, before: float = 0) -> bytes:
-    """What releases leak at most against what the adversary knew before; as the chance of a right guess with `before`."""
+def _against_knowledge(
+    releases: dict[str, Any], knowledges: list[float], title: str, what: str, before: float = 0
+) -> bytes:
+    """Leakage of releases against knowledge, as the chance of a right guess where `before` is one."""
     axes = plots.figure_of(7.0, 4.0).subplots()
     for (name, mechanism), style in zip(releases.items(), ("ko-", "ks--", "k^:"), strict=False):
         found = [dl.audit(mechanism, knowledge=known, relative=0.05) for known in knowledges]
@@ -236,7 +238,9 @@ def vote() -> bytes:
         "the winner": dl.mechanisms.exact(votes).then(lambda counts: counts.index(max(counts))),
         "the noisy winner, epsilon 1": dl.mechanisms.noisy_max(votes, epsilon=1),
     }
-    return _against_knowledge(announced, [0.01, 0.05, 0.1, 0.2, 0.3, 0.5], "a vote of 20 for three candidates", "one vote")
+    return _against_knowledge(
+        announced, [0.01, 0.05, 0.1, 0.2, 0.3, 0.5], "a vote of 20 for three candidates", "one vote"
+    )
 
 
 def survey() -> bytes:

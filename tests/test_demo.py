@@ -20,23 +20,24 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A solver that invents and a verifier that says what it is told."""
     verdict = SimpleNamespace(verified=True, reason="it was changed")
 
-    def audit(mechanism: Mechanism, entropy: float, *, verify: bool = False) -> Audit:
+    def audit(mechanism: Mechanism, knowledge: float, *, verify: bool = False) -> Audit:
         assert not verify
-        return built(mechanism, max(0.0, mechanism.log_universe - entropy))
+        return built(mechanism, knowledge)
 
-    def curve(mechanism: Mechanism, entropies: list[float]) -> Curve:
-        return Curve(tuple(entropies), tuple(audit(mechanism, entropy=b) for b in entropies))
+    def curve(mechanism: Mechanism, knowledges: list[float]) -> Curve:
+        entropies = tuple(mechanism.log_universe - known for known in knowledges)
+        return Curve(entropies, tuple(audit(mechanism, known) for known in knowledges))
 
-    def design(query: Query, distortion: float, entropy: float, tolerance: float, *, verify: bool) -> Design:
+    def design(query: Query, distortion: float, knowledge: float, tolerance: float, *, verify: bool) -> Design:
         assert not verify
         counts = np.indices((2, 2, 2, 2)).sum(axis=0).reshape(16, 1)
         matrix = mechanisms.geometric(query, epsilon=1).matrix()
         assert distortion == pytest.approx((matrix * abs(counts - np.arange(5))).sum() / 16)
-        assert entropy == 2.2
+        assert knowledge == 0.5
         return any_design(query, budget=distortion, distortion=distortion, tolerance=tolerance)
 
-    def frontier(query: Query, entropy: float, points: int, tolerance: float) -> Frontier:
-        assert entropy == 2.2
+    def frontier(query: Query, knowledge: float, points: int, tolerance: float) -> Frontier:
+        assert knowledge == 0.5
         designs = tuple(
             any_design(query, budget=d / points, distortion=d / points, tolerance=tolerance) for d in range(points)
         )
@@ -54,7 +55,12 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def test_the_demo_writes_its_page_and_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--out", str(tmp_path / "a" / "demo")]) == 0
     names = sorted(path.name for path in (tmp_path / "a" / "demo").iterdir())
-    assert names == ["design-certificate.json", "lottery-certificate.json", "report.html", "survey-certificate.json"]
+    assert names == [
+        "design-certificate.json",
+        "report.html",
+        "rounded-count-certificate.json",
+        "survey-certificate.json",
+    ]
     printed = capsys.readouterr().out
     assert printed.endswith(f"The report: {tmp_path / 'a' / 'demo' / 'report.html'}\n")
     assert printed.count(": verified.") == 3
@@ -80,5 +86,7 @@ def test_a_folder_that_cannot_be_made_is_one_message(tmp_path: Path, capsys: pyt
 def test_the_real_demo_finds_a_better_mechanism(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main(["--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "86." in printed.split(" % less")[0][-5:]
+    assert "8" in printed.split(" % less")[0][-5:]
+    assert "chance at most 77 % after it" in " ".join(printed.split())
+    assert [line for line in printed.splitlines() if len(line) > 96 and "verify " not in line and "/" not in line] == []
     assert printed.count(": verified.") == 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dalenius.model.query import Query
     from dalenius.report.page import Picture, Section
-    from dalenius.results.audit import Audit, Curve
+    from dalenius.results.audit import Audit
     from dalenius.results.design import Design
 
 TITLE = "dalenius: what a release can teach about one record"
@@ -27,21 +27,26 @@ A release depends on everybody's data. How much can it teach about one person, i
 believed before? Leakage is the mutual information between that person's record and the output, in nats: 0 is
 nothing, and a yes or no holds log 2 = 0.6931.
 
-The adversary may believe anything, as long as its prior over all datasets keeps entropy H(X) >= b. The two extremes
-are b = 0, where it may already know everybody else, and b = log|X|, where it knows nothing at all.
+The adversary may believe anything, as long as its knowledge has a limit: its beliefs about all records together are at
+most so many nats away from knowing nothing.
 
-Every answer is a bracket with a certificate: the lower bound is attained by a prior, the upper bound is proved. A
+Every answer is a bracket with a certificate: the lower bound is attained by a belief, the upper bound is proved. A
 verifier that shares no code with the solver re-checks both. It was run on the two audits and on the design, and its
 verdict is shown with each; the points of the frontier and of the curve were not checked one by one.
 """
-ENTROPY = 2.2
+KNOWLEDGE = 0.5
 GAP = 2e-4  # of the design, in nats; smaller ones take longer
 POINTS, POINT_GAP = 7, 2e-3  # of the frontier
+OFFICE = """
+A statistics office publishes how many of 40 people in a block have a condition, rounded at random to a multiple of 3:
+a count of 7 becomes 6 with chance 2/3 and 9 with chance 1/3. Differential privacy cannot rate this release: its
+epsilon is infinite. Its leakage has a bound. The adversary knows 0.1 nats in all.
+"""
 SURVEY = """
-Four people answer yes or no. The release is how many said yes, with geometric noise (epsilon = 1). The adversary lacks
-at least 2.2 of the 2.773 nats that four unknown answers hold.
+Four people answer yes or no. The release is how many said yes, with geometric noise (epsilon = 1). The adversary knows
+at most 0.5 of the 2.773 nats that four answers hold.
 
-The worst prior expects most people to give the same answer: then the count gives the one person away. Noise that is
+The worst belief expects most people to give the same answer: then the count gives the one person away. Noise that is
 scaled to one record does not hide what correlated records share.
 """
 BETTER = """
@@ -57,19 +62,12 @@ The same at every precision. No mechanism lies below the band. The band is prove
 mechanisms may be mixed and each lower bound is a line that holds everywhere. Named mechanisms stand where their audits
 put them: their height above the band is leakage that buys no precision.
 """
-LOTTERY = """
-Each of four players puts in a secret bit; the sum modulo 3 names the winner. With probability 0.2 one of the two other
-numbers is announced instead. The same adversary wants one player's bit.
-
-The rule is unchanged when all bits are swapped, but the worst prior is not: an audit that grants the adversary only
-symmetric priors reports too little.
-"""
 CURVE = """
-The same lottery against adversaries of every strength. On the left they may know everything else, on the right
-nothing. Up to the bend the limit on their knowledge protects nobody: the worst prior meets it already.
-Since L never rises with b, neighbouring points also bound everything between them (shaded).
+The same survey against adversaries of every strength. On the left they know nothing before, on the right they may know
+everything else. Since leakage never falls as knowledge grows, neighbouring points also bound everything between them
+(shaded).
 """
-SHARES = (0, 0.2, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.84, 0.88, 0.92, 0.96, 0.98, 1)  # of log|X|; L bends at the end
+KNOWN = (0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.4, 2, 2.7)  # nats
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,27 +88,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(out: Path) -> bool:
     from dalenius.report.page import Section, write_report
 
-    query = dl.queries.count(n=4)
-    count = dl.audit(dl.mechanisms.geometric(query, epsilon=1), entropy=ENTROPY, verify=False)
-    modular = dl.mechanisms.symmetric(dl.queries.modular_sum(n=4, modulus=3), flip=0.2)
     asked = Section("What is asked", _paragraphs(QUESTION))
-    survey, sound = _audited("survey", _paragraphs(SURVEY), count, out)
-    better, sound_too = _better(query, count, out)
-    frontier = _frontier(query)
-    drawn = dl.audit(modular, entropy=ENTROPY, verify=False)
-    lottery, sound_as_well = _audited("lottery", _paragraphs(LOTTERY), drawn, out)
-    write_report(out / "report.html", TITLE, [asked, survey, better, frontier, lottery, _curve(modular)])
+    rounded = dl.mechanisms.random_rounding(dl.queries.count(n=40), base=3)
+    office, sound = _audited("rounded count", OFFICE, dl.audit(rounded, knowledge=0.1, verify=False), out)
+    query = dl.queries.count(n=4)
+    noisy = dl.mechanisms.geometric(query, epsilon=1)
+    count = dl.audit(noisy, knowledge=KNOWLEDGE, verify=False)
+    survey, sound_too = _audited("survey", SURVEY, count, out)
+    better, sound_as_well = _better(query, count, out)
+    write_report(out / "report.html", TITLE, [asked, office, survey, better, _frontier(query), _curve(noisy)])
     return sound and sound_too and sound_as_well
 
 
-def _audited(name: str, story: tuple[str, ...], audit: "Audit", out: Path) -> "tuple[Section, bool]":
+def _audited(name: str, words: str, audit: "Audit", out: Path) -> "tuple[Section, bool]":
     """Save and verify the certificate of an audit; print it and return its part of the page."""
     from dalenius.report.page import Section
 
-    proof, verified = _verified(name, audit, out)
-    click.echo("\n".join([name.upper(), *map(textwrap.fill, story), "", audit.summary(), proof, ""]))
-    caption = "Left: the prior that attains the lower bound. Right: the bounds next to the two extremes."
-    return Section(f"A {name}", (*story, proof), audit.summary(), (_picture(audit.plot(), caption),)), verified
+    story = _paragraphs(words)
+    proof, verified = _verified(name.replace(" ", "-"), audit, out)
+    click.echo("\n".join([name.upper(), *map(textwrap.fill, story), "", _folded(audit.summary()), proof, ""]))
+    caption = "Left: the belief that attains the lower bound. Right: the bounds next to the two extremes."
+    return Section(f"A {name}", (*story, proof), _folded(audit.summary()), (_picture(audit.plot(), caption),)), verified
 
 
 def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, bool]":
@@ -120,16 +118,16 @@ def _better(query: "Query", standard: "Audit", out: Path) -> "tuple[Section, boo
 
     geometric = standard.mechanism.written()
     error = _expected_error(query, geometric)
-    design = dl.design(query, distortion=error, entropy=ENTROPY, tolerance=GAP, verify=False)
+    design = dl.design(query, distortion=error, knowledge=KNOWLEDGE, tolerance=GAP, verify=False)
     proof, verified = _verified("design", design, out)
     story = (*_paragraphs(BETTER), _comparison(standard, design))
-    click.echo("\n".join(["A BETTER SURVEY", *map(textwrap.fill, story), "", design.summary(), proof, ""]))
+    click.echo("\n".join(["A BETTER SURVEY", *map(textwrap.fill, story), "", _folded(design.summary()), proof, ""]))
     channels = plot_channels([(str(geometric.name), geometric), ("designed: least leakage", design.mechanism)])
     pictures = (
         _picture(channels, "How each true count (framed) is answered, at the same expected error."),
         _picture(design.plot(), "Left: the mechanism. Right: where it stands, and where no mechanism can."),
     )
-    return Section("A better survey", (*story, proof), design.summary(), pictures), verified
+    return Section("A better survey", (*story, proof), _folded(design.summary()), pictures), verified
 
 
 def _comparison(standard: "Audit", design: "Design") -> str:
@@ -148,8 +146,8 @@ def _frontier(query: "Query") -> "Section":
     """Draw the least leakage against the distortion, with named mechanisms."""
     from dalenius.report.page import Section
 
-    frontier = dl.frontier(query, entropy=ENTROPY, points=POINTS, tolerance=POINT_GAP)
-    table = frontier.summary()
+    frontier = dl.frontier(query, knowledge=KNOWLEDGE, points=POINTS, tolerance=POINT_GAP)
+    table = _folded(frontier.summary())
     click.echo(f"FRONTIER: the least leakage at every precision\n{table}\n")
     caption = "The least leakage at every expected error, and where named mechanisms stand."
     pictures = (_picture(frontier.plot(), caption),)
@@ -157,26 +155,14 @@ def _frontier(query: "Query") -> "Section":
 
 
 def _curve(mechanism: "dl.Mechanism") -> "Section":
-    """Draw L(b): the more the adversary must not know, the less it learns."""
+    """Draw leakage against knowledge: the more the adversary may know, the more it learns."""
     from dalenius.report.page import Section
 
-    most = mechanism.log_universe
-    curve = dl.curve(mechanism, entropies=[most * share for share in SHARES])
-    table = _table(curve)
-    click.echo(f"CURVE: the lottery against adversaries of every strength\n{table}")
-    caption = "Certified bounds on the leakage against the least entropy of the adversary's prior."
-    pictures = (_picture(curve.plot(), caption),)
-    return Section("From knowing everything to knowing nothing", _paragraphs(CURVE), table, pictures)
-
-
-def _table(curve: "Curve") -> str:
-    """The points of a curve, digits rounded outward."""
-    from dalenius.numerics.rounding import round_down, round_up
-
-    head = "H(X) >= b   knows at most   leakage L(b)"
-    points = [(a.entropy, a.knowledge, round_down(a.lower), round_up(a.upper)) for a in curve.audits]
-    rows = [f"{b:9.4f}   {known:13.4f}   {low} to {high} {curve.unit}" for b, known, low, high in points]
-    return "\n".join([head, *rows])
+    curve = dl.curve(mechanism, knowledges=list(KNOWN))
+    table = _folded(curve.summary())
+    click.echo(f"CURVE: the survey against adversaries of every strength\n{table}")
+    pictures = (_picture(curve.plot(), "Certified bounds on the leakage against what the adversary knows."),)
+    return Section("From knowing nothing to knowing everything", _paragraphs(CURVE), table, pictures)
 
 
 def _verified(name: str, answer: "Audit | Design", out: Path) -> tuple[str, bool]:
@@ -201,6 +187,15 @@ def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:
     """E |y - f(x)| of uniform data."""
     rows, shares = mechanism.written().rows, [math.exp(share) for share in mechanism.statistic.log_class_sizes()]
     return math.fsum(share * float(row @ far) for share, row, far in zip(shares, rows, query.distance(), strict=True))
+
+
+def _folded(summary: str) -> str:
+    """A summary without lines that run over the edge of the page, or of a usual terminal."""
+    lines = (
+        textwrap.wrap(line, 96, subsequent_indent=" " * 11, drop_whitespace=False) or [""]
+        for line in summary.splitlines()
+    )
+    return "\n".join(part for line in lines for part in line)
 
 
 def _picture(figure: "Figure", caption: str) -> "Picture":
