@@ -121,14 +121,14 @@ class Pool:
             await self.slots.acquire()
         finally:
             self.waiting -= 1
-        solver = None
         self.running += 1
+        taking = asyncio.ensure_future(self._take())
         try:
-            solver = await self._take()
-            yield solver
+            # Whoever asks may leave while a process starts: it goes on to start, and serves the next question.
+            yield await asyncio.shield(taking)
         finally:
             self.running -= 1
-            task = asyncio.ensure_future(self._give_back(solver))
+            task = asyncio.ensure_future(self._give_back(taking))
             self.settling.add(task)
             task.add_done_callback(self.settling.discard)
 
@@ -142,9 +142,11 @@ class Pool:
         self.everyone.add(solver)
         return solver
 
-    async def _give_back(self, solver: Solver | None) -> None:
+    async def _give_back(self, taking: "asyncio.Future[Solver]") -> None:
         try:
-            if solver is not None:
+            await asyncio.wait([taking])
+            if taking.exception() is None:
+                solver = taking.result()
                 await solver.settle()
                 if solver.alive:
                     self.idle.append(solver)
