@@ -75,9 +75,8 @@ def test_every_bound_of_the_plans_is_in_the_table_of_bounds() -> None:
 def toy(monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The two files of the page, and their lines in the two tables; every class of problems has the new bound alone."""
     solver, verifier = (dict[str, Any](__name__=f"toy_{k}") for k in range(2))
-    for names, code in zip(
-        (solver, verifier), re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL), strict=True
-    ):
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    for names, code in zip((solver, verifier), blocks[:2], strict=True):
         exec(compile(code, str(PAGE), "exec"), names)
     monkeypatch.setitem(portfolio.BOUNDS, "columns", solver["ColumnBound"]())
     monkeypatch.setitem(KINDS, "columns", verifier["columns"])

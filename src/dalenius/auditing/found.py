@@ -64,6 +64,7 @@ class Found:
             prior=back.prior(self.prior),
             brackets=brackets,
             extremes=extremes,
+            proved=self.proved if back.proved == "both" else back.proved,
             channel={**self.channel, **back.to_certificate()},
         )
 

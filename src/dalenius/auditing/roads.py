@@ -1,4 +1,4 @@
-"""Which road answers which audit; every road returns what it found."""
+"""Steps to an easier question, as long as one applies; then the road that answers it, which returns what it found."""
 
 from dataclasses import replace
 
@@ -10,8 +10,11 @@ from dalenius.auditing.one_secret import WarmStart
 from dalenius.auditing.real_outputs import real_outputs
 from dalenius.auditing.real_records import real_records
 from dalenius.model.problem import AuditProblem
-from dalenius.reductions.samples import channel_above
+from dalenius.reductions import samples
+from dalenius.reductions.way_back import Step
 from dalenius.search.deadline import Deadline
+
+STEPS: list[Step] = [samples.step]
 
 
 def find(problem: AuditProblem, deadline: Deadline, seed: int, known: dict[int, WarmStart] | None = None) -> Found:
@@ -19,14 +22,14 @@ def find(problem: AuditProblem, deadline: Deadline, seed: int, known: dict[int, 
 
     known: what was found against other adversaries of the same mechanism, secret and reference.
     """
+    taken = next(filter(None, (step(problem) for step in STEPS)), None)
+    if taken is not None:
+        easier, back = taken
+        found = find(easier, deadline, seed, known)
+        # Where the easier question is closed, no search narrows this bracket further.
+        done = True if easier.closed(found.lower, found.upper) else None
+        return replace(found.through(back, problem), finished=done)
     mechanism = problem.mechanism
-    if (samples := mechanism.as_samples) is not None:
-        channel, back = channel_above(samples)
-        above = replace(problem, mechanism=channel)
-        found = find(above, deadline, seed, known)
-        # Where the search above is done, none narrows this bracket further: more draws would.
-        done = True if above.closed(found.lower, found.upper) else None
-        return replace(found.through(back, problem), proved="upper", finished=done)
     if mechanism.as_real_records is not None:
         return real_records(problem, deadline, seed)
     if problem.adversary.kind == "independent":

@@ -57,7 +57,7 @@ def certificate_data(
     return {
         "format": "dalenius/audit-certificate",
         "version": VERSION,
-        "form": _form(described, witness[1]),
+        "form": problem.mechanism.form or _form(witness[1]),
         **asked,
         "problem": described,
         "lower": bracket[0],
@@ -70,14 +70,8 @@ def certificate_data(
     }
 
 
-def _form(described: dict[str, Any], witness: dict[str, Any]) -> str:
+def _form(witness: dict[str, Any]) -> str:
     """How the release is held; a witness against independent records says it, as its kind does not."""
-    if "samples" in described:
-        return "samples"
-    if "quadrature" in described:
-        return "real-outputs"
-    if "releases" in described:
-        return "releases"
     if "form" in witness:
         return str(witness["form"])
     return "histogram" if "cell" in witness else FORMS.get(witness["kind"], "rows")

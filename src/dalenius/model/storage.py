@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,33 +123,41 @@ def load_mechanism(path: Path) -> "Mechanism":
         raise InputError(message) from error
 
 
-def mechanism_from(content: dict[str, Any]) -> "Mechanism":  # noqa: PLR0911 - one for each kind of file
+def mechanism_from(content: dict[str, Any]) -> "Mechanism":
     """Return the mechanism of parsed JSON, as `mechanism_text` wrote it."""
-    # Only here does the model know of the gallery below it: files name what the gallery builds.
-    from dalenius.model.channels.joint import Joint
-    from dalenius.model.channels.written import Written, of_matrix, of_rows
-    from dalenius.model.gallery.parse import parse_mechanism, parse_query
+    kind = next((key for key in READERS if key in content), None)
+    return _written(content) if kind is None else READERS[kind](content)
 
-    if "releases" in content:
-        query = parse_query(_field(content, "query", str))
-        joint = Joint.of(tuple(parse_mechanism(text, query) for text in _texts(content, "releases")))
-        return joint or refuse("its releases are not of one sum with noise of one kind, two or more of them")
-    if "mechanism" in content and "rows" not in content:
-        named = parse_mechanism(_field(content, "mechanism", str), parse_query(_field(content, "query", str)))
-        if not named.has_rows:
-            return named
-    own = parse_query(_field(content, "query", str)) if "query" in content else None
-    if "samples" in content:
-        return _sampled(content, own)
-    rows, labels = _field(content, "rows", list), _labels(content)
-    if "mechanism" in content:
-        query = parse_query(_field(content, "query", str))
-        mechanism = parse_mechanism(_field(content, "mechanism", str), query)
-        expected = mechanism.written().rows
-        stored = Written(mechanism.written().statistic, rows, labels, query).rows
-        if stored.shape != expected.shape or np.abs(stored - expected).max() > 1e-9:  # noqa: PLR2004
+
+def _joint(content: dict[str, Any]) -> "Mechanism":
+    from dalenius.model.channels.joint import Joint
+    from dalenius.model.gallery.parse import parse_mechanism
+
+    query = _query(content)
+    joint = Joint.of(tuple(parse_mechanism(text, query) for text in _texts(content, "releases")))
+    return joint or refuse("its releases are not of one sum with noise of one kind, two or more of them")
+
+
+def _named(content: dict[str, Any], largest: float = 1e-9) -> "Mechanism":
+    """A mechanism by its call string; rows beside it are a check, within `largest`."""
+    from dalenius.model.channels.written import Written
+    from dalenius.model.gallery.parse import parse_mechanism
+
+    mechanism = parse_mechanism(_field(content, "mechanism", str), query := _query(content))
+    if "rows" in content or mechanism.has_rows:
+        expected = mechanism.written()
+        stored = Written(expected.statistic, _field(content, "rows", list), _labels(content), query).rows
+        if stored.shape != expected.rows.shape or np.abs(stored - expected.rows).max() > largest:
             refuse(f"the rows stored are not those of {mechanism.name} of {query}; the file was altered")
-        return mechanism
+    return mechanism
+
+
+def _written(content: dict[str, Any]) -> "Mechanism":
+    """A mechanism by its rows."""
+    from dalenius.model.channels.written import Written, of_matrix, of_rows
+
+    own = _query(content) if "query" in content else None
+    rows, labels = _field(content, "rows", list), _labels(content)
     if own is not None and "statistic" not in content:
         return of_rows(own, rows, labels)
     if "statistic" not in content and content.get("classes") is None:
@@ -220,15 +228,31 @@ def _table(content: dict[str, Any]) -> Table:
     return Table(_field(content, "records", list), np.array(classes))
 
 
-def _sampled(content: dict[str, Any], query: "Query | None") -> "Mechanism":
+def _sampled(content: dict[str, Any]) -> "Mechanism":
     from dalenius.model.channels.sampled import restored
 
+    query = _query(content) if "query" in content else None
     statistic = _table(content) if query is None else query.statistic
     try:
         return restored(_field(content, "samples", dict), query, statistic)
     except (LookupError, TypeError, ValueError, OverflowError) as error:
         message = f'"samples" are not sound ({type(error).__name__}: {error})'
         raise InputError(message) from error
+
+
+# Kinds of mechanisms, by a key that a description of no other kind has; one with none of these is held by its rows.
+READERS: dict[str, Callable[[dict[str, Any]], "Mechanism"]] = {
+    "releases": _joint,
+    "samples": _sampled,
+    "mechanism": _named,
+}
+
+
+def _query(content: dict[str, Any]) -> "Query":
+    # Only here does the model know of the gallery below it: files name what the gallery builds.
+    from dalenius.model.gallery.parse import parse_query
+
+    return parse_query(_field(content, "query", str))
 
 
 def _histogram(content: dict[str, Any], records: Sequence[int] | None) -> Histogram:

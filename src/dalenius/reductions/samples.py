@@ -4,19 +4,23 @@ Statement and proof are in docs/mathematics.md 12. The witness is that of the ch
 leaks through the mechanism.
 """
 
-from dalenius.model.channels.sampled import Sampled
-from dalenius.model.channels.written import Written
+from dataclasses import replace
+
+from dalenius.model.problem import AuditProblem
 from dalenius.reductions.way_back import WayBack
 
 
 class BelowChannel(WayBack):
     """The way back from the channel above, of which the mechanism is a degraded version."""
 
+    proved = "upper"
+
     def lower(self, leaked: float) -> float:
         """Return 0: the mechanism may leak less than the channel above it."""
         return 0.0
 
 
-def channel_above(mechanism: Sampled) -> tuple[Written, WayBack]:
-    """Return the channel of which the mechanism is a degraded version, and the way back."""
-    return mechanism.above, BelowChannel()
+def step(problem: AuditProblem) -> tuple[AuditProblem, WayBack] | None:
+    """Ask about the channel of which a mechanism known by samples is a degraded version."""
+    samples = problem.mechanism.as_samples
+    return None if samples is None else (replace(problem, mechanism=samples.above), BelowChannel())

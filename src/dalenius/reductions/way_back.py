@@ -1,15 +1,20 @@
-"""The way back from an easier question to the question itself, which every step returns.
+"""Steps to an easier question, and the way back from it to the question itself.
 
-As it stands it is that of an exact step which changes nothing of the prior: each step overrides what it changes.
+A way back as it stands is that of an exact step which changes nothing of the prior: each overrides what it changes.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
 from dalenius.model.prior import Prior
+from dalenius.model.problem import AuditProblem
 
 
 class WayBack:
     """What a bracket of the easier question says of the question itself."""
+
+    # Which bounds of the easier question say something of the question itself.
+    proved: ClassVar[Literal["both", "lower", "upper"]] = "both"
 
     def lower(self, leaked: float) -> float:
         """Guarantee: some prior leaks at least the result, where one leaks `leaked` in the easier question."""
@@ -26,3 +31,7 @@ class WayBack:
     def to_certificate(self) -> dict[str, Any]:
         """Return what the certificate says of the channel, beside its description."""
         return {}
+
+
+# An easier question and the way back; None where the step does not apply.
+Step = Callable[[AuditProblem], tuple[AuditProblem, WayBack] | None]

@@ -27,6 +27,8 @@ from dalenius.results.history import Step
 from dalenius.results.notes import read_notes
 from dalenius.results.units import NATS_PER_UNIT, up
 
+# Forms whose proofs are about the release itself, and not about a channel that a step leads to.
+DIRECT = ("rows", "samples", "sum", "releases", "histogram", "per-record", "real-records")
 NEAR = 1e-9  # relative: by how much bounds of real outputs may differ that were rounded on different ways
 LONGEST = 40  # characters of the name of a bound
 DISTORTIONS = ("absolute error", "squared error", "share of wrong answers", "distortion")
@@ -112,7 +114,7 @@ def _records(content: dict[str, Any], certificate: dict[str, Any], record: int |
 
 def _proved(records: Records, unit: str, certificate: dict[str, Any], record: int | None) -> bool:
     """Whether the upper bound of every orbit is that of its proof, as far as there are proofs by records."""
-    if "quadrature" in certificate["problem"] or not certificate["proofs"]:
+    if certificate.get("form", "rows") not in DIRECT or not certificate["proofs"]:
         return True
     proofs, nats, one = certificate["proofs"], NATS_PER_UNIT[unit], "secret" in certificate
     stated = [(record if one else proof["record"], up(proof["upper"], nats)) for proof in proofs]

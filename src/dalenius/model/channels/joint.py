@@ -29,6 +29,7 @@ class Joint(Mechanism):
 
     query: Query
     parts: tuple[Mechanism, ...]
+    form = "releases"
     statistic: Statistic = field(init=False)
     name: str = field(init=False)
 
@@ -85,11 +86,6 @@ class Joint(Mechanism):
         return self
 
     @property
-    def lost(self) -> float:
-        """Nothing: no outputs were put together."""
-        return 0.0
-
-    @property
     def n_outputs(self) -> float:
         """The number of tuples of outputs."""
         return math.prod(part.n_outputs for part in self.parts)
@@ -100,10 +96,6 @@ class Joint(Mechanism):
             f"{self.name} of {self.query} has {self.statistic.size} rows of {self.n_outputs:.3g} outputs, too many to "
             "write out; it can be audited, run and saved, and for anything else use fewer records"
         )
-
-    def joint(self, masses: NDArray[np.float64]) -> NoReturn:
-        """Raise InputError: there are too many tuples of outputs."""
-        self.written()
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data: the query, and the call string of every release."""
@@ -116,13 +108,6 @@ class Joint(Mechanism):
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Raise InputError."""
         refuse(f"dp_delta at epsilon = {epsilon} has no closed form for {self.name} of {self.query}; ask its parts")
-
-    def log_most_likely(self) -> NoReturn:
-        """Raise InputError: the likeliest row of every tuple has no closed form."""
-        self.written()
-
-    def expected_distortion(self) -> None:
-        """None: outputs are tuples, and not answers."""
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         return np.stack([part.sample(x, size, source) for part in self.parts], axis=1)

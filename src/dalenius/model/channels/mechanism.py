@@ -1,6 +1,7 @@
 """A mechanism: a channel q(y|x) from datasets to outputs, and what every one of them can do."""
 
 import html
+import json
 import math
 import os
 from abc import ABC, abstractmethod
@@ -68,6 +69,9 @@ class Mechanism(Described, ABC):
     has_rows: bool = False
     # The release whose rows these are, or of which this is a part: it describes both.
     whole: "Mechanism | None" = None
+    # The form under which certificates hold it, where a step leads to the channel that is audited; None for rows, and
+    # for what its witness shows.
+    form: ClassVar[str | None] = None
     # With which confidence upper bounds hold, where only samples are known; None where they hold for certain.
     confidence: float | None = None
     # Limits of the full matrix and of the digits in a table.
@@ -201,7 +205,7 @@ class Mechanism(Described, ABC):
     @cached_property
     def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
         """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
-        return str(self.query), self.name
+        return (json.dumps(self.describe(), sort_keys=True),) if self.name is None else (str(self.query), self.name)
 
     @property
     def records(self) -> tuple[int, ...]:
@@ -294,29 +298,31 @@ class Mechanism(Described, ABC):
         """A mechanism that is known by samples alone."""
         return None
 
-    @property
-    @abstractmethod
-    def n_outputs(self) -> float:
-        """The number of outputs; infinite where they are real numbers."""
-
     @abstractmethod
     def written(self) -> "Written":
         """Return the mechanism with its rows; raise InputError with the reason if it has none."""
 
-    @abstractmethod
+    # What follows from the rows; a mechanism that has a formula, or no rows, overrides it.
+
+    @property
+    def n_outputs(self) -> float:
+        """The number of outputs; infinite where they are real numbers."""
+        return self.written().n_outputs
+
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record."""
+        return self.written().dp_epsilon()
 
-    @abstractmethod
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
 
         It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
         """
+        return self.written().dp_delta(epsilon)
 
-    @abstractmethod
     def expected_distortion(self) -> float | None:
         """Return E d(f(X), Y) for X uniform; None without a query, or where outputs are not answers to it."""
+        return None
 
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
@@ -335,9 +341,9 @@ class Mechanism(Described, ABC):
             return self._labelled(self._exact(x, size, rng))
         return self._labelled(self._drawn(x, checks.size(size), datasets.generator(rng)))
 
-    @abstractmethod
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         """Draw outputs on a dataset in floats, as this mechanism numbers them."""
+        return self.written().sample(x, size, source)
 
     def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""

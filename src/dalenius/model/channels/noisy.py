@@ -74,10 +74,6 @@ class Noisy(Mechanism):
     def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
         return super()._identity if self.by_formula or not self.has_rows else self.written()._identity  # noqa: SLF001
 
-    def joint(self, masses: Floats) -> Floats:
-        """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
-        return np.asarray(masses @ self.rows)
-
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:

@@ -110,7 +110,7 @@ class NoisyCounts(Noisy):
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
         if self.has_rows:
-            return self.written().dp_delta(epsilon)
+            return super().dp_delta(epsilon)
         refuse(
             f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
             f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"

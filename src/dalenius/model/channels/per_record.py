@@ -125,10 +125,6 @@ class PerRecord(Mechanism):
         """Return log sum_y max_x q(y|x): that of one record, n times."""
         return self.n * math.log(float(self.rows.max(axis=0).sum()))
 
-    def expected_distortion(self) -> None:
-        """Return None: an output is a noisy dataset, not an answer."""
-        return
-
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
         below = np.cumsum(self.rows, axis=1)[:, :-1]
         draws = (source.random(self.n) for _ in range(size))

@@ -71,6 +71,7 @@ class Real(RealOutputs):
     name: str
     noise: Laplace | Gaussian
     statistic: Statistic = field(init=False)
+    form = "real-outputs"
     # Accuracy at which a single prior's leakage is computed: the first whose points fit.
     accuracies: ClassVar[tuple[float, ...]] = (1e-11, 1e-7, 1e-3)
     limits: ClassVar[tuple[float, float]] = (1e-100, 1e100)
@@ -122,9 +123,6 @@ class Real(RealOutputs):
         """Return outputs in units of the answer, of a mean."""
         low = float(self.query.outputs[0])  # type: ignore[arg-type]
         return low + float(self.query.unit) * steps
-
-    def expected_distortion(self) -> None:
-        """None: distortions here are of outputs in the range of the query."""
 
     def __repr__(self) -> str:
         return f"<Real {self.name} of {self.query}: {self.n} records, {self.statistic.size} classes, real outputs>"

@@ -4,7 +4,6 @@ From counts of outputs come lower limits of their probabilities, and from these 
 degraded version: rows [limits, rest], where the rest of the probability tells the class. See docs/mathematics.md 12.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -100,6 +99,7 @@ class Sampled(Mechanism):
     sets: Ints
     rows: Floats
     name: str | None = field(default=None, init=False)
+    form = "samples"
 
     @property
     def as_samples(self) -> "Sampled":
@@ -140,10 +140,6 @@ class Sampled(Mechanism):
             return {"query": str(self.query), "samples": samples}
         return {"records": list(self.records), "classes": self.statistic.class_table().tolist(), "samples": samples}
 
-    @cached_property
-    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
-        return (json.dumps(self.describe(), sort_keys=True),)
-
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         refuse(f"{what} is not known for a mechanism that is known by samples only; {remedy}")
 
@@ -168,10 +164,6 @@ class Sampled(Mechanism):
     def dp_delta(self, epsilon: float = 1.0) -> NoReturn:
         """Raise InputError: the law is not known."""
         self._refuse("delta", "audit it for what it leaks")
-
-    def expected_distortion(self) -> None:
-        """Return None: the law is not known."""
-        return
 
     def __repr__(self) -> str:
         of = f" of {self.query}" if self.query is not None else ""
