@@ -6,7 +6,6 @@ import os
 import signal
 import time
 import warnings
-from pathlib import Path
 
 import brute_force
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.results.audit import Audit
-from dalenius.results.design import Design
 from dalenius.search.deadline import Progress
 
 Floats = NDArray[np.float64]
@@ -345,20 +343,6 @@ def test_the_extremes_are_numbers(last: list[float]) -> None:
     assert 0 <= low <= high <= LN2 + 1e-10
 
 
-def test_saved_audits_come_back(tmp_path: Path) -> None:
-    mechanism = random_channel([2, 3], 3, 8)
-    audit = dl.audit(mechanism, entropy=1.2, tolerance=TOLERANCE)
-    audit.save(tmp_path / "audit.json")
-    again = dl.load(tmp_path / "audit.json")
-    assert again.to_dict() == {**audit.to_dict(), "verified": None}
-    assert again.certificate.data == audit.certificate.data
-    assert (again.prior.masses == audit.prior.masses).all()
-    assert dl.verify(again, mechanism).verified
-    audit.certificate.save(tmp_path / "certificate.json")
-    assert dl.verify(tmp_path / "certificate.json", mechanism).verified
-    assert dl.verify(str(tmp_path / "certificate.json")).upper == audit.upper
-
-
 def test_a_curve_falls() -> None:
     mechanism = named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.2)")
     entropies = np.linspace(0, 3 * LN2, 7)
@@ -572,20 +556,6 @@ def test_a_tolerance_below_rounding_leaves_a_verified_bracket(records: list[int]
     assert audit.upper >= brute_force.attained(mechanism.matrix(), records, b, starts=4) - 1e-10
     answer = dl.verify(audit, mechanism)
     assert answer.verified, answer.reason
-
-
-def test_verify_and_load_know_audits_from_designs(tmp_path: Path) -> None:
-    design = dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0.0)
-    assert dl.verify(design).quantity == "eps(D,b)"
-    assert dl.verify(design.leakage, design.mechanism).quantity == "L"
-    design.save(tmp_path / "design.json")
-    design.leakage.save(tmp_path / "audit.json")
-    again = dl.load(tmp_path / "audit.json")
-    assert isinstance(again, Audit)
-    assert again.upper == design.upper
-    assert isinstance(dl.load(tmp_path / "design.json"), Design)
-    with pytest.raises(dl.InputError, match="mechanism= must be a Mechanism"):
-        dl.verify(design, mechanism=design)
 
 
 @pytest.mark.parametrize("shares", [[0.0, 0.3, 0.6, 0.8, 0.95, 1.0], [1.0, 0.8, 0.6, 0.3, 0.0]], ids=["up", "down"])

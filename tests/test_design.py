@@ -3,7 +3,6 @@
 import itertools
 import math
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,20 +194,6 @@ def test_every_kind_of_problem_closes_and_is_verified(query: Query, arguments: d
     design = verified(dl.design(query, knowledge=0.3, tolerance=WIDE, **arguments))
     assert design.gap <= WIDE
     assert design.stopped == "gap"
-
-
-def test_a_saved_design_comes_back(tmp_path: Path) -> None:
-    query = dl.queries.histogram(n=2, k=2)
-    design = dl.design(query, distortion=0.6, knowledge=0.3, tolerance=WIDE, outputs=np.array([[0, 2], [1, 1], [2, 0]]))
-    design.save(tmp_path / "design.json")
-    again = dl.load(tmp_path / "design.json")
-    assert isinstance(again, Design)
-    assert again.to_dict() == {**design.to_dict(), "verified": None}
-    assert dl.verify(tmp_path / "design.json").verified
-    design.mechanism.save(tmp_path / "mechanism.json")
-    assert dl.verify(design, dl.Mechanism.load(tmp_path / "mechanism.json")).verified
-    other = dl.mechanisms.symmetric(query, flip=0.1)
-    assert not dl.verify(design, other).verified
 
 
 def test_the_same_seed_gives_the_same_design() -> None:

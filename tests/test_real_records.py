@@ -200,26 +200,6 @@ def test_a_column_becomes_a_histogram_without_gaps() -> None:
     assert audit.to_dict()["reference"] == "density"
 
 
-def test_saved_audits_load_and_say_the_same(tmp_path: Path) -> None:
-    mechanism = dl.mechanisms.gaussian(dl.queries.real_mean(2, 0, 10), sigma=5)
-    audit = dl.audit(
-        mechanism, knowledge=0.1, reference=([0, 5, 10], [0.3, 0.7]), tolerance=3e-2, secret=1, unit="bits"
-    )
-    audit.save(path := tmp_path / "audit.json")
-    again = dl.load(path, verify=True)
-    assert (again.lower, again.upper, again.record, again.unit) == (audit.lower, audit.upper, 1, "bits")
-    assert "record 1" in again.summary()
-    assert "real-valued" in again.summary()
-    assert dl.Mechanism.load(_saved(mechanism, tmp_path)).describe() == mechanism.describe()
-    assert json.loads(json.dumps(audit.to_dict()))["entropy"] is None
-    assert audit.plot() is not None
-
-
-def _saved(mechanism: dl.Mechanism, folder: Path) -> Path:
-    mechanism.save(path := folder / "mechanism.json")
-    return path
-
-
 def test_the_mechanism_answers_what_is_asked_of_it() -> None:
     mechanism = dl.mechanisms.laplace(dl.queries.real_mean(4, 0, 8), epsilon=2)
     assert mechanism.dp_epsilon() == 2

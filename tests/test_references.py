@@ -1,10 +1,7 @@
 """Audits against adversaries who know a reference prior, and more."""
 
-import json
 import math
-from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,26 +192,13 @@ def test_data_of_pandas_is_its_laws() -> None:
     assert answer.certificate.data["adversary"]["reference"] == {"marginals": [[0.75, 0.25], [0.5, 0.5], [0.75, 0.25]]}
 
 
-def test_a_reference_survives_a_round_trip_and_has_words(tmp_path: Path) -> None:
-    for reference, words in (
-        ([0.8, 0.2], "beyond the reference prior: independent records with law 0.8,0.2 each"),
-        ([[0.8, 0.2], [0.8, 0.2], [0.5, 0.5]], "independent records, each with its own law"),
-        (product_weights([[0.8, 0.2]] * 3), "given weights of the datasets"),
-    ):
-        mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=3), epsilon=1)
-        answer = audited(mechanism, reference=reference, time_limit=2.0)
-        answer.save(tmp_path / "audit.json")
-        again = dl.load(tmp_path / "audit.json")
-        assert isinstance(again, Audit)
-        assert replace(again, loaded=False).summary() == replace(answer).summary()  # a copy is not verified
-        assert again.to_dict() == {**answer.to_dict(), "verified": None}
-        assert again.reference.describe() == answer.reference.describe()
-        assert words in answer.summary()
-        assert "one that knows the reference prior only would learn" in answer.summary()
-        assert "D(p || reference)" in answer.summary()
-        assert "uniform" not in answer.summary()
-        assert "reference prior" in str([t.get_text() for t in answer.plot().axes[-1].get_yticklabels()])
-        json.dumps(answer.to_dict(), allow_nan=False)
+def test_a_reference_has_words() -> None:
+    mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=3), epsilon=1)
+    answer = audited(mechanism, reference=[0.8, 0.2], time_limit=2.0)
+    assert "one that knows the reference prior only would learn" in answer.summary()
+    assert "D(p || reference)" in answer.summary()
+    assert "uniform" not in answer.summary()
+    assert "reference prior" in str([t.get_text() for t in answer.plot().axes[-1].get_yticklabels()])
 
 
 @pytest.mark.slow

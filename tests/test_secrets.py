@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,32 +113,14 @@ def test_a_constant_secret_has_nothing_to_leak() -> None:
     assert "1 value: same" in answer.summary()
 
 
-@pytest.mark.parametrize(
-    ("secret", "said", "words"),
-    [
-        ([0, 1], [0, 1], "records 0 and 1 together, 4 values"),
-        (lambda x: x[0] == x[1], "function", "a function of the dataset with 2 values: True, False"),
-        (3, [3], "record 3; other records were not audited"),
-    ],
-    ids=["group", "function", "index"],
-)
-def test_an_audit_of_a_secret_survives_a_round_trip(secret: object, said: object, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("secret", [[0, 1], lambda x: x[0] == x[1], 3], ids=["group", "function", "index"])
+def test_an_audit_says_what_its_secret_is(secret: object) -> None:
     answer = audited(SMALL[0], secret=secret)
-    answer.save(tmp_path / "audit.json")
-    again = dl.load(tmp_path / "audit.json")
-    assert isinstance(again, Audit)
-    assert again.to_dict() == {**answer.to_dict(), "verified": None}
-    assert replace(again, loaded=False).summary() == replace(answer).summary()  # a copy is not verified
-    assert words in answer.summary()
-    assert again.to_dict()["secret"] == said
-    assert type(again.secret) is type(answer.secret)
-    np.testing.assert_array_equal(again.prior.masses, answer.prior.masses)
-    if not isinstance(secret, int):
-        assert again.to_dict()["record"] is None
-        assert [r["record"] for r in again.to_dict()["records"]] == [None]
-    json.dumps(again.to_dict(), allow_nan=False)
+    said = answer.to_dict()
+    assert said["secret"] == ("function" if callable(secret) else [3] if secret == 3 else secret)
+    if secret != 3:
+        assert (said["record"], [r["record"] for r in said["records"]]) == (None, [None])
     assert ("records 0 and 1" in repr(answer)) == (secret == [0, 1])
-    assert len(answer.plot().axes) >= 2
 
 
 def test_what_is_asked_is_what_is_answered() -> None:

@@ -65,14 +65,11 @@ def test_every_record_is_within_the_share_of_the_worst() -> None:
     assert max(bracket.upper for bracket in audit.records) <= audit.lower / (1 - 0.04) + 1e-12
 
 
-def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+def test_a_file_without_it_is_of_an_older_version(tmp_path: Path) -> None:
     audit = dl.audit(random_channel([2, 2], 3, 4), knowledge=0.3, relative=0.1, tolerance=1e-9)
     assert audit.gap > audit.tolerance
     audit.save(tmp_path / "audit.json")
-    loaded = dl.load(tmp_path / "audit.json")
-    assert (loaded.relative, loaded.stopped, loaded.closed) == (0.1, "gap", True)
-    assert audit.to_dict()["relative"] == 0.1
-    assert "within 10 % of the upper bound" in audit.summary()
+    assert (audit.to_dict()["relative"], audit.stopped, audit.closed) == (0.1, "gap", True)
     content = json.loads((tmp_path / "audit.json").read_text())
     del content["relative"]
     (tmp_path / "older.json").write_text(json.dumps(content))

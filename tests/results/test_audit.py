@@ -2,12 +2,11 @@ import json
 import math
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from samples import built, consistent, parity
+from samples import consistent, parity
 
 from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
@@ -70,33 +69,6 @@ def test_repr_and_gap() -> None:
     assert "gap open" in repr(parity(tolerance=1e-10))
     assert "<table>" in audit._repr_html_()
     assert "H(X) &gt;= 2.2" in audit._repr_html_()
-
-
-@pytest.mark.parametrize(
-    "audit",
-    [
-        parity(),
-        parity(unit="bits"),
-        parity(n=1000, b=5.0),
-        built(DENSE, 1.0, record=1),
-        built(HISTOGRAM, 0.5),
-        built(FUNCTION, 0.2),
-        parity(proved="lower", stopped="method", upper=0.7, history=HISTORY),
-    ],
-    ids=["parity", "bits", "large", "dense", "histogram", "function", "paper"],
-)
-def test_an_audit_survives_a_round_trip(audit: Audit, tmp_path: Path) -> None:
-    audit = consistent(audit)
-    audit.save(tmp_path / "audit.json")
-    again = Audit.load(tmp_path / "audit.json")
-    assert again.to_dict() == audit.to_dict()
-    assert again.loaded
-    words = (replace(again, loaded=False).summary().splitlines(), audit.summary().splitlines())
-    assert words[0][1:] == words[1][1:]  # the first line names the query, and a Python function is not stored
-    assert (again.records, again.history) == (audit.records, audit.history)
-    assert (again.adversary, again.certificate) == (audit.adversary, audit.certificate)
-    np.testing.assert_array_equal(again.prior.masses, audit.prior.masses)
-    np.testing.assert_array_equal(again.mechanism.rows, audit.mechanism.rows)
 
 
 def test_a_spoilt_audit_file_is_refused_with_its_name(tmp_path: Path) -> None:

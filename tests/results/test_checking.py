@@ -245,12 +245,6 @@ def test_the_trivial_bound_is_called_trivial() -> None:
     assert "100.0" not in told.summary()
 
 
-def test_files_are_read_as_unchecked(tmp_path: Any) -> None:
-    audit = dl.audit(parity(), entropy=2.2, verify=True)
-    audit.save(tmp_path / "a.json")
-    assert dl.load(tmp_path / "a.json").verified is None
-
-
 def test_the_estimate_grows_with_what_a_check_goes_through() -> None:
     """Each of these takes from one to some hundred milliseconds; what is far beyond is not checked by itself."""
     query = dl.queries.count

@@ -100,26 +100,6 @@ def test_a_bound_of_zero_proves_no_line() -> None:
     assert (spoilt.lower_at([0.0, 0.1, 0.5]) == 0).all()
 
 
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS.keys())
-def test_a_design_survives_a_round_trip(design: Design, tmp_path: Path) -> None:
-    design = consistent_design(design)
-    design.save(tmp_path / "design.json")
-    again = load(tmp_path / "design.json")
-    assert isinstance(again, Design)
-    assert again.to_dict() == design.to_dict()
-    assert (again.adversary, again.certificate) == (design.adversary, design.certificate)
-    assert again.leakage.to_dict() == design.leakage.to_dict()
-    assert (again.history, again.reported, again.kept) == (design.history, design.reported, design.kept)
-    assert again.leakage.certificate == design.leakage.certificate
-    assert again.leakage.mechanism is again.mechanism
-    assert again.mechanism.describe() == design.mechanism.describe()
-    assert again.loaded
-    words = replace(again, loaded=False, leakage=replace(again.leakage, loaded=False)).summary().splitlines()
-    assert words[1:] == design.summary().splitlines()[1:]  # a function's name is not stored
-    np.testing.assert_array_equal(again.query.distance(), design.query.distance())
-    assert again.query.outputs == design.query.outputs
-
-
 def test_words_beside_a_table_of_distortions_are_those_of_the_table_or_marked(tmp_path: Path) -> None:
     """Where records are not alike, the certificate has the distortions of all datasets, and no name of a query."""
     unlike = [[0.5, 0.5], [0.3, 0.7]]

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,22 +103,6 @@ def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
     assert prior.probability(x) == pytest.approx(ratio * 5.0**-40)
     with pytest.raises(dl.InputError, match="at least"):
         prior.joint()
-
-
-def test_an_audit_with_a_tie_is_saved_loaded_and_described(tmp_path: Path) -> None:
-    mechanism = dl.mechanisms.laplace(dl.queries.histogram(n=90, k=5), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=0.2, relative=0.5)
-    text = audit.summary()
-    assert "ties every value of the record to its own count" in text
-    assert "would learn at least" in text
-    audit.save(tmp_path / "audit.json")
-    again = dl.load(tmp_path / "audit.json", verify=True)
-    assert again.verified
-    assert again.prior.tied
-    assert again.prior.divergence() == pytest.approx(audit.prior.divergence(), abs=1e-12)
-    assert again.prior.leakage() <= audit.prior.leakage()
-    assert again.summary().count("its own count") == text.count("its own count")
-    assert audit.plot().axes
 
 
 def test_wide_windows_are_left_to_one_count() -> None:

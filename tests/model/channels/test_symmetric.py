@@ -1,15 +1,13 @@
 """One record through a symmetric channel that is never written out: everything as with its rows, and closed forms."""
 
 import math
-import pickle
-from pathlib import Path
 
 import pytest
 from large_samples import both_symmetric
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.search.deadline import Deadline
 from dalenius.tools.composition import information_bound
 
@@ -62,19 +60,6 @@ def test_randomised_response_of_a_browser() -> None:
     query = dl.queries.identity(k=2106)
     found = dl.calibrate("randomized_response", query, leakage=6.5, entropy=0, unit="bits", accuracy=1e-6)
     assert found.value <= 8.3669003 == pytest.approx(found.value, rel=1e-6)
-
-
-def test_files_and_pickles_give_the_same_audit(tmp_path: Path) -> None:
-    large = dl.mechanisms.symmetric(dl.queries.identity(k=3000), flip=0.25)
-    large.save(tmp_path / "mechanism.json")
-    assert dl.Mechanism.load(tmp_path / "mechanism.json").describe() == large.describe()
-    for options in ({"entropy": 0.0}, {"knowledge": 0.5, "secret": 0}):
-        audit = dl.audit(large, **options)
-        audit.save(tmp_path / "audit.json")
-        for again in (dl.load(tmp_path / "audit.json"), pickle.loads(pickle.dumps(audit))):
-            assert isinstance(again.prior, EvenPrior)
-            assert (again.lower, again.upper) == (audit.lower, audit.upper)
-            assert dl.verify(again, mechanism=large)
 
 
 def test_the_uniform_prior() -> None:

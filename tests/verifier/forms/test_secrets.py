@@ -1,10 +1,8 @@
 """Secrets beyond one record: groups and functions of the dataset, in certificates by hand, and their forgeries."""
 
 import copy
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Function, Group
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.verify import verify, verify_here
+from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
 
@@ -239,12 +237,6 @@ def test_a_certificate_without_a_secret_needs_records() -> None:
     assert "proof 0 lacks 'record'" in verify_here(data).reason
     data["proofs"][0]["record"] = 1
     assert "record 0 has no proof" in verify_here(data).reason
-
-
-def test_a_secret_survives_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "certificate.json"
-    path.write_text(json.dumps(at_rest(*CASES["parity"])))
-    assert verify(path)
 
 
 def test_what_would_not_fit_is_refused_before_it_is_built() -> None:
