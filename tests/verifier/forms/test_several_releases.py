@@ -259,3 +259,14 @@ def test_answers_without_noise_have_no_points() -> None:
     still = sums.rebuild({"query": "total(n=3, values=[1])", "mechanism": "geometric(epsilon=1)"})
     with pytest.raises(Refused, match="answers with noise"):
         sums.noisy(still, Knowledge(arb(1), none=False, free=False), "it")
+
+
+def test_chances_of_discrete_noise_keep_their_digits_thirty_sigmas_away() -> None:
+    """Points far apart compare outputs whose chance is 1e-200; a lump of them would be a ball around 0."""
+    with precision():
+        noise = named.added("discrete_gaussian(sigma=9.5)", named.query("count(n=400)"))
+        inside, beyond = noise.masses(300)
+        for d in (20, 150, 299):
+            expected = inside[0] * (-arb(d * d) / (2 * arb(9.5) ** 2)).exp()
+            assert abs(inside[d] / expected - 1) < 1e-15
+            assert beyond[d] > inside[d] > 0

@@ -25,24 +25,38 @@ def margin(sigma: Fraction) -> int:
 
 
 def tails(sigma: Ball, exact: Fraction) -> Callable[[int], Ball]:
-    """Return P(noise >= k) by k >= 1, at the precision in force; exact: sigma as a rational number."""
-    # Terms below 2^-(bits + 32) of the first are left to the series; tails that begin there are the series alone.
-    reach = 2 + isqrt(ceil(2 * exact * exact * (ctx.prec + 32)))
-    if reach > largest().noise_terms:
-        refuse(f"discrete Gaussian noise of sigma {float(exact):g} reaches too far; at most {largest().noise_terms}")
+    """Return P(noise >= k) by k >= 1, at the precision in force; exact: sigma as a rational number.
+
+    Points far apart have outputs whose chance is 2^-400, and it takes part in ratios: digits are relative.
+    """
+    bits = ceil(2 * exact * exact * (ctx.prec + 32))
+
+    def reach(k: int) -> int:
+        """From where on terms are below 2^-(bits + 32) of that at k, and left to the series."""
+        return 2 + isqrt(k * k + bits)
+
+    good = isqrt(bits) // 4
+    if reach(good) > (most := largest().noise_terms):
+        refuse(f"discrete Gaussian noise of sigma {float(exact):g} reaches too far; at most {most}")
     c = 1 / (2 * sigma * sigma)
 
     def beyond(k: int) -> Ball:
         first = (-c * k * k).exp()
         return first * ONE.union(-ONE / (-(2 * k + 1) * c).expm1())
 
-    sums = [beyond(reach)]
-    for k in ticking(range(reach - 1, 0, -1)):
-        sums.append(sums[-1] + (-c * k * k).exp())
-    sums.reverse()
+    def summed(last: int) -> list[Ball]:
+        found = [beyond(last)]
+        for k in ticking(range(last - 1, 0, -1)):
+            found.append(found[-1] + (-c * k * k).exp())
+        return found[::-1]
+
+    sums = summed(reach(good))
     whole = 1 + 2 * sums[0]
 
     def tail(k: int) -> Ball:
-        return (sums[k - 1] if k <= reach else beyond(k)) / whole
+        nonlocal sums, good
+        if k > good and reach(2 * k) <= most:
+            sums, good = summed(reach(2 * k)), 2 * k
+        return (sums[k - 1] if k <= len(sums) else beyond(k)) / whole
 
     return tail
