@@ -59,14 +59,6 @@ def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
 
 
 @pytest.mark.usefixtures("asked")
-def test_only_the_certified_method_calibrates() -> None:
-    assert run(*ASKED, "--method", "certified").exit_code == 0
-    result = run(*ASKED, "--method", "paper")
-    assert result.exit_code == 2
-    assert "--method" in result.stderr
-
-
-@pytest.mark.usefixtures("asked")
 def test_files_are_written(tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.json" for name in ("certificate", "out", "save")} | {"plot": tmp_path / "p.svg"}
     result = run(*ASKED, "--json", *(word for name, path in paths.items() for word in (f"--{name}", path)))
@@ -82,16 +74,6 @@ def test_an_interrupt_keeps_what_was_found(asked: dict[str, Any], tmp_path: Path
     assert result.exit_code == 130
     assert result.stdout.startswith("the answer\n")
     assert (tmp_path / "m.json").exists()
-
-
-@pytest.mark.usefixtures("asked")
-@pytest.mark.parametrize("missing", ["--family", "--query", "--leakage", "--entropy"])
-def test_what_is_missing_is_named(missing: str) -> None:
-    place = ASKED.index(missing)
-    result = run(*ASKED[:place], *ASKED[place + 2 :])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert missing in result.stderr
-    assert result.stderr.count("\n") == 1
 
 
 def test_a_real_calibration_meets_its_budget() -> None:

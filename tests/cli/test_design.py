@@ -140,37 +140,6 @@ def test_an_interrupted_design_prints_its_bracket_and_keeps_its_files(solver: So
     assert len(list(tmp_path.iterdir())) == 2
 
 
-BAD = {
-    "no query": (ASKED[2:], ["--query"]),
-    "no budget": ([*PARITY, "--entropy", "2"], ["--distortion and --leakage", "neither"]),
-    "two budgets": ([*ASKED, "--leakage", "1"], ["--distortion and --leakage", "both"]),
-    "no adversary": ([*PARITY, "--distortion", "1"], ["--entropy and --knowledge", "neither"]),
-    "two adversaries": ([*ASKED, "--knowledge", "1"], ["--entropy and --knowledge", "both"]),
-    "entropy above": ([*PARITY, "--distortion", "1", "--entropy", "3"], ["entropy = 3.0", "2.77258872224"]),
-    "budget word": ([*PARITY, "--distortion", "little", "--entropy", "1"], ["--distortion", "little"]),
-    "unknown query": (["--query", "cuont(n=4)", *ASKED[2:]], ["'cuont'", "'count'"]),
-    "measure": ([*ASKED, "--measure", "absolut"], ["--measure 'absolut'", "absolute, squared, zero-one"]),
-    "no table": ([*ASKED, "--measure", "none.csv"], ["cannot read none.csv"]),
-    "no distribution": ([*ASKED, "--p0", "none.csv"], ["cannot read none.csv"]),
-    "outputs": ([*ASKED, "--outputs", "0,one"], ["--outputs '0,one'", "0,1,2"]),
-    "no outputs": ([*ASKED, "--outputs", ""], ["--outputs ''"]),
-    "method": ([*ASKED, "--method", "papper"], ["--method", "certified", "paper"]),
-    "picture": ([*ASKED, "--plot", "p.gif"], ["--plot p.gif", ".png, .svg, .pdf"]),
-    "table": ([*ASKED, "--table", "t.txt"], ["--table t.txt", ".csv"]),
-    "one name": ([*ASKED, "--out", "x.json", "--save", "x.json"], ["the file of --out"]),
-}
-
-
-@pytest.mark.usefixtures("solver")
-@pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_one_message_and_no_file(
-    arguments: list[str], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused(run(*arguments, "--certificate", "c.json"), *words)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_files_with_no_numbers_are_refused_and_inputs_are_kept(solver: Solver, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text("[[0.5], [0.5, 0.5]]")

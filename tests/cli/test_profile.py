@@ -94,21 +94,3 @@ def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
         "epsilon": 2.0,
         "progress": False,
     }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "name what to audit in exactly one way"),
-        (NAMED[:2], "--query needs --mechanism beside it"),
-        ([*NAMED, "--entropies", "0,x"], "--entropies '0,x' is not a list of numbers"),
-        ([*NAMED, "--entropies", "7"], "entropy = 7.0 nats is not between 0 and log|X|"),
-        ([*NAMED, "--epsilon", "-1"], "epsilon = -1.0 is out of range"),
-        ([*NAMED, "--plot", "p.txt"], "--plot p.txt: pictures end in .png, .svg, .pdf"),
-    ],
-)
-def test_bad_input_is_one_sentence(arguments: list[str], message: str) -> None:
-    result = run(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1

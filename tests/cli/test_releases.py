@@ -1,16 +1,11 @@
 """dalenius curve, frontier, compose, leakage and ledger: answers, files, exit codes, and examples that work."""
 
 import json
-import re
-import shlex
 from pathlib import Path
 
-import click
-import pytest
 from command_line import command
 
 import dalenius as dl
-from dalenius.cli import main
 
 COUNT = ["--query", "count(n=2)", "--mechanism"]
 
@@ -76,56 +71,3 @@ def test_compositions(tmp_path: Path) -> None:
     assert answer("compose", one, *COUNT, "geometric(epsilon=2)", "--out", joint)["outputs"] == 9
     assert (dl.Mechanism.load(joint).matrix() == dl.compose(first, second).matrix()).all()
     assert "Composed   3 releases" in command("compose", one, "--times", 3, "--out", joint).stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["curve", *COUNT, "geometric(epsilon=1)"], "exactly one of --entropies and --knowledges; neither"),
-        (["curve", *COUNT, "geometric(epsilon=1)", "--entropies", "a"], "not a list of numbers"),
-        (["frontier", "--query", "count(n=2)"], "exactly one of --entropy and --knowledge"),
-        (["compose", "--out", "joint.json"], "one mechanism or more"),
-        (["compose", "--query", "count(n=2)", "--out", "joint.json"], "--query and --mechanism go together"),
-        (["leakage", "--query", "count(n=2)"], "--query needs --mechanism"),
-        (["ledger", "show", "missing.json"], "missing.json"),
-        (["ledger", "new", "book.json", "--knowledge", 1], "name the data in exactly one way"),
-        (["ledger", "new", "book.json", "--columns", "age", "--n", 2, "--knowledge", 1], "'age' is not a column"),
-        (["ledger", "new", "book.json", "--columns", "age=2", "--knowledge", 1], "give n="),
-        (["ledger", "new", "book.json", "--records", "2,2", "--n", 2, "--knowledge", 1], "--n 2 goes with --columns"),
-        (["ledger", "new", "book.json", "--records", "2,2", "--knowledge", 1, "--budget", -1], "budget"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    arguments: list[object], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = command(*arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert words in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-def test_a_new_ledger_replaces_nothing(tmp_path: Path) -> None:
-    book = tmp_path / "book.json"
-    book.write_text("{}")
-    result = command("ledger", "new", book, "--records", "2,2", "--knowledge", 1)
-    assert result.exit_code == 2
-    assert "exists already" in result.stderr
-
-
-def examples(command: click.Command) -> list[str]:
-    return re.findall(r"^ *dalenius (.*)$", command.help or "", re.MULTILINE)
-
-
-@pytest.mark.slow
-def test_examples_of_help_work_when_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    commands = main.commands
-    lines = examples(commands["ledger"])
-    assert len(lines) == 4
-    lines += [line for name in ("curve", "frontier", "compose", "leakage") for line in examples(commands[name])]
-    assert len(lines) == 8
-    for line in lines:
-        result = command(*shlex.split(line))
-        assert result.exit_code == 0, (line, result.output)

@@ -78,35 +78,6 @@ def test_an_interruption_says_how_to_go_on(asked: dict[str, Any], tmp_path: Path
     assert result.stderr.endswith("dalenius: interrupted: 3 of 4 points are kept; the same command goes on\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "--out"),
-        (("--out", "new", "--only", "tabel"), "there is no experiment 'tabel'; did you mean 'table'? the experiments"),
-        (("--out", "new", "--jobs", "0"), "jobs = 0 is too small"),
-        (("--out", "new", "--seed", "-1"), "seed = -1 is too small"),
-        (("--out", "file"), "is a file; name a directory"),
-        (("--out", "mine"), "is not empty and holds no run.json"),
-        (("--out", "old"), "holds results of version 0.0.1"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_nothing_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("file").write_text("mine", encoding="utf-8")
-    Path("mine").mkdir()
-    Path("mine", "thesis.tex").write_text("mine", encoding="utf-8")
-    Path("old").mkdir()
-    Path("old", "run.json").write_text('{"format": "dalenius/reproduction", "version": "0.0.1"}', encoding="utf-8")
-    before = sorted(tmp_path.rglob("*"))
-    result = command(*arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert words in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert sorted(tmp_path.rglob("*")) == before
-
-
 def test_help_lists_the_experiments() -> None:
     result = command("--help")
     assert " ".join(EXPERIMENTS) == " ".join(NAMES)

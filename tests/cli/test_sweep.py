@@ -50,28 +50,6 @@ def test_a_failed_point_is_exit_code_1(tmp_path: Path) -> None:
     assert "Failed     entropy = 9.0: " in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("missing.toml",), "cannot read"),
-        (("s.toml", "--csv", "t.txt"), "does not end in .csv"),
-        (("s.toml", "--jobs", "0"), "jobs = 0 is too small"),
-        (("s.toml", "--dask", "local:x"), "local:4"),
-        (("s.toml", "--parquet", "t.csv"), "does not end in .parquet"),
-        (("s.toml", "--store", "s.toml"), "is not a store of a study"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_nothing_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("s.toml").write_text(TEXT)
-    code, _, err = run("sweep", *arguments)
-    assert code == 2
-    assert words in err or "pip install 'dalenius[dask]'" in err
-    assert "Traceback" not in err
-
-
 def test_the_example_is_a_study() -> None:
     from dalenius.studies.study import Study
 
