@@ -14,7 +14,7 @@ from dalenius.model.statistic import Histogram, Table
 from dalenius.report.design_plots import draw_channel, plot_channels
 from dalenius.report.plots import image
 from dalenius.results.design import Design, Frontier
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 MODULAR = queries.modular_sum(n=4, modulus=3)
 ROWS = np.random.default_rng(0).dirichlet(np.ones(3), 16)

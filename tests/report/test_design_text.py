@@ -6,7 +6,7 @@ from design_samples import any_design, parity_design, parity_frontier
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.rounding import written_up
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 
 @pytest.mark.parametrize(

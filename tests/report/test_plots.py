@@ -11,7 +11,7 @@ from dalenius.model.gallery import mechanisms, queries
 from dalenius.report.charts import staircase
 from dalenius.report.plots import image
 from dalenius.results.audit import Audit, Curve
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 HISTORY = (Step(0, 0, 0.07, 0.1, 0.0, 0.1),)
 AUDITS = {

@@ -13,7 +13,7 @@ from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short_up
 from dalenius.report.text import class_words
 from dalenius.results.audit import Extremes, Records
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 SIZES = st.floats(min_value=-1e7, max_value=1e7)
 

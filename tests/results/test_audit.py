@@ -12,7 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 DENSE = Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2])
 HISTOGRAM = mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=2)

@@ -15,7 +15,7 @@ from dalenius.model.channels.written import Written
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
 from dalenius.results.design import Design, Frontier
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 from dalenius.studies.loading import load
 
 MODULAR = queries.modular_sum(n=4, modulus=3)

@@ -31,8 +31,7 @@ from dalenius.results.options import (
     entropies_of,
     method_of,
 )
-from dalenius.search.crew import Crew
-from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.deadline import Crew, Deadline, Progress
 from dalenius.settings import Settings
 
 

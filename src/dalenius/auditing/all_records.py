@@ -14,7 +14,6 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.convex_bound import SharedBounds
 from dalenius.bounds.counted import Counted
-from dalenius.bounds.on_points import rate_of
 from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.model import secret as secrets
@@ -210,7 +209,7 @@ def _with_answers(order: Order | None, mechanism: Mechanism, merged: Merged) -> 
     """Add the answers of the rows and the rate of the noise, where it is geometric or Laplace noise by name."""
     if order is None or order.parts is not None or (noisy := mechanism.as_sum) is None:
         return order
-    return replace(order, rate=rate_of(noisy), answers=np.asarray(noisy.answers)[merged.first][order.rows])
+    return replace(order, rate=noisy.rate, answers=np.asarray(noisy.answers)[merged.first][order.rows])
 
 
 def _beside(problem: AuditProblem, other: Other | None) -> SharedBeside | None:

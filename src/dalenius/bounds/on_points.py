@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.model.channels.joint import Joint
-from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace
+from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.numerics.types import Floats, Ints
@@ -286,12 +286,6 @@ def between_points(rate: float, unit: int, steps: int) -> float:
 
 def on_points(mechanism: NoisySum) -> OnPoints | None:
     """The noise of a sum on points; None where there is no noise."""
-    if (rate := rate_of(mechanism)) is not None:
+    if (rate := mechanism.rate) is not None:
         return OnPoints(rate)
     return Answers(1.0, mechanism) if isinstance(mechanism.noise, (Gaussian, DiscreteGaussian)) else None
-
-
-def rate_of(mechanism: NoisySum) -> float | None:
-    """The rate of noise whose rows are mixtures of rows at points; None of any other."""
-    noise = mechanism.noise
-    return noise.rate if isinstance(noise, (Geometric, Laplace)) and math.isfinite(noise.rate) else None

@@ -206,3 +206,9 @@ def entries(rows: int, columns: int, what: str, most: int = MOST_ENTRIES) -> Non
             f"{what} would have {rows} x {columns} entries, above the limit of {most}; "
             "use fewer records or a coarser query"
         )
+
+
+def record_index(record: int, n: int) -> None:
+    """Refuse an index that is not a record."""
+    if not 0 <= record < n:
+        refuse(f"record {record} does not exist; records are numbered 0 to {n - 1}")

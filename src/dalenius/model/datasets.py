@@ -23,12 +23,6 @@ def commas(values: Iterable[object]) -> str:
     return ",".join(str(v) for v in values)
 
 
-def check_record(record: int, n: int) -> None:
-    """Refuse an index that is not a record."""
-    if not 0 <= record < n:
-        refuse(f"record {record} does not exist; records are numbered 0 to {n - 1}")
-
-
 def one(dataset: ArrayLike, records: tuple[int, ...]) -> Ints:
     """Return one dataset as integers, each inside its alphabet; a list of several datasets is refused."""
     x = checked(dataset, records)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.counting import log_multinomial, sum_law
-from dalenius.model.datasets import check_record, checked, commas, values_of
+from dalenius.model.datasets import checked, commas, values_of
 from dalenius.model.sampling import draw_sum
 from dalenius.numerics.deferred import comb
 
@@ -123,7 +123,7 @@ class Sum:
 
     def log_reference(self, record: int) -> Floats:
         """Return log( P(S' + c_a = value) / k ), S' the sum of the other n - 1 records."""
-        check_record(record, self.n)
+        checks.record_index(record, self.n)
         others, log_p = sum_law(self.n - 1, self.contributions, self.modulus)
         result = np.full((len(self.contributions), self.size), -np.inf)
         for a, contribution in enumerate(self.contributions):
@@ -228,7 +228,7 @@ class Histogram:
 
     def log_reference(self, record: int) -> Floats:
         """Return log( (c_a / n) P(T = c) )."""
-        check_record(record, self.n)
+        checks.record_index(record, self.n)
         with np.errstate(divide="ignore"):
             share = np.log(self.counts.T / self.n)
         return share + self.log_class_sizes()
@@ -330,7 +330,7 @@ class Table:
 
     def log_reference(self, record: int) -> Floats:
         """Return log( #{x : x_record = a, T(x) = t} / |X| )."""
-        check_record(record, len(self.records))
+        checks.record_index(record, len(self.records))
         alphabet = self.records[record]
         cells = values_of(record, self.records) * self.size + self.classes
         counts = np.bincount(cells, minlength=alphabet * self.size).reshape(alphabet, self.size)

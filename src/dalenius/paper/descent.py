@@ -21,7 +21,7 @@ from dalenius.paper.leakage import Leakage, maximal_leakage
 from dalenius.paper.marginal import backed_off
 from dalenius.paper.parameters import LineSearch, PenaltyLoop
 from dalenius.paper.universe import Floats, Universe, floored, leakages, never, softmax
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 STUCK = "no step decreases J"
 

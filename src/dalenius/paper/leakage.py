@@ -20,7 +20,7 @@ from dalenius.paper.gradients import log_ratios, tangent_norm
 from dalenius.paper.history import CAPPED, CONVERGED, EXPIRED, INFEASIBLE, Trace, relative_improvement
 from dalenius.paper.marginal import backed_off, modified_blahut_arimoto
 from dalenius.paper.universe import SLACK, Floats, Universe, answers, entropy, leakages, never
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 
 
 @dataclass(frozen=True, eq=False)

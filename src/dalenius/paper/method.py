@@ -33,7 +33,7 @@ from dalenius.reductions.lump import Merged, lump
 from dalenius.results.answers import Run, audit_answer, design_answer, why_stopped
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
-from dalenius.results.history import Step
+from dalenius.results.result import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
 

@@ -24,8 +24,7 @@ from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
 from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
-from dalenius.results.history import Step
-from dalenius.results.result import Loaded, Stopped, missing_words
+from dalenius.results.result import Loaded, Step, Stopped, missing_words
 from dalenius.results.units import in_unit
 from dalenius.verifier.rested import rested_on
 

@@ -26,11 +26,10 @@ from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
-from dalenius.results.history import Step
 from dalenius.results.notes import notes, read_notes
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.restore import audit_of, design_of
-from dalenius.results.result import Result, finite
+from dalenius.results.result import Result, Step, finite
 from dalenius.verifier import saved
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.process import one_child

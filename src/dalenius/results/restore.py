@@ -23,8 +23,8 @@ from dalenius.model.problem import is_closed
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
-from dalenius.results.history import Step
 from dalenius.results.notes import read_notes
+from dalenius.results.result import Step
 from dalenius.results.units import NATS_PER_UNIT, up
 
 # Forms whose proofs are about the release itself, and not about a channel that a step leads to.

@@ -16,7 +16,6 @@ from dalenius.errors import refuse
 from dalenius.model.adversary import Adversary
 from dalenius.model.problem import is_closed
 from dalenius.numerics.types import Floats
-from dalenius.results.history import Step
 from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
@@ -30,6 +29,21 @@ Stopped = Literal["gap", "nearly", "time_limit", "nodes", "interrupted", "method
 def _report() -> ModuleType:
     """Words, pictures and pages of results: a later room, found by its name when a result is to be shown."""
     return import_module("dalenius.report.document")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One outer iteration of the paper's Algorithm 1, 6 or 9, from one random start."""
+
+    start: int
+    iteration: int
+    value: float  # leakage (Algorithms 1 and 6), expected distortion (Algorithm 9)
+    improvement: float  # relative, |v_k - v_(k-1)| / (|v_k| + delta)
+    violation: float  # |H(X) - b| (Algorithm 1), |E - D| (6), |I - L| (9)
+    gradient: float  # norm of the gradient along the simplex
+    # What Algorithm 1 found the mechanism of the round before to leak (Algorithms 6 and 9); its own value (1).
+    worst: float = math.inf
+    penalty: float = math.inf  # lambda of Algorithm 9 in this round; inf where there is none
 
 
 class Plain(Protocol):

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Literal
 
-from dalenius.search.crew import ONE_THREAD
+from dalenius.search.deadline import ONE_THREAD
 
 Kind = Literal["event", "answer"]
 Message = tuple[Kind, Any]

@@ -23,9 +23,8 @@ from flint import arb
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy import Noisy
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.noisy_sum import Noisy, NoisySum
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.tables import integer_row

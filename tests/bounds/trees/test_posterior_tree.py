@@ -24,8 +24,7 @@ from dalenius.model.channels.written import Written
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
-from dalenius.search.crew import Crew
-from dalenius.search.deadline import Deadline
+from dalenius.search.deadline import Crew, Deadline
 from dalenius.settings import DEFAULT
 
 TOLERANCE = 1e-4

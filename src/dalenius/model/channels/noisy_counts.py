@@ -12,8 +12,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import product_laws
 from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Laplace, Noise, least_contraction
-from dalenius.model.channels.noisy import Noisy
-from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.channels.noisy_sum import Noisy, NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query, UnlistedHistogram

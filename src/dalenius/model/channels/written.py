@@ -369,7 +369,7 @@ def _numbers(matrix: ArrayLike) -> Floats:
 
 def _listed(labels: object) -> tuple[Any, ...]:
     # A text is one letter for each output.
-    if isinstance(labels, str):
+    if isinstance(labels, (str, tuple, list)):
         return tuple(labels)
     return checks.listed(labels, f"labels = {show(labels)} must be a list, one label for each output")
 
