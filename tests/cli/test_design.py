@@ -68,6 +68,10 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
         "reference": None,
         "adversary": "bounded",
         "max_epsilon": None,
+        "floor": None,
+        "unbiased": False,
+        "within": None,
+        "keep_zero": False,
         "p0": None,
         "measure": "absolute",
         "outputs": None,
@@ -92,6 +96,8 @@ def test_every_option_reaches_the_solver(solver: Solver) -> None:
     assert expected.items() <= solver.asked.items()
     assert run(*ASKED, "--adversary", "independent", "--max-epsilon", 2).exit_code == 0
     assert {"adversary": "independent", "max_epsilon": 2.0}.items() <= solver.asked.items()
+    assert run(*ASKED, "--floor", 0.1, "--unbiased", "--within", 2, "--keep-zero").exit_code == 0
+    assert {"floor": 0.1, "unbiased": True, "within": 2.0, "keep_zero": True}.items() <= solver.asked.items()
 
 
 def test_tables_and_distributions_are_read(solver: Solver, tmp_path: Path) -> None:

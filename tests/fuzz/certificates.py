@@ -397,7 +397,8 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         return 0.0, math.inf
     if "audit" in data:
         budget = {k: float(v) for k, v in data["budget"].items()}
-        budget |= {k: float(v) for k, v in data["problem"].items() if k == "max_epsilon"}
+        kept = ("max_epsilon", "floor", "unbiased", "within", "keep_zero", "outputs")
+        budget |= {k: v for k, v in data["problem"].items() if k in kept}
         design = dl.design(parse_query(data["problem"]["query"]), **budget, **options, tolerance=1e-3, time_limit=2)
         return design.lower, design.upper
     mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})

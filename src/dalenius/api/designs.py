@@ -1,6 +1,5 @@
 """`design` and `frontier`: options checked, the best mechanism found, the answer with its certificate."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -13,6 +12,7 @@ from dalenius.auditing.independent_records import independent_records
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, Designer
+from dalenius.designing.fallback import check_possible, listed, with_fallback
 from dalenius.designing.known_others import KnownOthersSearch
 from dalenius.designing.one_record import least_leakage
 from dalenius.designing.oracle import Attack
@@ -60,6 +60,10 @@ def design(
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
     max_epsilon: float | None = None,
+    floor: float | None = None,
+    unbiased: bool = False,
+    within: float | None = None,
+    keep_zero: bool = False,
     method: MethodName | Method = "certified",
     repairs: Iterable[str] | None = None,
     reading: Literal["proof", "strict"] | None = None,
@@ -92,7 +96,11 @@ def design(
             column per output.
         outputs: what the mechanism may answer; default the query's range.
         max_epsilon: the mechanism is also differentially private: q(y|x) <= e^max_epsilon q(y|x') where datasets differ
-            in one record; the bracket is about all mechanisms that are.
+            in one record; the bracket is about all mechanisms that keep this and the constraints that follow.
+        floor: every output has at least this probability, whatever the data.
+        unbiased: E[Y|x] = f(x), up to a share of 1e-9 of the largest error.
+        within: |Y - f(x)| is at most this, always.
+        keep_zero: where f(x) = 0 the output is 0.
         method: "certified", or "paper" for the paper's Algorithm 6 or 9 from 5 random starts. Then only the upper
             bound on the optimum is proved, and where `kept` is false the mechanism exceeds its leakage budget.
         repairs: as for `audit`.
@@ -130,7 +138,10 @@ def design(
     against = adversary_of(
         query, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
     )
-    asked = design_problem(task, against, options, distortion=distortion, leakage=leakage, max_epsilon=max_epsilon)
+    constraints = {
+        "max_epsilon": max_epsilon, "floor": floor, "unbiased": unbiased, "within": within, "keep_zero": keep_zero,
+    }  # fmt: skip
+    asked = design_problem(task, against, options, distortion=distortion, leakage=leakage, **constraints)
     problem = reduced(asked, certified=options.method is None)
     return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
@@ -184,8 +195,13 @@ def _solved(
 ) -> tuple[Designed, tuple[Attack, ...]]:
     """Return the best design found, and the priors that serve the next one."""
     if asked.adversary.kind == "independent":
+        problem, _ = with_fallback(problem, asked, lambda p, a: known_others.solve(p, a, deadline))
         return known_others.solve(problem, asked, deadline), ()
-    return Designer(problem, asked, deadline, seed).solve(known)
+    problem, safest = with_fallback(
+        problem, asked, lambda p, a: Designer(p, a, deadline.part(deadline.left / 3), seed).solve()[0]
+    )
+    bare = None if safest is None else safest.leaks
+    return Designer(problem, asked, deadline, seed, bare=bare).solve(known)
 
 
 def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:
@@ -194,16 +210,17 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
     """
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
-    alone = certified and rate_distortion.possible(asked.query.n, knowledge) and math.isinf(asked.max_epsilon)
+    alone = certified and rate_distortion.possible(asked.query.n, knowledge) and not asked.constraints.given
     if alone:
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
     else:
         domain = _domain(asked, symmetric=certified)
-    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, max_epsilon=asked.max_epsilon)
+    problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, constraints=asked.constraints)
+    check_possible(problem, asked)
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
         refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
-            f"{task.query} with these outputs{'' if problem.limits is None else ' and this max_epsilon'} can have; "
+            f"{task.query} with these outputs{f' and {listed(asked)}' if problem.limits else ''} can have; "
             "allow at least that much, or more outputs"
         )
     if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
@@ -216,7 +233,9 @@ def _domain(asked: DesignProblem, *, symmetric: bool = True) -> Domain:
     settings = asked.settings
     alone = asked.adversary.kind == "independent"
     most = settings.of(KnownOthersSearch).pairs if alone else settings.limits.design_pairs
-    return symmetrise(asked.distortion, asked.adversary.reference, symmetric=symmetric, most=most)
+    return symmetrise(
+        asked.distortion, asked.adversary.reference, symmetric=symmetric, most=most, constraints=asked.constraints
+    )
 
 
 def frontier(

@@ -45,6 +45,10 @@ TABLES = (".csv", ".npy", ".json")
     metavar="E",
     help="The mechanism is also E-differentially private. Without this its epsilon may be infinite.",
 )
+@click.option("--floor", type=float, metavar="P", help="Every output has at least this probability, whatever the data.")
+@click.option("--unbiased", is_flag=True, help="The expected output is the answer, whatever the data.")
+@click.option("--within", type=float, metavar="W", help="No output is further than this from the answer.")
+@click.option("--keep-zero", is_flag=True, help="An answer of 0 is released as 0.")
 @common.solving(tolerance=1e-4, time_limit=300.0, paper=True)
 @common.relative(0.0)
 @common.REFERENCE
@@ -68,8 +72,10 @@ def design(
     With --distortion D it minimises the leakage about a record at an expected distortion of at most D. With --leakage L
     it minimises the expected distortion at a leakage of at most L. The adversary may have any prior that knows at most
     K; with --adversary independent, any prior under which the records are independent. The mechanism need not be
-    differentially private: its epsilon may be infinite. --method paper runs the paper's alternation, which proves
-    nothing from below and may exceed a leakage budget; --repairs and --reading choose how its text is run.
+    differentially private: its epsilon may be infinite, unless --max-epsilon caps it. Bounds are about all mechanisms
+    that keep --max-epsilon, --floor, --unbiased, --within and --keep-zero, as far as these are given. --method paper
+    runs the paper's alternation, which proves nothing from below and may exceed a leakage budget; --repairs and
+    --reading choose how its text is run.
 
     \b
       dalenius design --query "count(n=4)" --distortion 0.5 --knowledge 0.5 --out mechanism.json

@@ -12,14 +12,15 @@ from functools import cached_property
 
 import numpy as np
 
+from dalenius.designing.linear_limits import MARGIN, Bools, LinearLimits
 from dalenius.designing.master import Best, Master, Plane
 from dalenius.designing.oracle import Attack, Oracle, OracleSearch
-from dalenius.designing.ratio_limits import RatioLimits
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
+from dalenius.model.constraints import Constraints
 from dalenius.model.problem import Goal
 from dalenius.numerics.information import TINY, mutual_information
 from dalenius.numerics.types import Floats
-from dalenius.reductions.symmetry import Domain
+from dalenius.reductions.symmetry import NO_CONSTRAINTS, Domain
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Part, Settings
 
@@ -64,15 +65,27 @@ class Problem:
     goal: Goal
     budget: float
     settings: Settings = DEFAULT
-    # What was released before leaks at most, in a design beside it.
+    # What the constant leaks at most together with what was released before, in a design beside it; or the fallback.
     spent: float = 0.0
-    # The most that mechanisms may have in the sense of differential privacy.
-    max_epsilon: float = np.inf
+    constraints: Constraints = NO_CONSTRAINTS
+    # A mechanism that leaks little, where constraints allow no constant.
+    fallback: Floats | None = None
 
     @cached_property
-    def limits(self) -> RatioLimits | None:
-        """What differential privacy asks for, if anything."""
-        return RatioLimits(self.domain, self.max_epsilon) if np.isfinite(self.max_epsilon) else None
+    def limits(self) -> LinearLimits | None:
+        """What constraints ask for, if anything."""
+        return LinearLimits(self.domain, self.constraints) if self.constraints.given else None
+
+    @cached_property
+    def has_constant(self) -> bool:
+        """Whether constraints allow a mechanism whose rows are all the same."""
+        return self.limits is None or (not self.constraints.unbiased and bool(self._everywhere.any()))
+
+    @property
+    def _everywhere(self) -> Bools:
+        """(Y,) which outputs every class may have."""
+        width = self.domain.orbit.shape[1]
+        return np.asarray(np.ones(width, dtype=bool) if self.limits is None else self.limits.possible.all(axis=0))
 
     def leaked(self, masses: Floats, rows: Floats) -> float:
         """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y), with all that was released before."""
@@ -82,31 +95,29 @@ class Problem:
     def least(self) -> float:
         """The least expected distortion of all mechanisms."""
         if self.limits is not None:
-            return self.distortion(self.truthful())
+            return self.distortion(self.limits.truthful)
         return float(self.domain.cost.min(axis=1).sum())
 
     def truthful(self) -> Floats:
         """The mechanism of least distortion: the nearest output, the first on ties; within limits a linear program."""
-        return self._truthful
-
-    @cached_property
-    def _truthful(self) -> Floats:
         distance = self.domain.distance
         if self.limits is None:
             return np.asarray(np.eye(distance.shape[1])[distance.argmin(axis=1)])
-        master = Master(self.domain, np.ones(self.limits.matrix.shape[1], dtype=bool), self.settings, self.limits)
-        return self.limits.repaired(master.truthful())
+        return self.limits.truthful
 
     def constant(self) -> Floats:
-        """The constant mechanism of least distortion."""
+        """The constant mechanism of least distortion; where constraints allow none, the fallback, or the truth."""
         return self._constant
 
     @cached_property
     def _constant(self) -> Floats:
+        if not self.has_constant:
+            return self.truthful() if self.fallback is None else self.fallback
         size, width = self.domain.distance.shape
-        expected = self.domain.averaged(self.domain.cost).sum(axis=0)
-        rows = np.zeros((size, width))
-        rows[:, expected.argmin()] = 1.0
+        expected = np.where(self._everywhere, self.domain.averaged(self.domain.cost).sum(axis=0), np.inf)
+        least = self.constraints.floor * (1 + MARGIN)
+        rows = np.full((size, width), least)
+        rows[:, expected.argmin()] = 1.0 - (width - 1) * least
         rows.flags.writeable = False
         return rows
 
@@ -165,10 +176,13 @@ class CuttingPlanes:
     def __post_init__(self) -> None:
         domain, near = self.problem.domain, 1 + self.chosen.least_budget
         allowed = np.ones(int(domain.orbit.max()) + 1, dtype=bool)
-        if self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near:
+        exact = self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near
+        if self.problem.limits is not None:
+            allowed, exact = self.problem.limits.allowed, False
+        if exact:
             dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
             allowed[domain.orbit[dear]] = False
-        self.master = Master(domain, allowed, self.problem.settings, self.problem.limits)
+        self.master = Master(domain, allowed, self.problem.settings, self.problem.limits, nearest_only=exact)
         self.rows = self.problem.constant()
 
     @property

@@ -92,6 +92,7 @@ class Designer:
     deadline: Deadline
     seed: int
     scale: float = 1.0  # what a distortion of 1 means to the user
+    bare: Found | None = None  # the audit of the fallback, where there is no constant
 
     def allowed(self, lower: LowerBound) -> float:
         """The gap that will do above a lower bound, as the goal is measured."""
@@ -123,7 +124,7 @@ class Designer:
         )
         best, pool = scaled.solve_scaled(known)
         lower, factor = best.lower, 1.0 if primal else scale
-        prices = tuple((c, d, y, factor * weight) for c, d, y, weight in lower.prices)
+        prices = tuple((*about, factor * weight) for *about, weight in lower.prices)
         back = LowerBound(
             factor * lower.value, lower.evidence, factor * lower.weights, lower.multiplier / scale, prices
         )
@@ -134,7 +135,7 @@ class Designer:
         problem, rng = self.problem, np.random.default_rng(self.seed)
         if problem.goal == "distortion" and problem.budget == 0 and problem.domain.first is None:
             rows, lower = no_leakage(problem, rng)
-            answer = self.audited(rows, lower, 0, 0.0)
+            answer = self.audited(rows if problem.limits is None else problem.constant(), lower, 0, 0.0)
             if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
@@ -147,7 +148,7 @@ class Designer:
             planes.learn(attack)
         answers: list[Designed] = []
         constant = problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget
-        if constant:
+        if constant and problem.has_constant:
             planes.judge(problem.constant(), 0.0)
         elif self._very_wide:
             answers = self._on_fewer_outputs(planes, math.inf)
@@ -245,11 +246,11 @@ class Designer:
         return self.problem.budget + self.chosen.slack_share * self.allowed(lower) / self._price(lower)
 
     def kept(self, answer: Designed) -> Designed:
-        """The mechanism within its leakage budget: with as much of a constant mixed in as its audit asks for."""
+        """The mechanism within its leakage budget: with as much of a constant, or the fallback, as its audit needs."""
         problem, budget = self.problem, self.problem.budget
         if problem.goal == "leakage" or answer.leakage <= budget:
             return answer
-        constant, bare = self._released(problem.constant()), None
+        constant, bare = self._released(problem.constant()), self.bare
         if problem.domain.first is not None:
             bare = self._audit(constant[1], answer.lower, budget, 1.0)
         share = largest_share(answer.leakage, 0.0 if bare is None else bare.upper, budget - self.chosen.rounding_room)

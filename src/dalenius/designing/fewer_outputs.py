@@ -41,7 +41,11 @@ class Fewer:
             return None
         columns = np.sort(kept)
         orbit = np.unique(domain.orbit[:, columns], return_inverse=True)[1].reshape(-1, columns.size)
-        problem = replace(whole, domain=replace(domain, distance=domain.distance[:, columns], orbit=orbit))
+        fields = {name: getattr(domain, name) for name in ("distance", "deviation", "barred")}
+        fields = {name: None if table is None else table[:, columns] for name, table in fields.items()}
+        problem = replace(whole, domain=replace(domain, orbit=orbit, **fields))
+        if problem.limits is not None and problem.limits.inner is None:
+            return None
         possible = whole.goal == "distortion" or problem.least < whole.budget
         return cls(problem, columns, domain.distance) if possible else None
 

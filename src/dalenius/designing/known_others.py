@@ -25,7 +25,7 @@ from dalenius.auditing.independent_records import independent_records
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, certain_budget, on_grid, rounding
 from dalenius.designing.master import ACCEPTED
-from dalenius.designing.weak_duality import Evidence, LowerBound, floor, legal, within
+from dalenius.designing.weak_duality import Evidence, LowerBound, least_within, legal
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
@@ -79,7 +79,7 @@ def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designe
     if problem.limits is not None:
         rows = problem.limits.repaired(rows)
     if problem.goal == "leakage":
-        constant = problem.distortion(problem.constant()) <= problem.budget
+        constant = problem.has_constant and problem.distortion(problem.constant()) <= problem.budget
         rows = problem.constant() if constant else problem.within_distortion(rows, certain_budget(problem))
     for _ in range(programme.chosen.tries):
         rows = on_grid(rows) if problem.limits is None else rows
@@ -139,6 +139,8 @@ class Programme:
         order = np.argsort(np.where(outputs, domain.distance[inside], np.inf), axis=1, kind="stable")[:, :many]
         near[inside[:, None], order] = True
         near &= outputs
+        if problem.limits is not None:
+            near &= problem.limits.possible
         kept = np.zeros(int(domain.orbit.max()) + 1, dtype=bool)
         kept[domain.orbit[near]] = True
         here = np.zeros(size, dtype=bool)
@@ -190,19 +192,21 @@ class Programme:
         for line in self.lines:
             many = len(line.classes)
             lam = np.maximum(bounds[at : at + many], 0.0)
-            shared = np.flatnonzero(self.allowed[line.blocks].all(axis=0))
-            parts = []
-            for c in line.blocks:
-                held = np.flatnonzero(self.allowed[c])
-                parts.append(log_ratios[term : term + held.size][np.searchsorted(held, shared)])
-                term += held.size
+            # Outputs that each row has, or must not have: a ratio next to 0 is true of these.
+            r = np.full((many, domain.distance.shape[1]), -chosen.largest_log_ratio)
+            for row, c in zip(r, line.blocks, strict=True):
+                held = self.allowed[c]
+                row[held] = log_ratios[term : term + held.sum()]
+                term += held.sum()
+            held = self.allowed[line.blocks]
+            barred = False if problem.limits is None else problem.limits.barred[line.blocks]
+            shared = np.flatnonzero((held | barred).all(axis=0) & held.any(axis=0))
             at += many
             if not lam.sum() > chosen.least_weight * total or not shared.size:
                 continue
             p = lam / lam.sum()
             nearest = shared[np.abs(np.arange(domain.distance.shape[1])[:, None] - shared).argmin(axis=1)]
-            r = np.clip(np.stack(parts), -chosen.largest_log_ratio, chosen.largest_log_ratio)
-            r = legal(p, r[:, np.searchsorted(shared, nearest)])
+            r = legal(p, np.clip(r, -chosen.largest_log_ratio, chosen.largest_log_ratio)[:, nearest])
             weight = float(lam.sum()) / (total if primal else 1.0)
             for c, share, row in zip(line.classes, p, r, strict=True):
                 inside[c] += weight * share * row
@@ -214,9 +218,9 @@ class Programme:
         if not found and primal:
             return LowerBound(0.0)
         price = nu * problem.budget if primal else problem.budget * math.fsum(weights)
-        inside, prices = within(problem.limits, np.maximum(limits, 0.0) / (total if primal else 1.0), inside)
-        value = max(floor(domain.averaged(inside), price), 0.0)
-        return LowerBound(value, tuple(found), np.array(weights), nu, prices)
+        priced = limits / (total if primal else 1.0)
+        value, prices = least_within(problem.limits, priced, domain.averaged(inside), price)
+        return LowerBound(max(value, 0.0), tuple(found), np.array(weights), nu, prices)
 
 
 @dataclass(eq=False)
@@ -258,10 +262,15 @@ class _Conic:
         objective[: self.kept.size] = 0.0 if self.primal else paid
         objective[self.last] = 1.0 if self.primal else 0.0
         parts = [group.matrix(objective.size) for group in groups]
-        if (limits := self._limits()) is not None:
-            limits.resize((limits.shape[0], objective.size))
-            parts[1] = scipy.sparse.vstack([limits, parts[1]])
-            least.right = [0.0] * limits.shape[0] + least.right
+        # Limits stand first among rows of their kind: equations, or what is at most 0.
+        limits = self.problem.limits
+        for k, group in enumerate((sums, least)):
+            if limits is not None:
+                which = limits.equal if k == 0 else ~limits.equal
+                matrix = scipy.sparse.csr_matrix(limits.matrix[which][:, self.kept])
+                matrix.resize((matrix.shape[0], objective.size))
+                parts[k] = scipy.sparse.vstack([matrix, parts[k]])
+                group.right = [0.0] * matrix.shape[0] + group.right
         matrix = scipy.sparse.vstack(parts).tocsc()
         kinds = [clarabel.ZeroConeT(len(sums.right)), clarabel.NonnegativeConeT(len(least.right) + len(bounds.right))]
         kinds += [clarabel.ExponentialConeT()] * (len(cones.right) // 3)
@@ -279,14 +288,11 @@ class _Conic:
         multipliers = (1.0 if self.primal else self.unit) * z[first : first + len(bounds.right)]
         if self.primal:
             multipliers[-1] /= self.unit
-        many = 0 if limits is None else limits.shape[0]
-        of_limits = (1.0 if self.primal else self.unit) * z[len(sums.right) :][:many]
+        many = np.zeros(0, dtype=bool) if limits is None else limits.equal
+        of_limits = np.zeros(many.size)
+        of_limits[many], of_limits[~many] = z[: many.sum()], z[len(sums.right) :][: (~many).sum()]
+        of_limits *= 1.0 if self.primal else self.unit
         return np.array(solved.x)[: self.kept.size], multipliers, ratios, of_limits
-
-    def _limits(self) -> "scipy.sparse.csr_matrix | None":
-        """What differential privacy asks of the parameters."""
-        limits = self.problem.limits
-        return None if limits is None else scipy.sparse.csr_matrix(limits.matrix[:, self.kept])
 
     def _paid(self) -> Floats:
         """Expected distortion per unit of each parameter: a class with the row of another pays there."""
@@ -307,10 +313,10 @@ class _Conic:
         return found
 
     def _least(self) -> "_Rows":
-        """Parameters are not negative, nor is t."""
-        found = _Rows()
+        """Parameters are not below their floor, nor is t below 0."""
+        found, limits = _Rows(), self.problem.limits
         for j in (*range(self.kept.size), self.last):
-            found.add(np.array([j]), -1.0, 0.0)
+            found.add(np.array([j]), -1.0, 0.0 if limits is None or j == self.last else -limits.floor)
         return found
 
     def _bounds(self, paid: Floats) -> "_Rows":

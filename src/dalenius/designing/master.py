@@ -21,8 +21,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dalenius.designing.interior_master import InteriorMaster, InteriorSearch, Pool, Task
-from dalenius.designing.ratio_limits import RatioLimits
-from dalenius.numerics.deferred import linprog
+from dalenius.designing.linear_limits import LinearLimits
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
@@ -97,21 +96,9 @@ class Master:
     domain: Domain
     allowed: Bools  # (P,) whether a parameter may be positive
     settings: Settings = DEFAULT
-    limits: RatioLimits | None = None
-
-    def truthful(self) -> Floats:
-        """The mechanism of least distortion within the limits."""
-        solved = linprog(
-            self._cost,
-            A_ub=None if self.limits is None else self.limits.matrix,
-            b_ub=None if self.limits is None else np.zeros(self.limits.matrix.shape[0]),
-            A_eq=self._sums,
-            b_eq=np.ones(len(self._sums)),
-            bounds=(0, None),
-        )
-        found = None if solved.x is None else self._mechanism(solved.x, [])
-        assert found is not None  # noqa: S101 - an even law over the outputs is always possible
-        return found.rows
+    limits: LinearLimits | None = None
+    # Whether only nearest outputs are allowed, so that any budget of distortion is met.
+    nearest_only: bool = False
 
     def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
         """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
@@ -176,11 +163,14 @@ class Master:
         terms = [plane.z.shape[0] for plane in pool]
         program = _Program(int(self.allowed.sum()), sum(terms), self.settings.of(MasterSearch))
         program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
-        program.at_most(program.block(u=-scipy.sparse.eye(program.many)), 0.0)
-        if np.isfinite(distortion) and self.allowed.all():  # where outputs are barred, it is met anyway
+        least = 0.0 if self.limits is None else self.limits.floor
+        program.at_most(program.block(u=-scipy.sparse.eye(program.many)), -least)
+        if np.isfinite(distortion) and not self.nearest_only:
             program.at_most(program.block(u=self._cost[None]), distortion)
         if self.limits is not None:
-            program.at_most(program.block(u=self.limits.matrix), 0.0)
+            matrix, equal = self.limits.matrix[:, self.allowed], self.limits.equal
+            program.add(program.block(u=matrix[equal]), 0.0, clarabel.ZeroConeT)
+            program.at_most(program.block(u=matrix[~equal]), 0.0)
         if np.isfinite(leakage):
             program.at_most(program.block(t=np.ones((1, 1))), leakage)
         if pool:
@@ -247,6 +237,8 @@ class _Program:
 
     def add(self, matrix: Matrix, right: float, cone: Callable[[int], object] | None) -> None:
         """Add rows; without a cone they are exponential cones of three rows each."""
+        if not matrix.shape[0]:
+            return
         self.matrices.append(matrix)
         self.rights.append(np.full(matrix.shape[0], right))
         self.cones += [clarabel.ExponentialConeT()] * self.terms if cone is None else [cone(matrix.shape[0])]

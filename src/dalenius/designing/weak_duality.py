@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dalenius.designing.ratio_limits import Price, RatioLimits
+from dalenius.designing.linear_limits import LinearLimits, Price
 from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
@@ -42,7 +42,7 @@ class LowerBound:
     evidence: tuple[Evidence, ...] = ()
     weights: Floats = field(default_factory=lambda: np.empty(0))
     multiplier: float = 0.0
-    # Multipliers of the limits of differential privacy, with what each is about.
+    # Multipliers of the limits of constraints, with what each is about.
     prices: tuple[Price, ...] = ()
 
 
@@ -72,7 +72,7 @@ def table(domain: Domain, evidence: Evidence) -> Floats:
 
 
 def best_leakage(
-    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: RatioLimits | None = None
+    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: LinearLimits | None = None
 ) -> LowerBound:
     """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, of mechanisms within the limits."""
     tables = np.stack([table(domain, e) for e in evidence])
@@ -94,20 +94,20 @@ def leakage_bound(  # noqa: PLR0917 - what a bound is made of
     weights: Floats,
     nu: float,
     budget: float,
-    limits: RatioLimits | None = None,
+    limits: LinearLimits | None = None,
     priced: Floats | None = None,
 ) -> LowerBound:
     """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, whatever the weights, which sum to one."""
     inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), nu * domain.cost)
-    inside, prices = within(limits, priced, inside)
-    return LowerBound(max(floor(inside, nu * budget), 0.0), evidence, weights, nu, prices)
+    value, prices = least_within(limits, priced, inside, nu * budget)
+    return LowerBound(max(value, 0.0), evidence, weights, nu, prices)
 
 
 def best_distortion(
-    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: RatioLimits | None = None
+    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: LinearLimits | None = None
 ) -> LowerBound:
     """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, of mechanisms within the limits."""
-    least = floor(domain.cost, 0.0)
+    least = floor(domain.cost, 0.0, limits)
     if not evidence:
         return LowerBound(max(least, 0.0))
     tables = np.stack([table(domain, e) for e in evidence])
@@ -126,20 +126,23 @@ def distortion_bound(  # noqa: PLR0917 - what a bound is made of
     evidence: tuple[Evidence, ...],
     weights: Floats,
     budget: float,
-    limits: RatioLimits | None = None,
+    limits: LinearLimits | None = None,
     priced: Floats | None = None,
 ) -> LowerBound:
     """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, whatever the weights."""
     inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), domain.cost)
-    inside, prices = within(limits, priced, inside)
-    return LowerBound(floor(inside, budget * float(weights.sum())), evidence, weights, prices=prices)
+    value, prices = least_within(limits, priced, inside, budget * float(weights.sum()))
+    return LowerBound(value, evidence, weights, prices=prices)
 
 
-def within(limits: RatioLimits | None, priced: Floats | None, inside: Floats) -> tuple[Floats, tuple[Price, ...]]:
-    """What multipliers of limits add, and these in plain numbers."""
-    if limits is None or priced is None:
-        return inside, ()
-    return inside + limits.priced(priced), limits.prices(priced)
+def least_within(
+    limits: LinearLimits | None, priced: Floats | None, inside: Floats, price: float
+) -> tuple[float, tuple[Price, ...]]:
+    """The least of sum q inside over mechanisms within the limits, less a price, by multipliers; and these."""
+    if limits is None:
+        return floor(inside, price), ()
+    added, cost, prices = limits.priced(np.zeros(limits.equal.size) if priced is None else priced)
+    return floor(inside + added, price + cost, limits), prices
 
 
 def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
@@ -147,31 +150,45 @@ def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
     return np.asarray(weights > lightest * weights.max())
 
 
-def floor(inside: Floats, price: float, margin: float = 1e-13) -> float:
-    """sum_c min_y inside(c,y) - price, less what rounding may have added: `margin`, relative to the terms added."""
-    least = inside.min(axis=1)
+def floor(inside: Floats, price: float, limits: LinearLimits | None = None, margin: float = 1e-13) -> float:
+    """sum_c min_y inside(c,y) - price, less what rounding may have added: `margin`, relative to the terms added.
+
+    limits: what rows keep, each by itself.
+    """
+    least = inside.min(axis=1) if limits is None else limits.least(inside)
     return float(least.sum() - price - margin * (np.abs(inside).max(axis=1).sum() + abs(price)) - margin)
 
 
 def _program(
-    tables: Floats, prices: Floats, constant: Floats | None, limits: RatioLimits | None
+    tables: Floats, prices: Floats, constant: Floats | None, limits: LinearLimits | None
 ) -> tuple[Floats, Floats] | None:
-    """max over x, m >= 0 of sum_c min_y [ sum_k x_k T_k(c,y) + m A(c,y) + constant ] - <prices, x>; a linear program.
+    """max over x, m of sum_c min_y [ sum_k x_k T_k(c,y) + m A(c,y) + constant ] - <prices, x>; a linear program.
 
     Without a constant all but the last x sum to one. A: the limits, if there are any, whose right-hand sides are 0.
+    With a floor the minimum is that of limits.least.
     """
     many, size, width = tables.shape
-    extra = scipy.sparse.csr_matrix((0, size * width)) if limits is None else limits.tables
-    objective = np.concatenate([prices, np.zeros(extra.shape[0]), -np.ones(size)])
+    extra, free = scipy.sparse.csr_matrix((0, size * width)), np.zeros(0, dtype=bool)
+    always, possible = 0.0, np.ones(size * width, dtype=bool)
+    if limits is not None:
+        extra, free, always, possible = limits.tables, limits.equal, limits.floor, ~limits.barred.ravel()
+    columns = scipy.sparse.hstack([tables.reshape(many, -1).T, extra.T]).tocsr()
+    mean = -always * np.asarray(columns.sum(axis=0)).ravel()
+    objective = np.concatenate([mean, np.full(size, always * width - 1.0)])
+    objective[:many] += prices
     floors = scipy.sparse.kron(scipy.sparse.eye(size), np.ones((width, 1)))
-    upper = scipy.sparse.hstack([-tables.reshape(many, -1).T, -extra.T, floors]).tocsr()
+    upper = scipy.sparse.hstack([-columns, floors]).tocsr()[possible]
     right = np.zeros(size * width) if constant is None else constant.ravel()
-    bounds = [(0, None)] * (many + extra.shape[0]) + [(None, None)] * size
+    bounds = [(0, None)] * many + [(None if f else 0, None) for f in free] + [(None, None)] * size
     simplex = (np.arange(objective.size) < many - 1).astype(float)[None] if constant is None else None
     solved = linprog(
-        objective, A_ub=upper, b_ub=right, A_eq=simplex, b_eq=None if simplex is None else [1.0], bounds=bounds
+        objective,
+        A_ub=upper,
+        b_ub=right[possible],
+        A_eq=simplex,
+        b_eq=None if simplex is None else [1.0],
+        bounds=bounds,
     )
     if solved.x is None:
         return None
-    x = np.maximum(solved.x, 0.0)
-    return x[:many], x[many : many + extra.shape[0]]
+    return np.maximum(solved.x[:many], 0.0), solved.x[many : many + extra.shape[0]]

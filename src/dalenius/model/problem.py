@@ -4,12 +4,12 @@
 information is in nats here: units of the user are converted at the edge (results/units.py).
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.constraints import Constraints
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
@@ -79,8 +79,7 @@ class DesignProblem:
     tolerance: float = 1e-4
     settings: Settings = DEFAULT
     relative: float = 0.0
-    # q(y|x) <= e^max_epsilon q(y|x') for datasets that differ in one record.
-    max_epsilon: float = math.inf
+    constraints: Constraints = Constraints()
 
     @property
     def query(self) -> Query:

@@ -23,14 +23,18 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
+from dalenius.model.constraints import Constraints
 from dalenius.model.distortion import Distortion, class_of_counts
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.types import Floats, Ints
 from dalenius.settings import DEFAULT
+
+NO_CONSTRAINTS = Constraints()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,9 @@ class Domain:
     reference: Reference = UNIFORM
     # (K, M) what was released before, in a design beside it: the law of its M outputs in every class. Else None.
     first: Floats | None = None
+    # Where constraints compare outputs with answers: (K, Y) y - f, and which outputs a class must not have.
+    deviation: Floats | None = None
+    barred: NDArray[np.bool_] | None = None
 
     @cached_property
     def cost(self) -> Floats:
@@ -86,12 +93,13 @@ def symmetrise(
     *,
     symmetric: bool = True,
     most: int = DEFAULT.limits.design_pairs,
+    constraints: Constraints = NO_CONSTRAINTS,
 ) -> Domain:
     """Return the smallest domain that loses nothing; with symmetric=False every dataset by itself.
 
     Raises InputError: more than `most` pairs of a class and an output, or a reference that leaves a class without mass.
     """
-    domain = _reduced(distortion, reference, most, symmetric=symmetric)
+    domain = _reduced(distortion, reference, most, symmetric=symmetric, constraints=constraints)
     reference.check(domain.statistic)
     return domain
 
@@ -142,10 +150,17 @@ def _rows_on(statistic: Statistic, first: Written) -> Floats | None:
     return np.asarray(first.rows[found]) if np.array_equal(found[mine], its) else None
 
 
-def _reduced(distortion: Distortion, reference: Reference, most: int, *, symmetric: bool) -> Domain:
+def _reduced(
+    distortion: Distortion,
+    reference: Reference,
+    most: int,
+    *,
+    symmetric: bool,
+    constraints: Constraints = NO_CONSTRAINTS,
+) -> Domain:
     query = distortion.query
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
-        return _on_counts(distortion, reference, most)
+        return _on_counts(distortion, reference, most, constraints=constraints)
     # exp(700) is near the largest float, and far above any limit.
     size = math.exp(min(query.log_universe, 700.0))
     check_size(round(size), distortion, most)
@@ -154,7 +169,16 @@ def _reduced(distortion: Distortion, reference: Reference, most: int, *, symmetr
     uniform = distortion.data.kind == "uniform"
     weights = distortion.data.of_datasets(query)
     domain = replace(_plain(statistic, weights, distance, uniform=uniform), reference=reference)
+    domain = _compared(domain, distortion, constraints, query.statistic.class_table())
     return _tied(domain, _dataset_maps(query.records)) if symmetric else domain
+
+
+def _compared(domain: Domain, distortion: Distortion, constraints: Constraints, classes: Ints) -> Domain:
+    """The domain with what constraints say of each class and output; classes: those of the query."""
+    if not constraints.about_answers:
+        return domain
+    deviation, barred = constraints.deviations(distortion), constraints.barred(distortion)
+    return replace(domain, deviation=deviation[classes], barred=barred[classes])
 
 
 def _interchangeable(distortion: Distortion) -> bool:
@@ -171,14 +195,22 @@ def _interchangeable(distortion: Distortion) -> bool:
     return distortion.data.exchangeable(query.records)
 
 
-def _on_counts(distortion: Distortion, reference: Reference, most: int, *, parity: bool = True) -> Domain:
+def _on_counts(
+    distortion: Distortion,
+    reference: Reference,
+    most: int,
+    *,
+    parity: bool = True,
+    constraints: Constraints = NO_CONSTRAINTS,
+) -> Domain:
     query = distortion.query
     n, k = query.n, query.records[0]
     uniform = distortion.data.kind == "uniform"
     fair = len(set(reference.laws[0])) == 1 if reference.laws else True
     if parity and _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
         weights = np.exp(query.statistic.log_class_sizes()) if uniform else distortion.data.weights[0]
-        return replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
+        plain = replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
+        return _compared(plain, distortion, constraints, np.arange(2))
     check_size(math.comb(n + k - 1, k - 1), distortion, most)
     histogram = Histogram(n, k)
     counts = histogram.counts
@@ -191,7 +223,7 @@ def _on_counts(distortion: Distortion, reference: Reference, most: int, *, parit
         counts, classes = counts[order], classes[order]
     weights = distortion.data.of_counts(query, counts, classes)
     domain = replace(_plain(statistic, weights, distortion.table[classes], uniform=uniform), reference=reference)
-    return _tied(domain, _count_maps(counts))
+    return _tied(_compared(domain, distortion, constraints, classes), _count_maps(counts))
 
 
 def _parity(statistic: Statistic) -> bool:
@@ -272,8 +304,10 @@ def _tied(domain: Domain, maps: Iterator[Map]) -> Domain:
         if not _keeps(domain.reference, name, to):
             continue
         outputs = _matching(domain.distance, domain.distance[to])
-        if outputs is not None and not (
-            np.array_equal(to, np.arange(size)) and np.array_equal(outputs, np.arange(width))
+        if (
+            outputs is not None
+            and not (np.array_equal(to, np.arange(size)) and np.array_equal(outputs, np.arange(width)))
+            and _keeps_constraints(domain, np.ix_(to, outputs))
         ):
             kept.append({**name, "outputs": outputs.tolist()})
             edges.append((here.ravel(), here[np.ix_(to, outputs)].ravel()))
@@ -297,6 +331,15 @@ def _keeps(reference: Reference, name: dict[str, Any], to: Ints) -> bool:
     laws = reference.laws * (len(name["records"]) if len(reference.laws) == 1 else 1)
     moved = zip(laws, name["records"], name["values"], strict=True)
     return all(laws[i][new] == law[v] for law, i, values in moved for v, new in enumerate(values))
+
+
+def _keeps_constraints(domain: Domain, pairs: tuple[Ints, ...]) -> bool:
+    """Whether a map of pairs leaves what is barred alone, and errors y - f up to their sign."""
+    if domain.deviation is None or domain.barred is None:
+        return True
+    moved, away = domain.deviation[pairs], domain.deviation
+    same = np.array_equal(moved, away) or np.array_equal(moved, -away)
+    return same and np.array_equal(domain.barred[pairs], domain.barred)
 
 
 def _matching(distance: Floats, moved: Floats) -> Ints | None:

@@ -126,7 +126,7 @@ def _design_data(
         "version": VERSION,
         "problem": {
             **described(asked.distortion, problem),
-            **({} if problem.limits is None else {"max_epsilon": problem.max_epsilon}),
+            **problem.constraints.given,
         },
         "adversary": adversary_data(asked.adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},

@@ -14,6 +14,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
+from dalenius.model.constraints import Constraints
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem
 from dalenius.model.query import Query
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 # Seconds.
 MINUTE, DAY = 60.0, 86_400.0
 
-# Beyond this epsilon limits nothing that floats can show.
-LARGEST_EPSILON = 20.0
 Believes = Literal["bounded", "independent"]
 BELIEFS = get_args(Believes)
 Report = Callable[[Progress], None]
@@ -223,7 +222,7 @@ def design_problem(
     *,
     distortion: float | None,
     leakage: float | None,
-    max_epsilon: float | None = None,
+    **constraints: Any,
 ) -> DesignProblem:
     """Return what `design` is asked, or refuse it."""
     checks.exactly_one(", the budget to keep", distortion=distortion, leakage=leakage)
@@ -235,20 +234,16 @@ def design_problem(
         )
     if options.method is not None:
         options.method.check_design(task)
-    private = (
-        math.inf
-        if max_epsilon is None
-        else checks.real("max_epsilon", max_epsilon, 0.0, LARGEST_EPSILON, open_low=True)
-    )
-    if max_epsilon is not None and options.method is not None:
-        refuse("max_epsilon is an option of the certified method; leave it out, or leave method out")
+    kept = Constraints.from_user(task, **constraints)
+    if kept.given and options.method is not None:
+        refuse(f"{min(kept.given)} is an option of the certified method; leave it out, or leave method out")
     gap, settings = options.solver_tolerance, options.settings
     share = settings.tolerance_share * options.relative
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
-        return DesignProblem(task, adversary, "distortion", budget, gap, settings, share, private)
+        return DesignProblem(task, adversary, "distortion", budget, gap, settings, share, kept)
     budget = checks.real("distortion", distortion, 0.0, math.inf)
-    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share, private)
+    return DesignProblem(task, adversary, "leakage", budget, gap * options.nats, settings, share, kept)
 
 
 def check_designed(adversary: Adversary) -> None:

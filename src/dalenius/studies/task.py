@@ -43,6 +43,8 @@ Flag = Annotated[bool, Field(strict=True, description="true or false")]
 # Keys that may name a file; and how the file of a channel is read, as for Mechanism.from_matrix.
 FILES = ("channel", "load", "reference")
 READING = ("delimiter", "decimal", "header", "index", "normalize", "counts")
+# What mechanisms of a design keep, beside its budget.
+CONSTRAINTS = ("max_epsilon", "floor", "unbiased", "within", "keep_zero")
 
 
 class Task(BaseModel):
@@ -65,6 +67,10 @@ class Task(BaseModel):
     entropy: Number | None = None
     knowledge: Number | None = None
     max_epsilon: Number | None = Field(None, description="of a design: also epsilon-differentially private")
+    floor: Number | None = Field(None, description="of a design: the least probability of every output")
+    unbiased: Flag | None = Field(None, description="of a design: the expected output is the answer")
+    within: Number | None = Field(None, description="of a design: how far outputs may be from the answer")
+    keep_zero: Flag | None = Field(None, description="of a design: an answer of 0 is released as 0")
     adversary: Literal["bounded", "independent"] | None = Field(None, description='"bounded" or "independent"')
     secret: Whole | Text | list[Whole] | list[Text] | None = Field(
         None, description='the number of a record, a list of them, or an attribute such as "0.1"'
@@ -94,7 +100,7 @@ class Task(BaseModel):
         "relative": ("audit", "design"),
         "nodes": ("audit",),
         "distortion": ("design",),
-        "max_epsilon": ("design",),
+        **dict.fromkeys(CONSTRAINTS, ("design",)),
         "leakage": ("design", "calibrate"),
         "family": ("calibrate",),
     }
@@ -143,7 +149,7 @@ class Task(BaseModel):
         """Return what is passed on as it is."""
         names = (
             "entropy", "knowledge", "unit", "tolerance", "relative", "time_limit", "nodes", "seed", "method",
-            "distortion", "leakage", "adversary", "max_epsilon",
+            "distortion", "leakage", "adversary", *CONSTRAINTS,
         )  # fmt: skip
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
@@ -305,8 +311,10 @@ def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     task, query = work.task, parse_query(work.task.query or "")
     options, against = _against(work, query)
     distortion = distortion_of(query, "absolute", None, None)
-    budget = {"distortion": task.distortion, "leakage": task.leakage, "max_epsilon": task.max_epsilon}
-    asked = design_problem(distortion, against, options, **budget)
+    constraints = {name: value for name in CONSTRAINTS if (value := getattr(task, name)) is not None}
+    asked = design_problem(
+        distortion, against, options, distortion=task.distortion, leakage=task.leakage, **constraints
+    )
     return asked, reduced(asked, certified=options.method is None)
 
 

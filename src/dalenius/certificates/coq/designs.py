@@ -28,8 +28,8 @@ def design(data: dict[str, Any]) -> list[str]:
     """The lower bound of the optimum, and the distortion and the leakage of the mechanism."""
     if "beside" in data:
         refuse("a design beside earlier releases has none yet")
-    if "max_epsilon" in data["problem"]:
-        refuse("a design with max_epsilon has none yet")
+    if kept := {"max_epsilon", "floor", "unbiased", "within", "keep_zero"}.intersection(data["problem"]):
+        refuse(f"a design with {min(kept)} has none yet")
     if not data["lower"] > 0:
         refuse("its lower bound is 0, which needs none")
     audit = data["audit"]

@@ -19,7 +19,7 @@ Proofs: docs/mathematics.md, 6.2 to 6.9.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import permutations
 from typing import Any, TypeAlias
 
@@ -63,9 +63,8 @@ class Task:
     primal: bool
     budget: float
     text: str
-    beside: int = 1
-    # q(y|x) <= e^private q(y|x') for datasets that differ in one record; None where that is not asked for.
-    private: float | None = None
+    beside: int
+    kept: "Kept"
 
     @property
     def width(self) -> int:
@@ -97,7 +96,7 @@ class Task:
         """
         claimed = number(field(content, "distortion", "the certificate"), "'distortion'")
         self._attained(claimed, upper)
-        self._check_private()
+        self._check_kept()
         bound = self._lower_bound(content)
         if lower > 0 and not bound >= lower:
             refuse(f"the pool proves a lower bound of {short(bound)}, less than the claimed {lower!r}")
@@ -126,31 +125,57 @@ class Task:
     def _neighbours(self) -> set[tuple[int, int]]:
         """Classes of datasets that differ in one record; none where no privacy is asked for."""
         statistic = self.audited.channel.statistic
-        records = range(0 if self.private is None else 1 if statistic.interchangeable else statistic.n)
+        records = range(0 if self.kept.private is None else 1 if statistic.interchangeable else statistic.n)
         pairs = (permutations(line, 2) for i in records for line in lines(statistic, i))
         return {(c, d) for found in ticking(pairs) for c, d in found if c != d}
 
-    def _check_private(self) -> None:
-        """Guarantee: q(y|c) <= e^private q(y|c') for neighbours."""
-        channel, most = self.audited.channel, arb(self.private or 0.0).exp()
+    def _check_kept(self) -> None:
+        """Guarantee: the mechanism keeps every constraint (docs/mathematics.md, 6.12)."""
+        channel, kept = self.audited.channel, self.kept
+        most = arb(kept.private or 0.0).exp()
         for one, other in {(channel.row_of[c], channel.row_of[d]) for c, d in self._neighbours}:
             tick()
             if not all(p <= most * q for p, q in zip(channel.rows[one], channel.rows[other], strict=True)):
-                refuse(f"the mechanism is not {self.private!r}-differentially private")
+                refuse(f"the mechanism is not {kept.private!r}-differentially private")
+        if kept.floor and not all(q >= kept.floor for row in channel.rows for q in ticking(row)):
+            refuse(f"the mechanism has an output of probability below {kept.floor!r}")
+        for c, row in enumerate(channel.row_of):
+            tick()
+            law, first = channel.rows[row], c * self.width
+            if not all(q.is_zero() for y, q in enumerate(law) if first + y in kept.barred):
+                refuse(f"the mechanism has an output that class {c} must not have")
+            if kept.means:
+                error = sum((q * _ball(e) for q, e in zip(law, kept.errors[c], strict=True)), ZERO)
+                if not abs(error) <= kept.bias:
+                    refuse(f"the mechanism is biased by {short(error)} in class {c}")
 
-    def _priced(self, terms: Pairs, prices: object) -> None:
-        """Add m ( q(y|c) - e^private q(y|c') ), which is at most 0 where m >= 0, to what is minimised."""
-        most, size = arb(self.private or 0.0).exp(), len(self.distances) - 1
+    def _priced(self, terms: Pairs, prices: object) -> Ball:
+        """Add m A(c,y) of limits sum q A <= 0, or = 0, to what is minimised; return what that costs (6.12).
+
+        A price [c, c', y, m] is about q(y|c) - e^private q(y|c') <= 0, m >= 0. A price [c, m] is about the mean error
+        of class c, which is at most the bias on either side.
+        """
+        most, size = arb(self.kept.private or 0.0).exp(), len(self.distances) - 1
+        cost = ZERO
         for j, price in enumerate(sequence(prices, "the prices")):
             tick()
-            first, second, output, weight = sequence(price, f"price {j}", 4)
-            c, d = (whole(value, f"a class of price {j}", 0, size) for value in (first, second))
-            y = whole(output, f"the output of price {j}", 0, self.width - 1)
+            mean = self.kept.means and len(sequence(price, f"price {j}")) == 2  # noqa: PLR2004 - a class, a multiplier
+            *about, weight = sequence(price, f"price {j}", 2 if mean else 4)
+            if mean:
+                c = whole(about[0], f"the class of price {j}", 0, size)
+                m = arb(number(weight, f"the weight of price {j}"))
+                for y, e in enumerate(self.kept.errors[c]):
+                    terms[c * self.width + y] += m * _ball(e)
+                cost += abs(m) * self.kept.bias
+                continue
+            c, d = (whole(value, f"a class of price {j}", 0, size) for value in about[:2])
+            y = whole(about[2], f"the output of price {j}", 0, self.width - 1)
             m = arb(number(weight, f"the weight of price {j}", low=0.0))
             if (c, d) not in self._neighbours:
                 refuse(f"price {j} is about classes {c} and {d}, whose datasets are not neighbours")
             terms[c * self.width + y] += m
             terms[d * self.width + y] -= m * most
+        return cost
 
     def _attained(self, claimed: float, upper: float) -> None:
         """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
@@ -188,7 +213,7 @@ class Task:
             tick()
             for d in row:
                 if d not in ball:
-                    ball[d] = arb(d.numerator) / d.denominator if isinstance(d, Fraction) else arb(d)
+                    ball[d] = _ball(d)
                 result.append(p * ball[d])
         return result
 
@@ -209,8 +234,8 @@ class Task:
         else:
             price, spent = ONE, total * self.budget
         terms = [w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)]
-        self._priced(terms, content.get("prices", ()))
-        return duality.least(terms, self.width, maps) - spent
+        spent += self._priced(terms, content.get("prices", ()))
+        return duality.least(terms, self.width, maps, self.kept.floor, self.kept.barred) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
@@ -286,7 +311,10 @@ class Task:
             moved = self.distances[image]
             if [moved[y] for y in outputs] != self.distances[c]:
                 refuse(f"{where} takes class {c} to class {image}, where the distortions are others")
-        return [image * width + y for image in classes for y in outputs]
+        found = [image * width + y for image in classes for y in outputs]
+        if not self.kept.symmetric(found):
+            refuse(f"{where} does not leave the constraints alone")
+        return found
 
 
 def read(content: dict[str, Any], audited: Audited) -> Task:
@@ -306,13 +334,14 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if not classes_are_orbits(statistic, audited.reference):
         refuse("the reference treats datasets of one class differently; the mechanism needs one row per dataset")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
-    if not set(problem) <= {"query", "outputs", "distribution", "distortion", "max_epsilon"}:
+    if not set(problem) <= {"query", "outputs", "distribution", "distortion", *CONSTRAINTS}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
-    distances, words = _distances(problem, content["audit"]["problem"], audited, width)
+    asked = _query(problem, content["audit"]["problem"], audited, width)
+    distances, words = _distances(problem, asked, statistic.size, width)
     weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
     words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
-    private = _private(problem, beside)
-    words += "" if private is None else f", of mechanisms that are {private!r}-differentially private"
+    kept = _kept(problem, asked, beside)
+    words += kept.words
     budget = mapping(field(content, "budget", "the certificate"), "the budget")
     if set(budget) not in ({"distortion"}, {"leakage"}):
         refuse("the budget needs either 'distortion' or 'leakage'")
@@ -326,16 +355,73 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     else:
         text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
         text += "" if beside == 1 else f" together with what was released before, its first part of {beside} outputs"
-    return Task(audited, weights, distances, primal, most, text, beside, private)
+    return Task(audited, weights, distances, primal, most, text, beside, kept)
 
 
-def _private(problem: dict[str, Any], beside: int) -> float | None:
-    """Return what differential privacy is asked for; None where there is none."""
-    if "max_epsilon" not in problem:
-        return None
-    if beside > 1:
-        refuse("a design after earlier releases has no max_epsilon")
-    return number(problem["max_epsilon"], "max_epsilon", low=0.0)
+@dataclass(frozen=True)
+class Kept:
+    """The constraints of a design: what every mechanism of its class keeps (docs/mathematics.md, 6.12)."""
+
+    # q(y|x) <= e^private q(y|x') for datasets that differ in one record; None where that is not asked for.
+    private: float | None = None
+    floor: float = 0.0
+    # y - f(c) without rounding; empty where no constraint asks for it.
+    errors: Sequence[Sequence[Exact]] = ()
+    means: bool = False
+    # Pairs (c,y), y fastest, of probability 0.
+    barred: frozenset[int] = frozenset()
+    words: str = ""
+
+    @cached_property
+    def flat(self) -> list[Exact]:
+        """All errors, y fastest."""
+        return [e for row in self.errors for e in row]
+
+    @cached_property
+    def bias(self) -> Ball:
+        """How far a mean may miss its answer."""
+        return SLACK.mean * reduce(arb.max, (abs(_ball(e)) for e in self.flat))
+
+    def symmetric(self, moved: Sequence[int]) -> bool:
+        """Whether a map of pairs leaves what is barred alone, and errors up to one sign."""
+        images = [self.flat[j] for j in moved] if self.flat else []
+        same = images in (self.flat, [-e for e in self.flat])
+        return same and all((moved[j] in self.barred) == (j in self.barred) for j in range(len(moved)))
+
+
+CONSTRAINTS = ("max_epsilon", "floor", "unbiased", "within", "keep_zero")
+Named: TypeAlias = tuple[Sequence[Any] | None, list[Any], str]
+
+
+def _kept(problem: dict[str, Any], asked: Named, beside: int) -> Kept:
+    """Return the constraints that a certificate states."""
+    given = [name for name in CONSTRAINTS if name in problem]
+    if given and beside > 1:
+        refuse(f"a design after earlier releases has no {given[0]}")
+    private, floor, within = (
+        number(problem[name], name, low=0.0) if name in problem else None for name in ("max_epsilon", "floor", "within")
+    )
+    means, zeros = ("unbiased" in problem, "keep_zero" in problem)
+    if any(problem.get(name, True) is not True for name in ("unbiased", "keep_zero")):
+        refuse("unbiased and keep_zero are true where they are stated")
+    words = f", of mechanisms with {', '.join(f'{name} = {problem[name]!r}' for name in given)}" if given else ""
+    if not means and not zeros and within is None:
+        return Kept(private, floor or 0.0, words=words)
+    answers, outputs, _ = asked
+    if answers is None or isinstance(answers[0], (list, tuple)):
+        refuse(f"{given[-1]} needs a query by name whose answers are numbers")
+    errors, barred = [[y - f for y in outputs] for f in answers], set[int]()
+    for c, (f, row) in enumerate(zip(answers, errors, strict=True)):
+        tick()
+        out = {y for y, e in enumerate(row) if (within is not None and abs(e) > within) or (zeros and f == 0 and e)}
+        inside = [e for y, e in enumerate(row) if y not in out]
+        if means and not (any(e > 0 for e in inside) and any(e < 0 for e in inside)):
+            # No output lies beyond the answer on one side: the mean is the answer if nothing else is told.
+            out |= {y for y, e in enumerate(row) if e}
+        if len(out) == len(row):
+            refuse(f"the constraints leave class {c} no output")
+        barred |= {c * len(row) + y for y in out}
+    return Kept(private, floor or 0.0, errors, means, frozenset(barred), words)
 
 
 def _weights(value: object, size: int) -> list[float] | None:
@@ -358,26 +444,21 @@ def _distribution(weights: list[float] | None, statistic: Statistic) -> list[Bal
     return [arb(w) / total for w in weights]
 
 
-def _distances(
-    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
-) -> tuple[list[list[Exact]], str]:
+def _distances(problem: dict[str, Any], asked: Named, size: int, width: int) -> tuple[list[list[Exact]], str]:
     """Return d(c,y) without any rounding, and words for it."""
-    statistic = audited.channel.statistic
     wanted = field(problem, "distortion", "the problem")
-    answers, outputs, words = _query(problem, described, audited, width)
+    answers, outputs, words = asked
     if isinstance(wanted, str):
         if wanted not in ERRORS or answers is None:
             refuse(f"the distortion is {show(wanted)}; a named query has {', '.join(ERRORS)}, others need a table")
         error = ERRORS[wanted]
         return [[error(named.distance(f, y)) for y in ticking(outputs)] for f in answers], f"{wanted} error{words}"
-    rows = sequence(wanted, "the table of distortions", statistic.size)
+    rows = sequence(wanted, "the table of distortions", size)
     table = [numbers(row, width, f"row {c} of the table of distortions", low=0.0) for c, row in enumerate(rows)]
     return [list(row) for row in table], f"distortion by a table (sha256 {digest(table)}){words}"
 
 
-def _query(
-    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
-) -> tuple[Sequence[Any] | None, list[Any], str]:
+def _query(problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int) -> Named:
     """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
     if "query" not in problem:
         if "outputs" in problem:
@@ -402,6 +483,10 @@ def _query(
         return answers, [_exact(y) for y in outputs], f" on {width} outputs (sha256 {digest(outputs)})"
     vectors = [numbers(y, k, f"output {j} of the problem") for j, y in enumerate(listed)]
     return answers, [[_exact(v) for v in y] for y in vectors], f" on {width} outputs (sha256 {digest(vectors)})"
+
+
+def _ball(x: Exact) -> Ball:
+    return arb(x.numerator) / x.denominator if isinstance(x, Fraction) else arb(x)
 
 
 def _exact(x: float) -> int | Fraction:

@@ -12,10 +12,11 @@ sum q C is the distortion, and since q(.|c) is a law,
     least distortion at leakage L     >= sum_c min_y [ W + C ] - L sum lam.
 
 Where q may be taken constant on orbits of pairs (c,y), the bracket may be averaged over them
-(docs/mathematics.md, 6.3).
+(docs/mathematics.md, 6.3). Where rows hold at least `floor` of each of Y outputs, and nothing of those barred, their
+least mean of the bracket is (1 - Y floor) min_y + floor sum_y, the minimum over outputs that are not barred (6.12).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 
 from flint import arb
@@ -50,8 +51,13 @@ def legal(prior: list[Shares], ratios: object, width: int, where: str) -> list[l
     return [none if p is None else [r - x for r, x in zip(row, excess, strict=True)] for p, row in rows]
 
 
-def least(terms: Pairs, width: int, maps: Sequence[Sequence[int]]) -> Ball:
-    """Return sum_c min_y of the terms, each first replaced by the mean over its orbit under the maps of pairs."""
+def least(
+    terms: Pairs, width: int, maps: Sequence[Sequence[int]], floor: float = 0.0, barred: Collection[int] = ()
+) -> Ball:
+    """Return sum_c min_y of the terms, each first replaced by the mean over its orbit under the maps of pairs.
+
+    floor: what rows hold of every output at least. barred: pairs that they hold nothing of; maps keep these together.
+    """
     result = list(terms)
     seen = bytearray(len(result))
     for start in ticking(range(len(result))) if maps else ():
@@ -60,8 +66,12 @@ def least(terms: Pairs, width: int, maps: Sequence[Sequence[int]]) -> Ball:
             mean = sum((terms[j] for j in orbit), ZERO) / len(orbit)
             for j in orbit:
                 result[j] = mean
-    rows = (result[start : start + width] for start in range(0, len(result), width))
-    return sum((reduce(arb.min, row) for row in rows), ZERO)
+    total = ZERO
+    for start in range(0, len(result), width):
+        pairs = range(start, start + width)
+        lowest = reduce(arb.min, (result[j] for j in pairs if j not in barred))
+        total += (1 - arb(floor) * width) * lowest + floor * sum((result[j] for j in pairs), ZERO) if floor else lowest
+    return total
 
 
 def _orbit(start: int, maps: Sequence[Sequence[int]], seen: bytearray) -> list[int]:

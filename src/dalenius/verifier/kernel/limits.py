@@ -163,6 +163,9 @@ class Slacks:
     # nats, against an adversary without knowledge only.
     distortion: float = 1e-12
     leakage: float = 1e-9
+    # A mean of outputs may miss its answer by this share of the largest error and pass for unbiased; so may those of
+    # all mechanisms that a lower bound is about.
+    mean: float = 1e-9
     # Entries of a joint release may miss the product of its two parts by this; it is audited as it stands.
     product: float = 1e-12
     # Outputs whose expected distortions differ by less tie; only the mechanism `constant` asks.
