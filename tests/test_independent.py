@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cases import random_channel
 from large_samples import both, both_histograms, both_local
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.auditing import independent
@@ -224,13 +225,11 @@ def test_a_shift_is_for_noise_on_sums_only() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, object], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        dl.audit(M.geometric(Q.count(4), epsilon=1.0), adversary="independent", **options)
+    refuses(says, dl.audit, M.geometric(Q.count(4), epsilon=1.0), adversary="independent", **options)
 
 
 def test_sizes_beyond_the_limit_are_named() -> None:
-    with pytest.raises(InputError, match="above the limit of 4194304"):
-        dl.audit(M.exponential(Q.count(1600), epsilon=1.0), adversary="independent")
+    refuses("above the limit of 4194304", dl.audit, M.exponential(Q.count(1600), epsilon=1.0), adversary="independent")
     with pytest.raises(InputError, match="leave output='real' out"):
         dl.audit(M.laplace(Q.count(3), epsilon=1.0, output="real"), adversary="independent")
 
@@ -242,8 +241,7 @@ def test_a_number_without_a_name_is_refused() -> None:
         lambda: dl.frontier(Q.count(2), 0.5),
         lambda: dl.Ledger(Q.count(2), 0.5),
     ):
-        with pytest.raises(InputError, match=r"entropy=0.5 or knowledge=0.5"):
-            call()
+        refuses(r"entropy=0.5 or knowledge=0.5", call)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -386,8 +384,7 @@ def test_forged_certificates_of_unwritten_releases_are_refused() -> None:
 
 def test_one_record_of_very_many_values_is_asked_without_a_limit_instead() -> None:
     response = dl.mechanisms.randomized_response(dl.queries.identity(k=2925), epsilon=14)
-    with pytest.raises(dl.InputError, match="give entropy=0, which allows the same priors"):
-        dl.audit(response, adversary="independent")
+    refuses("give entropy=0, which allows the same priors", dl.audit, response, adversary="independent")
 
 
 @pytest.mark.parametrize("options", [{"reference": [0.7, 0.3]}, {"knowledge": 0.5}, {"knowledge": 0.5, "secret": 0}])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cases import named
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.auditing.real_outputs import Quantising
@@ -78,8 +79,7 @@ def test_every_group_can_be_built_from_its_own_values() -> None:
     ],
 )
 def test_only_settings_are_settings(ask: object) -> None:
-    with pytest.raises(dl.InputError, match=r"settings = \{\} is not a dl.Settings"):
-        ask({})
+    refuses(r"settings = \{\} is not a dl.Settings", ask, {})
 
 
 def test_a_smaller_share_of_the_tolerance_closes_more_of_the_gap() -> None:
@@ -127,10 +127,8 @@ def test_points_of_real_outputs_follow_the_settings() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
 def test_numbers_are_finite_and_not_negative(value: float) -> None:
-    with pytest.raises(dl.InputError, match="loss_share"):
-        Quantising(loss_share=value)
-    with pytest.raises(dl.InputError, match="first_losses"):
-        Quantising(first_losses=(0.1, value))
+    refuses("loss_share", Quantising, loss_share=value)
+    refuses("first_losses", Quantising, first_losses=(0.1, value))
 
 
 def test_every_field_is_used_somewhere_and_has_a_comment() -> None:

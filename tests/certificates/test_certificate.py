@@ -3,9 +3,9 @@ import math
 from pathlib import Path
 
 import pytest
+from refusals import refuses
 
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
 
 DATA = {
     "format": "dalenius/certificate",
@@ -45,13 +45,10 @@ def test_what_json_cannot_say_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{}", '{"lower": 0}', '{"lower": "0", "upper": 1}', '{"lower": 0, "up'])
 def test_files_that_are_no_certificate_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(InputError, match=r"c\.json.* not "):
-        Certificate.load(tmp_path / "c.json")
+    refuses(r"c\.json.* not ", Certificate.load, tmp_path / "c.json")
 
 
 def test_paths_that_do_not_work_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot write"):
-        Certificate(DATA).save(tmp_path / "none" / "c.json")
-    with pytest.raises(InputError, match="cannot read"):
-        Certificate.load(tmp_path / "none.json")
+    refuses("cannot write", Certificate(DATA).save, tmp_path / "none" / "c.json")
+    refuses("cannot read", Certificate.load, tmp_path / "none.json")
     json.loads(Certificate(DATA).text())

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 
 from dalenius.certificates.coq import designs, question, to_coq, trees
 from dalenius.cli import main
-from dalenius.errors import InputError
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 EXAMPLES = sorted(path.stem for path in (PROOFS / "examples").glob("*.json"))
@@ -54,8 +54,7 @@ def test_nothing_in_a_certificate_becomes_a_command() -> None:
     text = to_coq(data)
     assert text.split("From Coq")[0].count("*)") == 1
     data["witness"]["record"] = "0 p). Axiom easy : False. Print (0"
-    with pytest.raises(InputError, match="the record of the witness"):
-        to_coq(data)
+    refuses("the record of the witness", to_coq, data)
 
 
 def test_ratios_and_complements_become_sums_of_bounds() -> None:
@@ -96,8 +95,7 @@ def changed(parts: dict[str, Any], name: str = "first-audit") -> dict[str, Any]:
     ],
 )
 def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=f"no proof in Coq: .*{words}"):
-        to_coq(changed(parts))
+    refuses(f"no proof in Coq: .*{words}", to_coq, changed(parts))
 
 
 @pytest.mark.parametrize(
@@ -115,8 +113,7 @@ def test_what_has_no_proof_in_coq_is_refused_by_name(parts: dict[str, Any], word
     ],
 )
 def test_designs_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=f"no proof in Coq: .*{words}"):
-        to_coq(changed(parts, "design-parity"))
+    refuses(f"no proof in Coq: .*{words}", to_coq, changed(parts, "design-parity"))
 
 
 @pytest.mark.parametrize(
@@ -130,8 +127,7 @@ def test_designs_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any
     ],
 )
 def test_independent_records_without_a_proof_in_coq_are_refused_by_name(parts: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=f"no proof in Coq: .*{words}"):
-        to_coq(changed(parts, "rounding-independent"))
+    refuses(f"no proof in Coq: .*{words}", to_coq, changed(parts, "rounding-independent"))
 
 
 def test_lines_and_what_the_witness_knows_are_written_by_record() -> None:
@@ -150,8 +146,7 @@ def test_lines_and_what_the_witness_knows_are_written_by_record() -> None:
     assert "Definition lines_1 : list (list nat * list number) := [\n  ([0; 2], " in text
     assert "  [(Whole 0); (Whole 1)];\n  [(Binary 3602879701896397 53); (Binary 5404319552844595 53)];\n  [(Wh" in text
     data["proofs"].pop()
-    with pytest.raises(InputError, match="record 2 is interchangeable"):
-        to_coq(data)
+    refuses("record 2 is interchangeable", to_coq, data)
 
 
 def test_what_is_made_of_the_exact_answer_is_written_in_fractions() -> None:
@@ -184,16 +179,12 @@ def test_data_by_class_and_distortions_by_table_are_written_as_they_are() -> Non
 
 def test_what_would_take_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "LEAVES", 3)
-    with pytest.raises(InputError, match="362 leaves, more than 3"):
-        to_coq(example())
-    with pytest.raises(InputError, match="nodes, more than 3"):
-        to_coq(example("channel-anything-known"))
+    refuses("362 leaves, more than 3", to_coq, example())
+    refuses("nodes, more than 3", to_coq, example("channel-anything-known"))
     monkeypatch.setattr(designs, "PRODUCTS", 50)
-    with pytest.raises(InputError, match="more than 50 products"):
-        to_coq(example("design-parity"))
+    refuses("more than 50 products", to_coq, example("design-parity"))
     monkeypatch.setattr(question, "ENTRIES", 49)
-    with pytest.raises(InputError, match="50 entries of a value, a class and an output, more than 49"):
-        to_coq(example())
+    refuses("50 entries of a value, a class and an output, more than 49", to_coq, example())
 
 
 def test_the_command_writes_the_same_file(tmp_path: Path) -> None:

@@ -56,12 +56,7 @@ CASES = [
     ("audit --load none.json --entropy 1", "cannot read none.json"),
     ("audit --channel x.csv --records '2;2' --entropy 1", "'2;2'", "2,2,2"),
     ("audit --channel x.csv --records 2,0 --entropy 1", "record 1 = 0"),
-    (
-        "audit PARITY --entropy 1 --method paper --repairs gradient,escrot",
-        "'escrot'",
-        "did you mean 'escort'?",
-        "hinge",
-    ),
+    ("audit PARITY --entropy 1 --method paper --repairs escrot", "'escrot'", "did you mean 'escort'?", "hinge"),
     ("audit PARITY --entropy 1 --method paper --reading loose", "reading = 'loose'", "'proof' or 'strict'"),
     ("audit PARITY --entropy 1 --method paper --reading strict --repairs penalty_owner", "who sets the penalty"),
     ("audit PARITY --entropy 1 --repairs gradient", "repairs is an option", 'method="paper"'),

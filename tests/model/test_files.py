@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import InputError, printable
@@ -24,8 +25,7 @@ def test_only_regular_files_are_replaced(kind: str, tmp_path: Path) -> None:
         path.symlink_to(tmp_path / "pipe")
     before = path.stat().st_mode
     for write in (lambda: files.write(path, b"x"), lambda: MECHANISM.save(path)):
-        with pytest.raises(InputError, match=f"it is {kind.split(' behind', maxsplit=1)[0]}; name a file"):
-            write()
+        refuses(f"it is {kind.split(' behind', maxsplit=1)[0]}; name a file", write)
     assert path.stat().st_mode == before
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
 
@@ -55,20 +55,17 @@ def test_data_reach_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest
 )
 def test_json_with_two_readings_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(InputError, match=r"a\.json is not valid JSON"):
-        files.read_json(tmp_path / "a.json")
+    refuses(r"a\.json is not valid JSON", files.read_json, tmp_path / "a.json")
 
 
 @pytest.mark.parametrize("path", [None, 3, b"x", [], "a\0b", object()])
 def test_what_is_no_path_is_refused(path: object) -> None:
     for call in (dl.load, dl.Mechanism.load, dl.Ledger.load, MECHANISM.save, MECHANISM.save_table):
-        with pytest.raises(InputError, match="is not a path"):
-            call(path)
+        refuses("is not a path", call, path)
 
 
 def test_devices_are_not_read() -> None:
-    with pytest.raises(InputError, match="it is a device"):
-        files.read_bytes(Path("/dev/zero"))
+    refuses("it is a device", files.read_bytes, Path("/dev/zero"))
 
 
 def test_errors_quote_names_without_control_characters() -> None:

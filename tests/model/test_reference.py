@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pandas_like import Categories, Column, Frame
+from refusals import refuses
 
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -183,15 +184,13 @@ def test_pandas_columns_are_data() -> None:
     ],
 )
 def test_what_is_no_reference_is_refused_in_a_sentence(value: object, records: tuple[int, ...], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        Reference.from_user(value, records)
+    refuses(says, Reference.from_user, value, records)
 
 
 def test_classes_without_mass_are_named() -> None:
     count = mechanisms.geometric(queries.count(n=3), epsilon=1)
     known = Reference.from_user([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]], count.records)
-    with pytest.raises(InputError, match="no mass to datasets with sum 3; give every value a little mass"):
-        known.check(count.statistic)
+    refuses("no mass to datasets with sum 3; give every value a little mass", known.check, count.statistic)
     known.check(mechanisms.symmetric(queries.modular_sum(n=3, modulus=2), flip=0.1).statistic)
     dense = Mechanism.from_matrix(np.full((4, 2), 0.5), [2, 2])
     with pytest.raises(InputError, match="no mass to x = 0,1 and 1 more class"):
@@ -199,8 +198,7 @@ def test_classes_without_mass_are_named() -> None:
 
 
 def test_pairs_that_would_not_fit_are_refused_before_they_are_built() -> None:
-    with pytest.raises(InputError, match="32 values and 1000001 classes"):
-        UNIFORM.log_joint(Sum(10**6, (0, 1)), Group((0, 1, 2, 3, 4)))
+    refuses("32 values and 1000001 classes", UNIFORM.log_joint, Sum(10**6, (0, 1)), Group((0, 1, 2, 3, 4)))
     with pytest.raises(InputError, match="too many to enumerate"):
         Reference.from_user([[0.9, 0.1, 0]] + [[0.5, 0.25, 0.25]] * 29, (3,) * 30).log_joint(Histogram(30, 3), 0)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas_like import Column
+from refusals import refuses
 
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -90,23 +91,18 @@ def test_answers_of_a_query_that_agree_are_one_value() -> None:
     ],
 )
 def test_what_is_no_secret_is_refused_in_a_sentence(secret: object, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        from_user(secret, RECORDS)
+    refuses(says, from_user, secret, RECORDS)
 
 
 def test_a_secret_that_changes_its_mind_is_no_function() -> None:
     calls = iter(range(10**6))
-    with pytest.raises(InputError, match="not a function of the dataset: at x = 0,0,0 it gave 0, then 1"):
-        from_user(lambda _: next(calls), RECORDS)
+    refuses("not a function of the dataset: at x = 0,0,0 it gave 0, then 1", from_user, lambda _: next(calls), RECORDS)
 
 
 def test_what_is_too_large_is_refused_before_it_is_built() -> None:
-    with pytest.raises(InputError, match=r"2097152 datasets.*name a group of records"):
-        from_user(lambda x: x[0], (2,) * 21)
-    with pytest.raises(InputError, match="about 10"):
-        from_user(np.zeros(3), (2,) * 10**6)
-    with pytest.raises(InputError, match="131072 values, above the limit"):
-        from_user(range(17), (2,) * 10**6)
+    refuses(r"2097152 datasets.*name a group of records", from_user, lambda x: x[0], (2,) * 21)
+    refuses("about 10", from_user, np.zeros(3), (2,) * 10**6)
+    refuses("131072 values, above the limit", from_user, range(17), (2,) * 10**6)
 
 
 def test_names_are_words() -> None:

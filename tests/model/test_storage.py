@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refuses
 
 from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
@@ -83,12 +84,9 @@ def test_unreadable_channels(name: str, content: str | bytes, says: str, tmp_pat
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot read .*No such file"):
-        Mechanism.from_matrix(tmp_path / "absent.csv", [2])
-    with pytest.raises(InputError, match="cannot read"):
-        Mechanism.load(tmp_path)
-    with pytest.raises(InputError, match="cannot write"):
-        SAVED[0].save(tmp_path / "absent" / "m.json")
+    refuses(r"cannot read .*No such file", Mechanism.from_matrix, tmp_path / "absent.csv", [2])
+    refuses("cannot read", Mechanism.load, tmp_path)
+    refuses("cannot write", SAVED[0].save, tmp_path / "absent" / "m.json")
 
 
 BASE = json.loads(json.dumps({"format": "dalenius/mechanism", "version": 1, "labels": [0, 1]}))
@@ -136,8 +134,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(InputError, match="No space left"):
-        write(path, b"new")
+    refuses("No space left", write, path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
 
@@ -149,5 +146,4 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
 )
 def test_an_array_that_holds_no_channel_is_an_input_error(array: NDArray[Any], tmp_path: Path) -> None:
     np.save(tmp_path / "channel.npy", array)
-    with pytest.raises(InputError, match=r"channel\.npy"):
-        Mechanism.from_matrix(tmp_path / "channel.npy", records=[2])
+    refuses(r"channel\.npy", Mechanism.from_matrix, tmp_path / "channel.npy", records=[2])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.paper import leakage
@@ -152,12 +153,9 @@ def test_a_mechanism_brings_its_records_and_the_tolerance_reaches_the_inner_loop
 
 
 def test_a_channel_that_is_none_is_refused() -> None:
-    with pytest.raises(dl.InputError, match="q is not a distribution"):
-        leakage.maximal_leakage(np.ones((4, 2)), [2, 2], 0.5)
-    with pytest.raises(dl.InputError, match=r"q = .* must be an array of numbers"):
-        leakage.maximal_leakage("q", [2, 2], 0.5)
-    with pytest.raises(dl.InputError, match="records is missing"):
-        leakage.maximal_leakage(np.full((4, 2), 0.5), b=0.5)
+    refuses("q is not a distribution", leakage.maximal_leakage, np.ones((4, 2)), [2, 2], 0.5)
+    refuses(r"q = .* must be an array of numbers", leakage.maximal_leakage, "q", [2, 2], 0.5)
+    refuses("records is missing", leakage.maximal_leakage, np.full((4, 2), 0.5), b=0.5)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +181,7 @@ def test_a_channel_that_is_none_is_refused() -> None:
 )
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"records": [2, 2, 2], "b": 1.5, **options}
-    with pytest.raises(dl.InputError, match=words):
-        leakage.maximal_leakage(random_channel(1), **asked)
+    refuses(words, leakage.maximal_leakage, random_channel(1), **asked)
 
 
 def test_the_uniform_prior_alone_at_the_largest_entropy() -> None:

@@ -8,6 +8,7 @@ import brute_force
 import numpy as np
 import pytest
 from cases import LN2, named, parity_distortion, parity_leakage, random_channel
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.model.gallery.parse import parse_query
@@ -186,8 +187,7 @@ def test_what_is_too_large_or_unknown_is_refused_at_once() -> None:
     with pytest.raises(dl.InputError, match=r"1024 datasets x 2 outputs, above its limit of 1024 entries for a design"):
         dl.design(parse_query("modular_sum(n=10, modulus=2)"), distortion=0.1, knowledge=1.0, method="paper")
     for call in (lambda **o: dl.audit(SMALL, **o), lambda **o: dl.design(PARITY, distortion=0.1, **o)):
-        with pytest.raises(dl.InputError, match="method = 'papper' is unknown; use 'certified' or 'paper'"):
-            call(entropy=1.0, method="papper")
+        refuses("method = 'papper' is unknown; use 'certified' or 'paper'", call, entropy=1.0, method="papper")
 
 
 def test_the_alternation_believes_too_little_and_the_audit_says_so() -> None:
@@ -293,8 +293,7 @@ def test_the_choice_of_repairs_reaches_algorithm_1() -> None:
 )
 def test_choices_that_make_no_sense_are_refused(options: dict[str, object], words: str) -> None:
     for call in (lambda **o: dl.audit(SMALL, **o), lambda **o: dl.design(PARITY, distortion=0.1, **o)):
-        with pytest.raises(dl.InputError, match=words):
-            call(entropy=1.0, **options)
+        refuses(words, call, entropy=1.0, **options)
 
 
 def test_repairs_that_are_always_made_may_be_named() -> None:
@@ -344,7 +343,5 @@ def test_a_method_has_its_own_numbers() -> None:
     ],
 )
 def test_a_method_that_cannot_run_is_refused(wrong: dict[str, object], says: str) -> None:
-    with pytest.raises(dl.InputError, match=says):
-        dl.paper.Method(**wrong)
-    with pytest.raises(dl.InputError, match="method = 3"):
-        dl.audit(SMALL, entropy=1.0, method=3)
+    refuses(says, dl.paper.Method, **wrong)
+    refuses("method = 3", dl.audit, SMALL, entropy=1.0, method=3)

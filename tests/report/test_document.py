@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.errors import InputError
 from dalenius.report.again import audit_again, curve_again
 from dalenius.report.charts import Axis, brackets, number
 from dalenius.report.document import write_document
@@ -138,12 +138,9 @@ def test_tiny_numbers_are_short_and_outward(value: float) -> None:
 
 
 def test_what_is_no_result_and_what_is_no_page_is_refused(audit: dl.Audit, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a report is an \.html file"):
-        audit.report(tmp_path / "r.json")
-    with pytest.raises(InputError, match="a report shows Audit, Calibration"):
-        write_document([3], tmp_path / "r.html")
-    with pytest.raises(InputError, match="nothing to report"):
-        write_document([], tmp_path / "r.html")
+    refuses(r"a report is an \.html file", audit.report, tmp_path / "r.json")
+    refuses("a report shows Audit, Calibration", write_document, [3], tmp_path / "r.html")
+    refuses("nothing to report", write_document, [], tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
 
 
@@ -286,8 +283,7 @@ def test_a_page_is_never_filled_with_data(audit: dl.Audit, tmp_path: Path) -> No
         ("c.html", audit.mechanism.save),
         ("d.html", ledger.save),
     ):
-        with pytest.raises(InputError, match="is a page, and this is data; write pages with dalenius report"):
-            save(tmp_path / name)
+        refuses("is a page, and this is data; write pages with dalenius report", save, tmp_path / name)
     question = ["--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)"]
     for option in ("--save", "--certificate"):
         run = CliRunner().invoke(main, ["audit", *question, "--knowledge", "0.3", option, str(tmp_path / "x.html")])

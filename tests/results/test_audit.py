@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 from samples import consistent, parity
 
-from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
@@ -80,13 +80,11 @@ def test_a_spoilt_audit_file_is_refused_with_its_name(tmp_path: Path) -> None:
             if (isinstance(value, type(content[key])) and value) or (key, value) == ("extremes", None):
                 continue
             path.write_text(json.dumps({**content, key: value}))
-            with pytest.raises(InputError, match=r"audit\.json"):
-                Audit.load(path)
+            refuses(r"audit\.json", Audit.load, path)
         if key == "dalenius":  # files of 0.1 state no version of the program
             continue
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
-        with pytest.raises(InputError, match=r"audit\.json"):
-            Audit.load(path)
+        refuses(r"audit\.json", Audit.load, path)
 
 
 def test_the_method_is_told(tmp_path: Path) -> None:
@@ -102,8 +100,7 @@ def test_the_method_is_told(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     for spoilt in (None, 0.5, [0.5], ["x"], [[]], [[0, 0]], [[0, 0, 1, 1, 1, "x"]], [[0, 0, 1, 1, 1, 1, 1]], [[0] * 9]):
         path.write_text(json.dumps({**content, "history": spoilt}))
-        with pytest.raises(InputError, match=r"audit\.json"):
-            Audit.load(path)
+        refuses(r"audit\.json", Audit.load, path)
     path.write_text(json.dumps({**content, "history": [line[:6] for line in content["history"]]}))  # of version 0.1
     assert [step.worst for step in Audit.load(path).history] == [math.inf] * len(HISTORY)
 
@@ -123,8 +120,7 @@ def test_a_curve_lists_its_brackets() -> None:
 
 def test_frames_need_pandas_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="dalenius\\[pandas\\]"):
-        _curve().to_frame()
+    refuses("dalenius\\[pandas\\]", _curve().to_frame)
 
 
 def test_frames_have_one_row_per_point(monkeypatch: pytest.MonkeyPatch) -> None:

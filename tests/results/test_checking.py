@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.certificates import made
@@ -175,12 +176,9 @@ def test_a_certificate_about_another_mechanism_is_not_verified() -> None:
 
 
 def test_unknown_words_are_refused() -> None:
-    with pytest.raises(dl.InputError, match="verify = 'yes' is unknown"):
-        dl.audit(parity(), entropy=2.2, verify="yes")
-    with pytest.raises(dl.InputError, match="verify = 1 is unknown"):
-        dl.design(dl.queries.count(n=2), distortion=0.5, entropy=0.5, verify=1)
-    with pytest.raises(dl.InputError, match="a curve does not check its points"):
-        dl.curve(parity(), [1.0], verify=True)
+    refuses("verify = 'yes' is unknown", dl.audit, parity(), entropy=2.2, verify="yes")
+    refuses("verify = 1 is unknown", dl.design, dl.queries.count(n=2), distortion=0.5, entropy=0.5, verify=1)
+    refuses("a curve does not check its points", dl.curve, parity(), [1.0], verify=True)
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from design_samples import any_design, consistent_design, least_leakage, noise, parity_design, parity_frontier
+from refusals import refuses
 from samples import consistent, parity
 
 from dalenius.api import designs
 from dalenius.certificates.certificate import Certificate
-from dalenius.errors import InputError
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
@@ -118,8 +118,7 @@ def test_words_beside_a_table_of_distortions_are_those_of_the_table_or_marked(tm
             {"mechanism": {**content["mechanism"], "labels": content["mechanism"]["labels"][::-1]}},
         ):
             (tmp_path / "d").write_text(json.dumps({**content, **change}))
-            with pytest.raises(InputError, match=r"the distortions of its certificate are not the|outputs holds"):
-                load(tmp_path / "d")
+            refuses(r"the distortions of its certificate are not the|outputs holds", load, tmp_path / "d")
 
 
 def test_the_query_of_a_design_without_a_certificate_of_its_own_is_marked(tmp_path: Path) -> None:
@@ -137,13 +136,11 @@ def test_a_spoilt_design_file_is_refused_with_its_name(tmp_path: Path) -> None:
             if isinstance(value, type(content[key])) and value:
                 continue
             path.write_text(json.dumps({**content, key: value}))
-            with pytest.raises(InputError, match=r"design\.json"):
-                Design.load(path)
+            refuses(r"design\.json", Design.load, path)
         if key == "dalenius":  # files of 0.1 state no version of the program
             continue
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
-        with pytest.raises(InputError, match=r"design\.json"):
-            Design.load(path)
+        refuses(r"design\.json", Design.load, path)
 
 
 def test_the_method_is_told_and_whether_the_budget_is_kept(tmp_path: Path) -> None:
@@ -161,8 +158,7 @@ def test_the_method_is_told_and_whether_the_budget_is_kept(tmp_path: Path) -> No
     saved = json.loads(path.read_text())
     for key, spoilt in (("reported", "x"), ("reported", None), ("history", [[0]])):
         path.write_text(json.dumps({**saved, key: spoilt}))
-        with pytest.raises(InputError, match=r"design\.json"):
-            Design.load(path)
+        refuses(r"design\.json", Design.load, path)
 
 
 def test_load_tells_audits_from_designs(tmp_path: Path) -> None:
@@ -170,14 +166,11 @@ def test_load_tells_audits_from_designs(tmp_path: Path) -> None:
     audit = consistent(parity())
     audit.save(path)
     assert load(path).to_dict() == audit.to_dict()
-    with pytest.raises(InputError, match=r"a\.json is not a saved design"):
-        Design.load(path)
+    refuses(r"a\.json is not a saved design", Design.load, path)
     path.write_text('{"format": "dalenius/mechanism"}')
-    with pytest.raises(InputError, match="is not a saved result"):
-        load(path)
+    refuses("is not a saved result", load, path)
     path.write_text("[]")
-    with pytest.raises(InputError, match="is not a saved result"):
-        load(path)
+    refuses("is not a saved result", load, path)
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])
@@ -207,8 +200,7 @@ def test_a_worse_design_between_two_others_is_replaced_by_their_mixture() -> Non
 
 @pytest.mark.parametrize("d", [-0.1, 0.51, math.nan])
 def test_the_band_ends_where_the_designs_do(d: float) -> None:
-    with pytest.raises(InputError, match=r"outside of this frontier, which goes from 0 to 0\.5"):
-        parity_frontier().band([0.1, d])
+    refuses(r"outside of this frontier, which goes from 0 to 0\.5", parity_frontier().band, [0.1, d])
 
 
 def test_the_excess_of_named_mechanisms_is_bracketed() -> None:
@@ -238,10 +230,8 @@ def test_a_frontier_lists_its_points() -> None:
     assert [p["budget"] for p in content["points"]] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
     assert [p["family"] for p in content["named"]] == ["symmetric"] * 3 + ["exponential"] * 3
     assert (frontier.lower <= frontier.upper).all()
-    with pytest.raises(InputError, match="a frontier needs one design or more"):
-        Frontier(frontier.query, ())
-    with pytest.raises(InputError, match="a frontier needs one design or more"):
-        Frontier(frontier.query, (parity_design(goal="distortion"),))
+    refuses("a frontier needs one design or more", Frontier, frontier.query, ())
+    refuses("a frontier needs one design or more", Frontier, frontier.query, (parity_design(goal="distortion"),))
 
 
 def test_frames_have_one_row_per_design_and_named_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:

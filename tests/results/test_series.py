@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -37,8 +38,7 @@ def test_a_changed_bound_is_refused(saved: tuple[Any, Path], tmp_path: Path) -> 
     part = content["leakage"] if "leakage" in content else (content.get("audits") or content["designs"])[0]
     part["upper"] /= 2
     (tmp_path / "r.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"r\.json"):
-        dl.load(tmp_path / "r.json")
+    refuses(r"r\.json", dl.load, tmp_path / "r.json")
 
 
 @pytest.mark.parametrize("key", ["audits", "designs", "leakage", "named", "version", "capacity", "budget", "stopped"])
@@ -48,8 +48,7 @@ def test_a_missing_part_is_one_sentence(saved: tuple[Any, Path], tmp_path: Path,
         return
     del content[key]
     (tmp_path / "r.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=r"r\.json"):
-        dl.load(tmp_path / "r.json")
+    refuses(r"r\.json", dl.load, tmp_path / "r.json")
 
 
 def test_a_calibration_beyond_its_budget_is_refused(tmp_path: Path) -> None:
@@ -57,16 +56,14 @@ def test_a_calibration_beyond_its_budget_is_refused(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "r.json").read_text())
     content["budget"] = content["leakage"]["upper"] / 2
     (tmp_path / "r.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="above its budget"):
-        dl.load(tmp_path / "r.json")
+    refuses("above its budget", dl.load, tmp_path / "r.json")
 
 
 @pytest.mark.parametrize("kind", [["dalenius/curve"], {}, None, 3])
 def test_a_format_that_is_no_name_is_one_sentence(tmp_path: Path, kind: object) -> None:
     path = tmp_path / "odd.json"
     path.write_text(json.dumps({"format": kind}), encoding="utf-8")
-    with pytest.raises(InputError, match='its "format" is none of'):
-        dl.load(path)
+    refuses('its "format" is none of', dl.load, path)
 
 
 OTHER = dl.mechanisms.geometric(QUERY, epsilon=0.1)  # more noise, so that it leaks less
@@ -191,8 +188,7 @@ def test_a_calibration_of_a_function_names_its_query(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "r.json").read_text())
     data["value"] /= 2
     (tmp_path / "r.json").write_text(json.dumps(data))
-    with pytest.raises(InputError, match="the calibrated mechanism is"):
-        dl.load(tmp_path / "r.json")
+    refuses("the calibrated mechanism is", dl.load, tmp_path / "r.json")
 
 
 def test_a_calibration_of_some_columns_that_cannot_be_compared_is_not_verified(tmp_path: Path) -> None:
@@ -200,5 +196,4 @@ def test_a_calibration_of_some_columns_that_cannot_be_compared_is_not_verified(t
     query = dl.queries.modular_sum(n=2, modulus=2)
     ledger.calibrate("symmetric", query, columns=["b"], accuracy=0.3, time_limit=1).save(tmp_path / "r.json")
     assert "flip = " in dl.load(tmp_path / "r.json").summary()
-    with pytest.raises(InputError, match="where the certificate has a channel by its rows"):
-        dl.load(tmp_path / "r.json", verify=True)
+    refuses("where the certificate has a channel by its rows", dl.load, tmp_path / "r.json", verify=True)

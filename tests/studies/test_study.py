@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.cli import main
@@ -98,16 +99,13 @@ def test_a_store_of_something_else_is_refused_and_left_alone(toml: Path, tmp_pat
     other = tmp_path / "other.toml"
     other.write_text(TEXT.replace("two noises", "another"))
     before = study.store.read_bytes()
-    with pytest.raises(InputError, match=r"holds the study 'two noises', and this is 'another'"):
-        Study.load(other).run(store=study.store)
+    refuses(r"holds the study 'two noises', and this is 'another'", Study.load(other).run, store=study.store)
     with closing(sqlite3.connect(study.store)) as connection, connection:
         connection.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
-    with pytest.raises(InputError, match=r"was written by dalenius 0\.0\.1"):
-        Study.load(toml).run()
+    refuses(r"was written by dalenius 0\.0\.1", Study.load(toml).run)
     text = tmp_path / "notes.db"
     text.write_text("my notes " * 100)
-    with pytest.raises(InputError, match=r"notes\.db is not a store of a study"):
-        Study.load(toml).run(store=text)
+    refuses(r"notes\.db is not a store of a study", Study.load(toml).run, store=text)
     assert text.read_text().startswith("my notes")
     assert before[:16] == study.store.read_bytes()[:16]
 
@@ -119,8 +117,7 @@ def test_a_store_of_something_else_is_refused_and_left_alone(toml: Path, tmp_pat
 def test_a_store_that_cannot_be_written_is_refused_before_any_work(
     toml: Path, tmp_path: Path, target: str, words: str
 ) -> None:
-    with pytest.raises(InputError, match=words):
-        Study.load(toml).run(store=tmp_path / target)
+    refuses(words, Study.load(toml).run, store=tmp_path / target)
 
 
 @pytest.mark.parametrize(
@@ -135,8 +132,7 @@ def test_a_disk_that_is_full_or_cannot_be_written_costs_nothing_that_had_ended(
     more = [Entry("0" * 64, "done", "", {}, 1.0, bytes(10**6))]
     with Store.open(study.store, study.name, study.source.text) as opened:
         opened.connection.execute(f"PRAGMA {state}")
-        with pytest.raises(InputError, match=f"two.db: {words}; points that were finished are kept"):
-            opened.put(more)
+        refuses(f"two.db: {words}; points that were finished are kept", opened.put, more)
     assert study.refreshed().entries == before
 
 
@@ -182,8 +178,7 @@ def test_a_certificate_of_another_point_does_not_pass(toml: Path, tmp_path: Path
         verdict = forged.verify()
         assert not verdict
         assert f"epsilon = 1.0, knowledge = 0.5: the point's {words}" in str(verdict)
-        with pytest.raises(InputError, match=r"1 of 4 certificates NOT verified"):
-            dl.load(study.store, verify=True)
+        refuses(r"1 of 4 certificates NOT verified", dl.load, study.store, verify=True)
         run = CliRunner().invoke(main, ["report", str(study.store), "--out", str(tmp_path / "r.html"), "--verify"])
         assert run.exit_code == 2
         assert not (tmp_path / "r.html").exists()
@@ -361,13 +356,11 @@ def test_a_study_is_saved_with_its_certificates_and_comes_back(toml: Path, tmp_p
     back = Study.load(tmp_path / "copy.db")
     assert same(back) == same(study)
     assert back.verify()
-    with pytest.raises(InputError, match=r"saved as \.db"):
-        study.save(tmp_path / "copy.json")
+    refuses(r"saved as \.db", study.save, tmp_path / "copy.json")
 
 
 def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nothing is answered yet, there is no .*two\.db; run: dalenius sweep"):
-        dl.load(toml)
+    refuses(r"nothing is answered yet, there is no .*two\.db; run: dalenius sweep", dl.load, toml)
     study = run_here(Study.load(toml))
     for path in (toml, study.store):
         back = dl.load(path, verify=True)
@@ -392,8 +385,7 @@ def test_a_store_that_was_forged_is_refused_when_it_is_loaded_with_a_check(toml:
     wider = bounds(study, 0) | {"lower": 0.0, "gap": bounds(study, 0)["upper"]}
     forge(study, 0, **wider)
     assert isinstance(dl.load(study.store), Study)
-    with pytest.raises(InputError, match="certificates NOT verified"):
-        dl.load(study.store, verify=True)
+    refuses("certificates NOT verified", dl.load, study.store, verify=True)
 
 
 def test_a_store_at_rest_is_one_file(toml: Path) -> None:
@@ -406,8 +398,7 @@ def test_a_second_run_on_one_store_is_refused_while_the_first_lasts(toml: Path) 
     study = Study.load(toml)
     with Store.open(study.store, study.name, study.source.text) as opened:
         opened.put([running.answer((study.points[0].key, study.points[0].work))])
-        with pytest.raises(InputError, match="another run is writing to it"):
-            study.run(jobs=1)
+        refuses("another run is writing to it", study.run, jobs=1)
         assert len(Study.load(toml).rows()) == 1
     assert {path.name for path in toml.parent.iterdir()} == {"two.toml", "two.db"}
     # A run that was killed leaves the file, and no lock.

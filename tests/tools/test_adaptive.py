@@ -3,6 +3,7 @@
 import brute_force
 import numpy as np
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 
@@ -51,13 +52,10 @@ def test_bad_input() -> None:
         dl.adaptive(FIRST, lambda _: "parity")  # type: ignore[arg-type, return-value]
     with pytest.raises(dl.InputError, match=r"choose\(2\) is over 2 records of 2 values, the first mechanism over 3"):
         dl.adaptive(FIRST, lambda y: other if y == 2 else FIRST)
-    with pytest.raises(dl.InputError, match="must be a function"):
-        dl.adaptive(FIRST, SECOND)
-    with pytest.raises(dl.InputError, match="mechanism 0 is a str"):
-        dl.adaptive("count", lambda _: FIRST)
+    refuses("must be a function", dl.adaptive, FIRST, SECOND)
+    refuses("mechanism 0 is a str", dl.adaptive, "count", lambda _: FIRST)
     large = dl.mechanisms.geometric(dl.queries.count(n=200), epsilon=1)
-    with pytest.raises(dl.InputError, match=r"201 rows x 40401 outputs, above the limit of 4194304 entries"):
-        dl.adaptive(large, lambda _: large)
+    refuses(r"201 rows x 40401 outputs, above the limit of 4194304 entries", dl.adaptive, large, lambda _: large)
     real = dl.mechanisms.laplace(COUNT, epsilon=1, output="real")
     with pytest.raises(dl.InputError):
         dl.adaptive(FIRST, lambda _: real)

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.settings import only
@@ -91,16 +92,13 @@ def test_without_releases_it_is_the_design() -> None:
 
 
 def test_bad_input(book: dl.Ledger) -> None:
-    with pytest.raises(dl.InputError, match="a design is about whole records"):
-        book.design(dl.queries.count(n=3))
-    with pytest.raises(dl.InputError, match="needs a Query"):
-        book.design("count")
+    refuses("a design is about whole records", book.design, dl.queries.count(n=3))
+    refuses("needs a Query", book.design, "count")
     spent = dl.Ledger(COUNT, knowledge=0.5, budget=0.01, tolerance=1e-3)
     spent.release(FIRST, force=True)
     with pytest.raises(dl.BudgetError, match="nothing of the budget is left"):
         spent.design(COUNT)
-    with pytest.raises(dl.InputError, match="no budget"):
-        dl.Ledger(COUNT, knowledge=0.5).design(COUNT)
+    refuses("no budget", dl.Ledger(COUNT, knowledge=0.5).design, COUNT)
 
 
 def test_an_audit_that_stays_open_is_answered_by_a_mixture_not_by_a_constant() -> None:

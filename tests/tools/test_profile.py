@@ -12,10 +12,10 @@ from cases import random_channel
 from large_samples import both
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.api import audits
-from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
@@ -418,8 +418,7 @@ def test_bad_input_is_refused_before_any_work(
     options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dalenius.tools.profile.capacity", None)
-    with pytest.raises(InputError, match=message):
-        MECHANISMS[0].profile(**options)
+    refuses(message, MECHANISMS[0].profile, **options)
 
 
 def test_both_adversaries_stand_side_by_side() -> None:
@@ -448,8 +447,7 @@ def test_a_reference_is_where_knowledge_counts_from() -> None:
     assert found.independent.upper == pytest.approx(exact.upper, abs=1e-3)
     assert "knowledge = " in found.summary()
     assert "follow the reference independently" in found.summary()
-    with pytest.raises(dl.InputError, match="entropy counts from the uniform prior"):
-        mechanism.profile([0.5], reference=law)
+    refuses("entropy counts from the uniform prior", mechanism.profile, [0.5], reference=law)
 
 
 def test_points_may_be_given_as_knowledge_and_are_near_one_record_by_default() -> None:
@@ -459,5 +457,4 @@ def test_points_may_be_given_as_knowledge_and_are_near_one_record_by_default() -
     chosen = mechanism.profile(knowledges=[0.1, 0.4], unit="bits", tolerance=1e-2)
     assert chosen.leakage.knowledges == pytest.approx((0.1, 0.4))
     assert "knowledge = 0.1 bits" in chosen.summary()
-    with pytest.raises(dl.InputError, match="entropies and knowledges were both given"):
-        mechanism.profile([1.0], knowledges=[0.1])
+    refuses("entropies and knowledges were both given", mechanism.profile, [1.0], knowledges=[0.1])

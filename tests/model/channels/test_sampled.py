@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import named
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.model.channels.sampled import KNOWN_SHARE, Sampled
@@ -162,8 +163,7 @@ def test_a_file_whose_parts_do_not_belong_together_is_refused(tmp_path: Path, ke
         case "nameless":
             del samples["counted"][0]["outputs"]
     path.write_text(json.dumps(content))
-    with pytest.raises(dl.InputError, match=r"mechanism\.json"):
-        dl.Mechanism.load(path)
+    refuses(r"mechanism\.json", dl.Mechanism.load, path)
 
 
 def _ledger(known: dl.Mechanism) -> None:
@@ -192,8 +192,7 @@ REFUSED: dict[str, Callable[[dl.Mechanism], object]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_samples_do_not_tell_is_refused_with_the_reason(what: str) -> None:
     known = dl.Mechanism.from_samples(drawn(100), COUNT)
-    with pytest.raises(dl.InputError, match=r"is not known for a mechanism that is known by samples only; "):
-        REFUSED[what](known)
+    refuses(r"is not known for a mechanism that is known by samples only; ", REFUSED[what], known)
     assert known.expected_distortion() is None
 
 
@@ -231,13 +230,11 @@ def test_the_papers_method_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_bad_samples_are_refused_with_the_remedy(samples: Any, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(dl.InputError, match=words):
-        dl.Mechanism.from_samples(drawn(10) if samples is drawn else samples, COUNT, **options)
+    refuses(words, dl.Mechanism.from_samples, drawn(10) if samples is drawn else samples, COUNT, **options)
 
 
 def test_a_query_is_needed() -> None:
-    with pytest.raises(dl.InputError, match="needs a Query as its second argument, not str"):
-        dl.Mechanism.from_samples(drawn(10), "count(n=2)")
+    refuses("needs a Query as its second argument, not str", dl.Mechanism.from_samples, drawn(10), "count(n=2)")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -66,10 +67,8 @@ def test_discrete_gaussian_noise_is_not_its_clamped_or_rounded_one() -> None:
 def test_the_mean_error_is_that_of_the_law(kind: str) -> None:
     whole = np.arange(-200, 201)
     assert built(kind).expected_distortion() == pytest.approx(law(kind, whole) @ abs(whole))
-    with pytest.raises(InputError, match="all integers"):
-        built(kind).matrix()
-    with pytest.raises(InputError, match="all integers"):
-        built(kind).then(lambda y: y)
+    refuses("all integers", built(kind).matrix)
+    refuses("all integers", built(kind).then, lambda y: y)
 
 
 @pytest.mark.parametrize(("n", "sigma"), [(5, 9.0), (3000, 300.0)])
@@ -107,12 +106,9 @@ def test_what_makes_no_noise_is_refused() -> None:
     for bad in ({}, {"epsilon": 1.0, "scale": 1.0}, {"scale": 1.0, "sensitivity": 2.0}, {"scale": 0.0}):
         with pytest.raises(InputError):
             dl.mechanisms.geometric(COUNT, **bad)
-    with pytest.raises(InputError, match="answers that are numbers"):
-        dl.mechanisms.discrete_gaussian(dl.queries.histogram(2, 2), sigma=1.0)
-    with pytest.raises(InputError, match="histogram or a table"):
-        dl.mechanisms.noisy_max(COUNT, epsilon=1.0)
-    with pytest.raises(InputError, match="above the limit of 50000"):
-        dl.mechanisms.discrete_gaussian(COUNT, sigma=1e6)
+    refuses("answers that are numbers", dl.mechanisms.discrete_gaussian, dl.queries.histogram(2, 2), sigma=1.0)
+    refuses("histogram or a table", dl.mechanisms.noisy_max, COUNT, epsilon=1.0)
+    refuses("above the limit of 50000", dl.mechanisms.discrete_gaussian, COUNT, sigma=1e6)
 
 
 def test_a_scale_is_a_sensitivity_over_an_epsilon() -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import dalenius as dl
-from dalenius.errors import InputError
 from dalenius.model.gallery.parse import parse_query
 from dalenius.verifier.forms.written import rebuild
 
@@ -92,14 +92,11 @@ def test_names_stand_for_values() -> None:
     ],
 )
 def test_bad_queries_are_refused(text: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        parse_query(text)
+    refuses(says, parse_query, text)
 
 
 def test_values_that_are_not_there_are_refused() -> None:
     named = dl.mechanisms.geometric(dl.queries.count(n=2, names=["no", "yes"]), epsilon=1.0)
-    with pytest.raises(InputError, match="values are called no, yes"):
-        named.sample(["no", "maybe"])
+    refuses("values are called no, yes", named.sample, ["no", "maybe"])
     cells = dl.mechanisms.symmetric(dl.queries.table(n=2, shape=(2, 3)), flip=0.5)
-    with pytest.raises(InputError, match="below 2,3"):
-        cells.sample([(0, 3), (0, 0)])
+    refuses("below 2,3", cells.sample, [(0, 3), (0, 0)])
