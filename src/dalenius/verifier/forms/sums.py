@@ -12,8 +12,7 @@ far from a cut that the noise hardly reaches it, and classes with hardly any mas
 
 Of a count of very many records all but a small part of the classes has hardly any mass. So it is first tried to do
 with those near the mean (`Large.quick`): rho(t|a) of all others together is at most `left`, which is added as a ball
-wherever they would count. Where the answer is the sum itself, and geometric or Laplace noise is on it, running sums
-serve in place of classes (`running_sums.py`). Only where that does not suffice all classes are gone through.
+wherever they would count. Only where that does not suffice all classes are gone through.
 """
 
 from bisect import bisect_right
@@ -39,9 +38,8 @@ from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 
 from . import named
-from .counting import Near, Sum, dense
+from .counting import Near, Sum
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .running_sums import Runs, window_sums
 from .secret import Group, Secret, by_label, merged
 
 Proof = dict[str, Any]
@@ -68,9 +66,8 @@ class Large:
     reference: Uniform | Product = UNIFORM
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
-    # The law of the sum of the others near its mean, where no more of it is looked at; whether running sums will do.
+    # The law of the sum of the others near its mean, where no more of it is looked at.
     near: Near | None = None
-    running: bool = False
 
     @cached_property
     def answers(self) -> Sequence[int]:
@@ -134,25 +131,9 @@ class Large:
 
     @cached_property
     def quick(self) -> "Large | None":
-        """The same with classes near the mean only, or with running sums; None where neither is a help."""
+        """The same with classes near the mean only; None where that is not a help."""
         near = self.statistic.near(self.reference, self.records)
-        narrow = self if near is None else replace(self, near=near)
-        running = self.steady and narrow.plain
-        return None if near is None and not running else replace(narrow, running=running)
-
-    @property
-    def plain(self) -> bool:
-        """Whether answers are the sums themselves, and those of the others follow each other without a gap."""
-        values = self.statistic.values if self.near is None else self.seen
-        return list(self.seen_answers) == list(range(values[0], values[-1] + 1)) and dense(self.others)
-
-    @cached_property
-    def runs(self) -> Runs:
-        """Running sums."""
-        assert self.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
-        first = min(self.others)
-        law = [self.others[k] for k in range(first, first + len(self.others))]
-        return Runs(first, law, self.noise.parameter, self.noise.tail(1))
+        return None if near is None else replace(self, near=near)
 
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
@@ -389,14 +370,7 @@ def _reference(channel: Large, starts: list[int]) -> list[Shares]:
 
 def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
     """rho(block | a), of the classes that are seen."""
-    if channel.running:
-        return channel.runs.masses(c, _borders(channel, starts))
     return [sum(part, ZERO) for part in _parts(channel, _law(channel, c), starts)]
-
-
-def _borders(channel: Large, starts: list[int]) -> list[int]:
-    """The answers with which blocks begin, where answers are sums, and the one after the last."""
-    return [channel.answers[0] + i for i in (*starts, len(channel.answers))]
 
 
 def _law(channel: Large, c: int) -> list[Ball]:
@@ -452,21 +426,12 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     # What no value gives often: its x together are at least their mean.
     total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(values)
     powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
-    for powered in _powered(channel, powers, values):
+    # sum_a rho(a) rho(t|a)^alpha of every class t where that is not 0.
+    for value in ticking(sorted({k + c for k in powers for c, _ in values})):
+        powered = sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
         total += (powered.log() / alpha).exp()
     s = 1 + 1 / (alpha - 1)
     return close([s * total.log()], s, knowledge)
-
-
-def _powered(channel: Large, powers: dict[int, Ball], values: list[tuple[int, Ball]]) -> Iterator[Ball]:
-    """sum_a rho(a) rho(t|a)^alpha of every class t where that is not 0; powers: of the others' sum."""
-    added = [c for c, _ in values]
-    if isinstance(channel.reference, Uniform) and added == list(range(added[0], added[-1] + 1)) and dense(powers):
-        # One law for all values: runs of the powers.
-        yield from (x * values[0][1] for x in window_sums([powers[k] for k in sorted(powers)], len(added)))
-        return
-    for value in ticking(sorted({k + c for k in powers for c in added})):
-        yield sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
 
 
 def _blend(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
@@ -563,8 +528,6 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
     ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
 
     def law(c: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
-        if channel.running:
-            return channel.runs.inside(c, low, high)
         return points.inside(channel.seen_answers, _law(channel, c), low, high)
 
     return points.Noisy(
@@ -660,13 +623,14 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
-    passed = _passed(channel, starts, cuts)
+    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
     joint, secret = [], []
     for a, ((c, share), ratios) in enumerate(zip(channel.values, density, strict=True)):
         tick()
         # What classes have that are not seen, somewhere between nothing and all of it on either side of a cut.
         rest = unseen(channel, a, ratios, starts)
-        below = [x + rest for x in passed(c, [ratios.get(b, ZERO) * share for b in range(len(starts))])]
+        prior = weights(channel, c, share, ratios, starts)
+        below = [x + rest for x in (*chances.below(prior), sum(prior, ZERO))]
         joint.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below])])
         secret.append(below[-1])
     if channel.labels:
@@ -676,28 +640,11 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
     return mutual(joint, secret)
 
 
-def _passed(channel: Large, starts: list[int], cuts: list[int]) -> Callable[[int, list[Ball]], list[Ball]]:
-    """Of what a value adds, and of densities on blocks: the masses below every cut, and all of it."""
-    if channel.running:
-        borders = _borders(channel, starts)
-        return lambda c, densities: channel.runs.below(c, borders, densities, cuts)
-    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
-
-    def passed(c: int, densities: list[Ball]) -> list[Ball]:
-        weights = _weights(channel, c, densities, starts)
-        return [*chances.below(weights), sum(weights, ZERO)]
-
-    return passed
-
-
 def weights(channel: Large, c: int, share: Ball, ratios: Shares, starts: list[int]) -> list[Ball]:
     """The prior of every class that is seen, for a value that adds c; ratios: its density over the reference."""
-    return _weights(channel, c, [ratios.get(b, ZERO) * share for b in range(len(starts))], starts)
-
-
-def _weights(channel: Large, c: int, densities: list[Ball], starts: list[int]) -> list[Ball]:
     found: list[Ball] = []
-    for density, part in zip(densities, _parts(channel, _law(channel, c), starts), strict=True):
+    for b, part in enumerate(_parts(channel, _law(channel, c), starts)):
+        density = ratios.get(b, ZERO) * share
         found += [ZERO] * len(part) if density.is_zero() else [p * density for p in part]
     return found
 
