@@ -69,7 +69,7 @@ class Noisy:
         counts, noise = sum(mass > 0 for mass in self.masses), self.noise
         eta = noise.contraction(self.statistic.n, counts)
         # Rounded Laplace noise is geometric noise, and more of it on top.
-        if noise.parameter is None or noise.family not in ("geometric", "laplace"):
+        if not noise.steady:
             return eta
         alike = [product_laws.Alike(many, [x for x in law if not x.is_zero()]) for many, law in records]
         return eta.min(product_laws.contraction(noise.parameter, alike))
@@ -86,8 +86,7 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
         refuse("a witness on blocks of one count is for a mechanism given by its name")
     asked = named.query(problem["query"], listed=False)
     noise = named.added(problem["mechanism"], asked)
-    # What it refuses, it refuses here.
-    named.wide(problem["mechanism"], asked)
+    noise.widened(asked)  # what it refuses, it refuses here
     statistic = asked.statistic
     if not isinstance(statistic, Histogram) or statistic.k == 1:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")

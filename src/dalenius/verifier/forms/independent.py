@@ -10,8 +10,8 @@ same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= 
 
 "lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order. Noise on a sum
 tells no more of a than c_a + N does, whatever x' is: one line, outputs beyond `reach` of the c_a put together, which
-loses at most 2 P(N >= reach) log k, and nothing where they are proportional (named.widened). Where every record goes
-through its own channel W, its rows are the one line.
+loses at most 2 P(N >= reach) log k, and nothing where they are proportional (named.Added.widened). Where every record
+goes through its own channel W, its rows are the one line.
 "averaged": one r for the channel Q, with the reference as the law of the others.
 "indicators": geometric noise on every count is seen through k bits, whatever the others are.
 "counts": any noise on every count tells no more of a than e_a + N does; r is a product over counts.

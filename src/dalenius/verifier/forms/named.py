@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -60,6 +61,10 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 }
 # Families that add integer noise to the answer.
 ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
+# Families whose tails fall by one factor a step.
+STEADY = ("geometric", "laplace")
+# Mechanisms with outputs that can be processed further.
+NUMBERS = ("exact", "symmetric", "exponential", *ADDITIVE)
 # Channels of one record, all of whose outputs are released: forms/per_record.py.
 OF_RECORDS = ("unary_encoding", "hadamard_response", "subset_selection")
 
@@ -157,7 +162,14 @@ class Query:
 def query(text: object, *, listed: bool = True) -> Query:
     """Return the query that a call string names; listed: whether the count vectors of a histogram are needed."""
     name, given = call(text, QUERIES, "the query")
-    return replace(_query(name, given, listed), text=spelled(name, given))
+    n = whole(given.get("n", 1), "n of the query", 1, largest().records)
+    if name in ("histogram", "table"):
+        k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().classes)
+        vectors = histogram(n, k) if listed else unlisted(n, k)
+        found = Query(name, vectors, vectors.size, 2 if k > 1 else 0)
+    else:
+        found = NUMERIC[name](n, given)
+    return replace(found, text=spelled(name, given))
 
 
 def spelled(name: str, arguments: dict[str, Any]) -> str:
@@ -178,37 +190,23 @@ def spelled(name: str, arguments: dict[str, Any]) -> str:
     return f"{name}({', '.join(listed)})"
 
 
-def _query(  # noqa: PLR0911 - one for each query
-    name: str,
-    given: dict[str, Any],
-    listed: bool,  # noqa: FBT001 - an internal call
-) -> Query:
-    if name == "weighted_sum":
-        return _weighted_sum(given)
-    n = whole(given.get("n", 1), "n of the query", 1, largest().records)
-    if name in ("histogram", "table"):
-        k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().classes)
-        vectors = histogram(n, k) if listed else unlisted(n, k)
-        return Query(name, vectors, vectors.size, 2 if k > 1 else 0)
-    if name == "mean":
-        return _mean(n, given)
-    if name == "modular_sum":
-        m = whole(given["modulus"], "modulus of the query", 1, largest().classes)
-        return Query(name, Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
-    if name == "count":
-        return Query(name, Sum(n, (0, 1)), n + 1, 1)
-    if name == "pairs":
-        return Query(name, Sum(n, (0, 1)), n * (n - 1) // 2 + 1, n - 1)
-    if name == "total":
-        entries = sequence(given["values"], "values of the query")
-        most = largest().contribution
-        values = tuple(whole(v, "a value of the query", -most, most) for v in entries)
-        if not values:
-            refuse("values of the query must list one integer or more")
-        spread = max(values) - min(values)
-        return Query(name, Sum(n, values), n * spread + 1, spread, n * min(values))
+def _modular_sum(n: int, given: dict[str, Any]) -> Query:
+    m = whole(given["modulus"], "modulus of the query", 1, largest().classes)
+    return Query("modular_sum", Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
+
+
+def _total(n: int, given: dict[str, Any]) -> Query:
+    entries, most = sequence(given["values"], "values of the query"), largest().contribution
+    values = tuple(whole(v, "a value of the query", -most, most) for v in entries)
+    if not values:
+        refuse("values of the query must list one integer or more")
+    spread = max(values) - min(values)
+    return Query("total", Sum(n, values), n * spread + 1, spread, n * min(values))
+
+
+def _identity(_: int, given: dict[str, Any]) -> Query:
     k = whole(given["k"], "k of the query", 1, largest().identity_values)
-    return Query(name, Sum(1, tuple(range(k))), k, k - 1)
+    return Query("identity", Sum(1, tuple(range(k))), k, k - 1)
 
 
 def _cells(given: dict[str, Any]) -> int:
@@ -232,7 +230,7 @@ def _mean(n: int, given: dict[str, Any]) -> Query:
     return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n), start=low)
 
 
-def _weighted_sum(given: dict[str, Any]) -> Query:
+def _weighted_sum(_: int, given: dict[str, Any]) -> Query:
     """The weights of the bits that are one, added up; classes by ascending sum."""
     most = largest().contribution
     weights = [whole(w, "a weight of the query", -most, most) for w in sequence(given["weights"], "weights")]
@@ -248,46 +246,54 @@ def _weighted_sum(given: dict[str, Any]) -> Query:
     return Query("weighted_sum", table, width, spread, answers[0], given=tuple(answers))
 
 
+# Queries whose answers are numbers, from how many records there are and the arguments.
+NUMERIC: dict[str, Callable[[int, dict[str, Any]], Query]] = {
+    "modular_sum": _modular_sum,
+    "count": lambda n, _: Query("count", Sum(n, (0, 1)), n + 1, 1),
+    "pairs": lambda n, _: Query("pairs", Sum(n, (0, 1)), n * (n - 1) // 2 + 1, n - 1),
+    "total": _total,
+    "mean": _mean,
+    "weighted_sum": _weighted_sum,
+    "identity": _identity,
+}
+
+
 def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     """Return the statistic, the rows, one per class, and the words of a named mechanism of a query."""
     name, given = call(text, MECHANISMS, "the mechanism")
-    if given.get("output", "integer") != "integer":
-        refuse(f"{spelled(name, given)} has no table of finitely many outputs; its certificate needs a quadrature")
+    words = spelled(name, given)
+    if _output(given) != "integer":
+        refuse(f"{words} has no table of finitely many outputs; its certificate needs a quadrature")
     if name in OF_RECORDS:
-        refuse(f"{spelled(name, given)} has no table of the whole release; its certificate needs a part of it")
+        refuse(f"{words} has no table of the whole release; its certificate needs a part of it")
     if name == "randomized_response":
-        table, rows = _randomized_response(asked.statistic, _positive(given, "epsilon"))
-        return table, rows, spelled(name, given)
-    rows = _released(text, asked)[1] if name in RELEASES else _rows(name, given, asked)
-    return asked.statistic, rows, spelled(name, given)
+        return *_randomized_response(asked.statistic, _positive(given, "epsilon")), words
+    return asked.statistic, _released(name, given, asked)[1], words
 
 
-RELEASES = (*offices.KERNELS, "subsampled", "shuffled_response")
-# Mechanisms with outputs that can be processed further.
-NUMBERS = ("exact", "symmetric", "exponential", *ADDITIVE)
-
-
-def _released(text: object, asked: Query) -> tuple[Sequence[Any], Rows]:
+def _released(name: str, given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Rows]:
     """The outputs of a mechanism, numbers or vectors of counts, and its rows, one per class."""
-    name, given = call(text, MECHANISMS, "the mechanism")
     kernels: list[offices.Kernel] = []
+    inside = given
     while name in offices.KERNELS:
-        kernels.insert(0, offices.KERNELS[name](given))
-        text = given["mechanism"]
-        name, given = call(text, MECHANISMS, "the mechanism inside")
+        kernels.insert(0, offices.KERNELS[name](inside))
+        name, inside = call(inside["mechanism"], MECHANISMS, "the mechanism inside")
     if kernels:
-        return offices.processed(*_released(text, asked), kernels)
+        return offices.processed(*_processed_further(name, inside, asked), kernels)
     if name == "subsampled":
         return _subsampled(given, asked)
-    if name == "shuffled_response":
-        return asked.outputs, _shuffled(asked, _positive(given, "epsilon"))
-    whole_numbers = given.get("output", "integer") == "integer" and clamped(given) and asked.name != "mean"
-    if name not in NUMBERS or not whole_numbers:
-        refuse(f"the outputs of {spelled(name, given)} of {asked.text} are not numbers that are processed further")
-    rows = _rows(name, given, asked)
+    rows = ROWS[name](asked, given)
     if name in ADDITIVE and isinstance(asked.statistic, Histogram):
         return list(product(range(asked.statistic.n + 1), repeat=asked.statistic.k)), rows
     return asked.outputs, rows
+
+
+def _processed_further(name: str, given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Rows]:
+    """The same of a mechanism whose outputs are numbers."""
+    whole_numbers = _output(given) == "integer" and clamped(given) and asked.name != "mean"
+    if name not in ("subsampled", "shuffled_response") and not (name in NUMBERS and whole_numbers):
+        refuse(f"the outputs of {spelled(name, given)} of {asked.text} are not numbers that are processed further")
+    return _released(name, given, asked)
 
 
 def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Rows]:
@@ -297,12 +303,15 @@ def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Row
         refuse("rate is 0; it must be above 0")
     if not isinstance(of, Sum) or of.modulus is not None or set(of.contributions) != {0, 1}:
         refuse(f"subsampled is for counts of records, not for {asked.text}")
-    outputs, rows = _released(given["mechanism"], asked)
+    name, inside = call(given["mechanism"], MECHANISMS, "the mechanism")
+    released = _released if name in offices.KERNELS else _processed_further
+    outputs, rows = released(name, inside, asked)
     return outputs, rows if rate == 1 else offices.sampled(rows, rate)
 
 
-def _shuffled(asked: Query, epsilon: Ball) -> Rows:
+def _shuffled(asked: Query, given: dict[str, Any]) -> Rows:
     """The counts of outputs of randomised response."""
+    epsilon = _positive(given, "epsilon")
     _fits(asked, asked.width, largest().own_entries)
     if isinstance(asked.statistic, Histogram):
         return offices.shuffled(asked.statistic.counts, epsilon)
@@ -312,20 +321,9 @@ def _shuffled(asked: Query, epsilon: Ball) -> Rows:
     return offices.shuffled([(n - t, t) for t in range(n + 1)], epsilon)
 
 
-def _rows(name: str, given: dict[str, Any], asked: Query) -> Rows:
-    if name in ADDITIVE:
-        wide = widened(name, given, asked)
-        return _additive(wide, _added(name, given, asked))
-    if name == "noisy_max":
-        return _noisy_max(asked, given)
-    _fits(asked, asked.width, largest().own_entries if name == "exponential" else largest().shared_entries)
-    if name == "symmetric":
-        return _symmetric(asked, number(given["flip"], "flip", 0.0, 1.0))
-    if name == "exponential":
-        return _exponential(asked, _rate(given, asked))
-    if name == "exact":
-        return [[ONE if y == f else ZERO for y in asked.outputs] for f in asked.answers]
-    return _constant(asked)
+def _output(given: dict[str, Any]) -> object:
+    """The kind of outputs that a call asks for."""
+    return given.get("output", "integer")
 
 
 def clamped(given: dict[str, Any]) -> bool:
@@ -336,34 +334,6 @@ def clamped(given: dict[str, Any]) -> bool:
     return clamp
 
 
-def widened(name: str, given: dict[str, Any], asked: Query) -> Query:
-    """Return the query with the range to which noise that is not clamped may be clamped all the same.
-
-    Answers are from `low` to `high`. Beyond them, for all y < y' <= low - m:
-
-    geometric noise, m = 0: q(y|f) = alpha^(y'-y) q(y'|f). Columns from `low` on downwards are proportional, and so are
-    those from `high` on upwards: putting proportional columns together loses nothing, for any secret and prior.
-    rounded Laplace noise, m = 1: q(y|f) = exp( -rate (f - y) ) sinh(rate/2) where y < f: the same from low - 1 on.
-    discrete Gaussian noise, m = 1 + 7.5 sigma, rounded up: they are not proportional, and `lost` says what is lost.
-    """
-    if clamped(given):
-        return asked
-    if asked.vector:
-        refuse(f"{spelled(name, given)} of {asked.text}: clamp=False is for answers that are numbers")
-    m = 0
-    if name == "laplace":
-        m = 1
-    elif name == "discrete_gaussian":
-        m = discrete.margin(_exact_sigma(given, asked))
-    cut = m if name == "discrete_gaussian" else 0
-    return replace(asked, low=asked.low - m, width=asked.width + 2 * m, cut=cut)
-
-
-def wide(text: object, asked: Query) -> Query:
-    """Return the same of a call string."""
-    return widened(*call(text, MECHANISMS, "the mechanism"), asked)
-
-
 def lost(problem: dict[str, Any], asked: Query) -> Ball:
     """Return no less than the chance that an output of a named mechanism is among those that were put together.
 
@@ -372,8 +342,11 @@ def lost(problem: dict[str, Any], asked: Query) -> Ball:
     that the chance is at most 2 P(noise >= m). Proportional columns tell nothing beside their sum: nothing is lost.
     """
     name, given = call(problem["mechanism"], MECHANISMS, "the mechanism")
-    cut = widened(name, given, asked).cut if name in ADDITIVE else 0
-    return 2 * _added(name, given, asked).tail(cut) if cut else ZERO
+    if name not in ADDITIVE:
+        return ZERO
+    noise = _added(name, given, asked)
+    cut = noise.widened(asked).cut
+    return 2 * noise.tail(cut) if cut else ZERO
 
 
 def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
@@ -396,12 +369,6 @@ def _positive(given: dict[str, Any], name: str) -> Ball:
 
 def _ball(value: Fraction) -> Ball:
     return arb(value.numerator) / value.denominator
-
-
-def _exact_sigma(given: dict[str, Any], asked: Query) -> Fraction:
-    """sigma in steps of the answers."""
-    _positive(given, "sigma")
-    return Fraction(given["sigma"]) / asked.unit
 
 
 def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
@@ -436,18 +403,19 @@ def distance(f: Any, y: Any) -> Any:
     return abs(f - y) if isinstance(f, (int, Fraction)) else sum(abs(a - b) for a, b in zip(f, y, strict=True))
 
 
-def _symmetric(asked: Query, flip: float) -> Rows:
+def _flipped(asked: Query, flip: float) -> Rows:
     """1 - flip on the answer, flip/(|range| - 1) on every other value."""
+    _fits(asked, asked.width, largest().shared_entries)
     if asked.width == 1 and flip > 0:
         refuse(f"flip is {flip}, but the query has a single answer")
-    hit, miss = ONE - arb(flip), arb(flip) / max(asked.width - 1, 1)
-    if asked.vector:
-        return [[hit if j == t else miss for j in range(asked.width)] for t in range(asked.statistic.size)]
-    return [[hit if j == f - asked.low else miss for j in range(asked.width)] for f in asked.answers]
+    hit, miss = (ONE - arb(flip), arb(flip) / max(asked.width - 1, 1)) if flip else (ONE, ZERO)
+    return [[hit if y == f else miss for y in asked.outputs] for f in asked.answers]
 
 
-def _exponential(asked: Query, rate: Ball | None) -> Rows:
+def _exponential(asked: Query, given: dict[str, Any]) -> Rows:
     """q proportional to exp(-epsilon d / (2 sensitivity)) over the range."""
+    _fits(asked, asked.width, largest().own_entries)
+    rate = _rate(given, asked)
     weight: dict[int, Ball] = {}
     rows: dict[Any, list[Ball]] = {}
     for f in asked.answers:
@@ -465,9 +433,11 @@ def _exponential(asked: Query, rate: Ball | None) -> Rows:
     return [rows[f] for f in asked.answers]
 
 
-def _constant(asked: Query) -> Rows:
+def _constant(asked: Query, _: dict[str, Any]) -> Rows:
     """All mass on the value of least expected distortion, the lowest on ties."""
-    size = [sum(column, ZERO) for column in zip(*_dense(asked.statistic), strict=True)]
+    _fits(asked, asked.width, largest().shared_entries)
+    shares = asked.statistic.shares(0)
+    size = [sum((share[t] for share in shares if t in share), ZERO) for t in range(asked.statistic.size)]
     outputs, answers = asked.outputs, asked.answers
     expected = []
     for y in outputs:
@@ -479,24 +449,54 @@ def _constant(asked: Query) -> Rows:
     return [row] * len(answers)
 
 
-def _dense(statistic: Sum | Histogram | Table) -> list[list[Ball]]:
-    return [[share.get(t, ZERO) for t in range(statistic.size)] for share in statistic.shares(0)]
-
-
 @dataclass(frozen=True)
 class Added:
-    """Integer noise, symmetric around 0.
+    """Integer noise, symmetric around 0; or real noise, of which all but `size` is about the noise rounded to integers.
 
     tail(k) is P(noise >= k) for k >= 1. divergence(d) is at least D(f + noise || f' + noise) for |f - f'| = d: that of
     the real noise where it is rounded, as processing brings laws no farther apart.
     """
 
-    tail: Callable[[int], Ball]
-    divergence: Callable[[int], Ball]
     family: str
     text: str
-    parameter: Ball | None  # the one that the family has; None where there is no noise at all
-    exact: "Exact"
+    size: Fraction | None  # sigma, or the rate, in steps of the answers; None where there is no noise at all
+    parameter: Ball | None  # the same as a ball
+    tail: Callable[[int], Ball]
+    divergence: Callable[[int], Ball]
+    clamped: bool = True  # whether outputs are clamped to the range of the query
+    output: object = "integer"
+
+    @property
+    def exact(self) -> tuple[str, Fraction | None]:
+        """Guarantee: where two of them are equal, so are the laws of the noise."""
+        return self.family, self.size
+
+    @property
+    def steady(self) -> bool:
+        """Whether the tail falls by one factor a step."""
+        return self.family in STEADY and self.parameter is not None
+
+    def below(self, k: int) -> Ball:
+        """P(noise <= k)."""
+        return self.tail(-k) if k < 0 else 1 - self.tail(k + 1)
+
+    def widened(self, asked: Query) -> Query:
+        """Return the query with the range to which noise that is not clamped may be clamped all the same.
+
+        Answers are from `low` to `high`. Beyond them, for all y < y' <= low - m:
+
+        geometric noise, m = 0: q(y|f) = alpha^(y'-y) q(y'|f). Columns from `low` on downwards are proportional, and so
+        are those from `high` on upwards: putting proportional columns together loses nothing, for any secret and prior.
+        rounded Laplace noise, m = 1: q(y|f) = exp( -rate (f - y) ) sinh(rate/2) where y < f: the same from low - 1 on.
+        discrete Gaussian noise, m = 1 + 7.5 sigma, rounded up: they are not proportional, and `lost` says what is lost.
+        """
+        if self.clamped:
+            return asked
+        if asked.vector:
+            refuse(f"{self.text} of {asked.text}: clamp=False is for answers that are numbers")
+        normal = self.family == "discrete_gaussian"
+        m = discrete.margin(self.size) if normal and self.size is not None else int(self.family == "laplace")
+        return replace(asked, low=asked.low - m, width=asked.width + 2 * m, cut=m if normal else 0)
 
     def masses(self, many: int) -> tuple[list[Ball], list[Ball]]:
         """P(noise = d), and P(noise >= d), for d = 0, 1, ..., many - 1; each is made once, and shared."""
@@ -523,7 +523,7 @@ class Added:
 
     def beyond(self, reach: int) -> Ball:
         """The chance of outputs that are put together this far beyond the answers; 0 where they are proportional."""
-        return ZERO if self.family in ("geometric", "laplace") else 2 * self.tail(reach)
+        return ZERO if self.family in STEADY else 2 * self.tail(reach)
 
     def contraction(self, spread: int, counts: int) -> Ball:
         """Return eta of a release of this number of counts with this noise; spread is n d^2.
@@ -540,7 +540,7 @@ class Added:
         if self.parameter is None or self.family == "discrete_gaussian":
             return ONE
         if self.family == "gaussian":
-            return 1 - (-spread * min(counts, 2) / (2 * self.parameter**2)).exp()  # the parameter is sigma sqrt(2)
+            return 1 - (-spread * min(counts, 2) / (4 * self.parameter**2)).exp()
         z = 2 * (arb(spread) / 8 * (2 * counts if counts > 1 else 1)).sqrt() * self.parameter
         left = z * z.bessel_k(1)
         return 1 - (left * (1 / (self.parameter / 2).cosh()) ** counts if self.family == "geometric" else left)
@@ -558,7 +558,7 @@ def falling(text: object, asked: Query) -> Falling | None:
         return None
     if not isinstance(asked.statistic, Sum) or asked.statistic.modulus is not None or asked.width == 1:
         return None
-    wide = widened(name, given, asked) if name in ADDITIVE else asked
+    wide = _added(name, given, asked).widened(asked) if name in ADDITIVE else asked
     # Classes with one answer share a row, and rows stand in the order in which they first appear.
     places = tuple(dict.fromkeys(f - wide.low for f in asked.answers))
     normal = name in ("gaussian", "discrete_gaussian")
@@ -573,24 +573,6 @@ def falling(text: object, asked: Query) -> Falling | None:
         return Falling(wide.width, places, alpha, inner, outer, None, wide.low, rate)
     x = rate / 2
     return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1, wide.low, rate)
-
-
-Exact = tuple[str, Fraction | None]  # a family of noise, and its parameter; None where there is no noise at all
-
-
-def exact_noise(text: object, asked: Query) -> Exact:
-    """Return the family of a mechanism that adds noise and its one parameter, sigma or epsilon / sensitivity, exactly.
-
-    Guarantee: where two of them are equal, so are the laws of the noise.
-    """
-    return exact_parameter(*call(text, MECHANISMS, "the mechanism"), asked)
-
-
-def exact_parameter(name: str, given: dict[str, Any], asked: Query) -> Exact:
-    """Return the same of a call that was read."""
-    if name in ("gaussian", "discrete_gaussian"):
-        return name, _exact_sigma(given, asked)
-    return name, exact_rate(given, asked)
 
 
 def same_answers(one: Query, other: Query) -> bool:
@@ -610,73 +592,57 @@ def added(text: object, asked: Query, *, rounded: bool = False) -> Added:
     """Return the noise that a named mechanism adds to the answer; rounded: real noise is rounded to integers."""
     name, given = call(text, MECHANISMS, "the mechanism")
     known = ("integer", "real") if rounded else ("integer",)
-    if name not in ADDITIVE or given.get("output", "integer") not in known:
+    if name not in ADDITIVE or _output(given) not in known:
         refuse(f"{spelled(name, given)} adds no integer noise to the answer")
     return _added(name, given, asked)
+
+
+def exact_size(given: dict[str, Any], asked: Query) -> Fraction | None:
+    """sigma, or the rate, in steps of the answers; None, no noise at all, for a single answer."""
+    if "sigma" not in given:
+        return exact_rate(given, asked)
+    _positive(given, "sigma")
+    return Fraction(given["sigma"]) / asked.unit
 
 
 def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
     """The same of a call that was read.
 
-    Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2). Geometric with alpha = exp(-r):
+    Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2), and so for discrete Gaussian noise,
+    D = E( (noise + d)^2 - noise^2 ) / (2 sigma^2), of mean 0. Geometric with alpha = exp(-r):
     D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
     """
-    words, exact = spelled(name, given), exact_parameter(name, given, asked)
+    size, words, kept, output = exact_size(given, asked), spelled(name, given), clamped(given), _output(given)
+    if size is None:
+        return Added(name, words, None, None, lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, kept, output)
+    x = _ball(size)
+    if name == "geometric":
+        return replace(geometric(x, words), size=size, clamped=kept)
+    tail: Callable[[int], Ball]
+    divergence: Callable[[int], Ball]
     if name == "discrete_gaussian":
-        sigma = _exact_sigma(given, asked)
-        ball = _ball(sigma)
-        # D = E( (noise + d)^2 - noise^2 ) / (2 sigma^2), and the noise has mean 0.
-        return Added(discrete.tails(ball, sigma), lambda d: (d / ball) ** 2 / 2, name, words, ball, exact)
-    if name == "gaussian":
-        scale = _ball(_exact_sigma(given, asked)) * arb(2).sqrt()
-        return Added(
-            lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2, name, words, scale, exact
-        )
-    rate = _rate(given, asked)
-    if rate is None:
-        return Added(lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, name, words, None, exact)
-    if name == "laplace":
-
-        def divergence(d: int) -> Ball:
-            return rate * d + (-rate * d).expm1()
-
-        return Added(lambda k: (-rate * (k - arb(0.5))).exp() / 2, divergence, name, words, rate, exact)
-    return geometric(rate, words, exact)
+        tail, divergence = discrete.tails(x, size), lambda d: (d / x) ** 2 / 2
+    elif name == "gaussian":
+        scale = x * arb(2).sqrt()
+        tail, divergence = lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2
+    else:
+        tail, divergence = lambda k: (-x * (k - arb(0.5))).exp() / 2, lambda d: x * d + (-x * d).expm1()
+    return Added(name, words, size, x, tail, divergence, kept, output)
 
 
-def geometric(rate: Ball, words: str, exact: "Exact" = ("geometric", None)) -> Added:
+def geometric(rate: Ball, words: str) -> Added:
     """Return geometric noise of this rate, in steps of the answers."""
     alpha = (-rate).exp()
     end = 1 / (1 + alpha)
     series = 2 * alpha * end / (-rate).expm1()
     divergence: Callable[[int], Ball] = lambda d: rate * (d - series * (-rate * d).expm1())  # noqa: E731 - one formula
-    return Added(lambda k: (-rate * k).exp() * end, divergence, "geometric", words, rate, exact)
+    return Added("geometric", words, None, rate, lambda k: (-rate * k).exp() * end, divergence)
 
 
-def kept_inside(text: object) -> bool:
-    """Whether outputs of a mechanism that adds noise are clamped to the range of the answers."""
-    _, given = call(text, MECHANISMS, "the mechanism")
-    return clamped(given) and given.get("output", "integer") == "integer"
-
-
-def output(text: object) -> object:
-    """Return the kind of outputs that the call string of a mechanism asks for."""
-    return call(text, MECHANISMS, "the mechanism")[1].get("output", "integer")
-
-
-def real_noise(text: object, asked: Query) -> tuple[str, Ball, str]:
-    """Return family, rate (Laplace) or sigma (Gaussian), and words of noise that is neither rounded nor clamped."""
-    name, given = call(text, MECHANISMS, "the mechanism")
-    if given.get("output") != "real":
-        refuse(f"{spelled(name, given)} is not a mechanism with real outputs")
-    parameter = _ball(_exact_sigma(given, asked)) if name == "gaussian" else _rate(given, asked)
-    if parameter is None:
-        refuse(f"{spelled(name, given)} of {asked.text} adds no noise at all")
-    return name, parameter, spelled(name, given)
-
-
-def _additive(asked: Query, noise: Added) -> Rows:
+def _additive(name: str, asked: Query, given: dict[str, Any]) -> Rows:
     """Noise on the answer; on histograms on every count by itself, clamped to 0..n."""
+    noise = _added(name, given, asked)
+    asked = noise.widened(asked)
     if not isinstance(asked.statistic, Histogram):
         _fits(asked, asked.width, largest().shared_entries)
         return noise.rows(asked.answers, asked.low, asked.low + asked.width - 1)
@@ -715,3 +681,15 @@ def _randomized_response(of: Sum | Histogram | Table, epsilon: Ball) -> tuple[Ta
             changes = [d + s for d in changes for s in step]
         rows.append([chance[d] for d in changes])
     return Table((k,) * n, range(k**n), k**n, interchangeable=True), rows
+
+
+# The rows of every mechanism that has one per class of its query.
+ROWS: dict[str, Callable[[Query, dict[str, Any]], Rows]] = {
+    **{name: partial(_additive, name) for name in ADDITIVE},
+    "symmetric": lambda asked, given: _flipped(asked, number(given["flip"], "flip", 0.0, 1.0)),
+    "exact": lambda asked, _: _flipped(asked, 0.0),
+    "exponential": _exponential,
+    "noisy_max": _noisy_max,
+    "constant": _constant,
+    "shuffled_response": _shuffled,
+}

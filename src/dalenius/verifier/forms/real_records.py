@@ -119,7 +119,7 @@ def rebuild(problem: dict[str, Any]) -> Problem:
         refuse(f"clamp of {family} noise on real-valued records must be True or left out")
     # The most that a record adds to the answer is the unit of the noise.
     spread = (high - low) / (n if name == "real_mean" else 1)
-    _, size = named.exact_parameter(family, noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
+    size = named.exact_size(noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
     assert size is not None  # noqa: S101 - for the type checker: records have more than one value
     text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
     return Problem(n, low, high, family, size, text, _steps(noise, high - low) if family == "geometric" else None)

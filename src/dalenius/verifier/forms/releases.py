@@ -11,8 +11,9 @@ A proof goes by one of three steps: `cone` and `mean` lead to one release of the
 points of the answers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from operator import add
 from typing import Any
@@ -85,7 +86,7 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     # Outputs that are not clamped may be cut anywhere near the answers.
     far = largest().points
     inside, outside = (asked.low + 1, last), (asked.low - far, last + far)
-    cuts = tuple(inside if named.kept_inside(text) else outside for text in listed)
+    cuts = tuple(inside if part.clamped and part.output == "integer" else outside for part in parts)
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
     text = f"{people}; {asked.text}; {' and '.join(part.text for part in parts)}"
     return Releases(sums.Large(statistic, asked, parts[0], text), parts, cuts, text)
@@ -132,14 +133,14 @@ def _information(
     """I(A; G_1, G_2, ...) of the prior density(a, block) rho(a, t); groups: noise, cuts, and how often it is run."""
     pairs = zip(one.values, density, strict=True)
     weights = [sums.weights(one, c, share, ratios, starts) for (c, share), ratios in pairs]
-    chances = [(_Chances(added, cuts), often) for added, cuts, often in groups]
+    chances = [(cache(added.below), cuts, often) for added, cuts, often in groups]
     sizes = [(len(cuts) + 1, often) for _, cuts, often in groups]
     orders = [arb(together.orders(y)) for y in together.listed(sizes)]
     joint = [[ZERO] * len(orders) for _ in one.values]
     for i in range(0, len(one.seen_answers), PART):
         tick()
         answers = one.seen_answers[i : i + PART]
-        both = together.Together([([chance.row(f) for f in answers], often) for chance, often in chances])
+        both = together.Together([([_row(below, cuts, f) for f in answers], often) for below, cuts, often in chances])
         for total, weight in zip(joint, weights, strict=True):
             total[:] = map(add, total, both.combined(weight[i : i + PART]))
     secret = []
@@ -151,22 +152,9 @@ def _information(
     return mutual(joint, secret)
 
 
-class _Chances:
-    """The chances of the groups between cuts: P(Y < c | f) = P(noise <= c - 1 - f)."""
-
-    def __init__(self, added: named.Added, cuts: list[int]) -> None:
-        self.added, self.cuts = added, cuts
-        self.known: dict[int, Ball] = {}
-
-    def row(self, f: int) -> list[Ball]:
-        """Of every group, for the answer f."""
-        below = [ZERO, *map(self._below, (c - 1 - f for c in self.cuts)), ONE]
-        return [(y - x).nonnegative_part() for x, y in pairwise(below)]
-
-    def _below(self, k: int) -> Ball:
-        if k not in self.known:
-            self.known[k] = self.added.tail(-k) if k < 0 else 1 - self.added.tail(k + 1)
-        return self.known[k]
+def _row(below: Callable[[int], Ball], cuts: list[int], f: int) -> list[Ball]:
+    """The chances of the groups between cuts for the answer f: P(Y < c | f) = P(noise <= c - 1 - f)."""
+    return [(y - x).nonnegative_part() for x, y in pairwise([ZERO, *(below(c - 1 - f) for c in cuts), ONE])]
 
 
 def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: str) -> float:

@@ -18,7 +18,7 @@ wherever they would count. Only where that does not suffice all classes are gone
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, pairwise, repeat
 from operator import add, mul
 from typing import Any, TypeVar
@@ -140,11 +140,6 @@ class Large:
         same = (self.low, self.width, self.noise.exact) == (other.low, other.width, other.noise.exact)
         return None if same and named.same_answers(self.query, other.query) else f"it is {other.text}"
 
-    @property
-    def steady(self) -> bool:
-        """Whether the tail of the noise falls by one factor a step."""
-        return self.noise.family in ("geometric", "laplace") and self.noise.parameter is not None
-
     def contraction(self) -> Ball:
         """The contraction of the noise where the answer is the sum itself, else 1."""
         if list(self.answers) != list(self.statistic.values):
@@ -169,9 +164,9 @@ def rebuild(problem: dict[str, Any]) -> Large:
     statistic = asked.statistic
     if not isinstance(statistic, Sum) or statistic.modulus is not None:
         refuse(f"the form 'sum' is for noise on sums of records, not for {asked.text}")
-    noise, wide = named.added(problem["mechanism"], asked), named.wide(problem["mechanism"], asked)
+    noise = named.added(problem["mechanism"], asked)
     people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    return Large(statistic, wide, noise, f"{people}; {asked.text}; {noise.text}")
+    return Large(statistic, noise.widened(asked), noise, f"{people}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
@@ -251,7 +246,7 @@ def rows(channel: Large) -> list[list[Ball]]:
     if len(channel.values) * channel.width > (most := largest().sum_joint):
         refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
     cuts = list(range(channel.low + 1, channel.low + channel.width))
-    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+    chances = _Steady(channel, cuts) if channel.noise.steady else _Noise(channel, cuts)
     found = []
     for c, _ in channel.values:
         tick()
@@ -313,13 +308,7 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
         refuse(f"the window has {size} entries, above the limit of {most}")
     low, end = channel.low + outputs.start, channel.low + outputs.stop
     last = channel.low + channel.width
-    known: dict[int, Ball] = {}
-
-    def below(k: int) -> Ball:
-        """P(noise <= k)."""
-        if k not in known:
-            known[k] = channel.noise.tail(-k) if k < 0 else 1 - channel.noise.tail(k + 1)
-        return known[k]
+    below = cache(channel.noise.below)
 
     def entries(row: int) -> tuple[list[Ball], Ball]:
         # Clamping moves nothing across a cut inside the range of the outputs.
@@ -531,7 +520,7 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
         return points.inside(channel.seen_answers, _law(channel, c), low, high)
 
     return points.Noisy(
-        [(channel.noise.parameter, 1)] if channel.steady else (),
+        [(channel.noise.parameter, 1)] if channel.noise.steady else (),
         channel.low,
         channel.low + channel.width - 1,
         channel.answers,
@@ -541,7 +530,7 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
         {c: ends - c for _, c in laws},
         points.mirror(channel.statistic, channel.answers, channel.reference),
         channel.left,
-        None if channel.steady else channel.noise,
+        None if channel.noise.steady else channel.noise,
     )
 
 
@@ -560,8 +549,7 @@ def _power(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ba
     given = power.Given(s1, centre, (low, high))
     if family == "discrete_gaussian":
         return power.discrete(statistic.n, (law[0], law[1]), sigma, knowledge.most, given, where)
-    # The parameter of Gaussian noise is sigma sqrt(2).
-    return power.power(statistic.n, (law[0], law[1]), sigma / arb(2).sqrt(), knowledge.most, given, where)
+    return power.power(statistic.n, (law[0], law[1]), sigma, knowledge.most, given, where)
 
 
 KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
@@ -623,7 +611,7 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
-    chances = _Steady(channel, cuts) if channel.steady else _Noise(channel, cuts)
+    chances = _Steady(channel, cuts) if channel.noise.steady else _Noise(channel, cuts)
     joint, secret = [], []
     for a, ((c, share), ratios) in enumerate(zip(channel.values, density, strict=True)):
         tick()
@@ -728,12 +716,8 @@ class _Noise:
         self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
         self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
         # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
-        self.rising = [self._chance(k) for k in ticking(range(-reach, reach + 1))] if self.consecutive else []
+        self.rising = list(map(channel.noise.below, ticking(range(-reach, reach + 1)))) if self.consecutive else []
         self.reach = reach
-
-    def _chance(self, k: int) -> Ball:
-        noise = self.channel.noise
-        return noise.tail(-k) if k < 0 else 1 - noise.tail(k + 1)
 
     def chances(self, cut: int, low: int, high: int) -> list[Ball]:
         """P(noise <= cut - 1 - f) for the answers f of the classes low..high-1, all within the range of the noise."""
@@ -743,7 +727,7 @@ class _Noise:
             if k not in self.known:
                 if len(self.known) >= largest().sum_chances:
                     self.known.clear()
-                self.known[k] = self._chance(k)
+                self.known[k] = self.channel.noise.below(k)
             found.append(self.known[k])
         return found
 

@@ -16,6 +16,7 @@ with z = [x^N] ( sum_t weight(t) x^t )^(k-1), which is ((k-1) m)^N / N! without 
 Proof, and D(pi || rho): docs/proofs/histograms.md, 8 to 10.
 """
 
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -90,15 +91,7 @@ def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_
 
 def _chances(noise: Added, counts: list[int], cuts: list[int]) -> dict[int, list[Ball]]:
     """P(output between two cuts | count), for every count. Clamping moves nothing across a cut inside the range."""
-    known: dict[int, Ball] = {}
-
-    def below(d: int) -> Ball:
-        """P(noise <= d)."""
-        if d not in known:
-            known[d] = noise.tail(-d) if d < 0 else 1 - noise.tail(d + 1)
-        return known[d]
-
-    result = {}
+    below, result = cache(noise.below), {}
     for t in counts:
         tick()
         ends = [ZERO, *(below(c - 1 - t) for c in cuts), ONE]

@@ -25,7 +25,7 @@ from dalenius.verifier.kernel.reading import field, number, refuse
 def rates(parts: Sequence[Added], where: str) -> list[Ball]:
     """The rate of every release; refused where one has columns that are not log-concave, or of any slope."""
     for j, part in enumerate(parts):
-        if part.family not in ("geometric", "laplace") or part.parameter is None:
+        if not part.steady:
             refuse(
                 f"{where}: release {j}, {part.text}, has no columns that are log-concave with slopes of at most a "
                 "rate; geometric and Laplace noise has"

@@ -34,9 +34,7 @@ def lattice(parts: Sequence[Added], stated: dict[str, Any], where: str) -> tuple
         if part.family not in ("gaussian", "discrete_gaussian") or part.parameter is None:
             refuse(f"{where}: release {j}, {part.text}, has no Gaussian noise, and the mean is not sufficient")
         variance = part.parameter**2
-        if part.family == "gaussian":
-            variance /= 2  # the parameter is sigma sqrt(2)
-        else:
+        if part.family == "discrete_gaussian":
             variance, chance = rounded_variance(part.parameter, where)
             kept *= chance
         precision += 1 / variance

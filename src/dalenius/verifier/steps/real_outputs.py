@@ -71,14 +71,18 @@ class Real(Channel):
         Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate
         have no part in it.
         """
-        if set(other) != {"query", "mechanism"} or named.output(other["mechanism"]) != "real":
+        known = named.MECHANISMS
+        if (
+            set(other) != {"query", "mechanism"}
+            or named.call(other["mechanism"], known, "the mechanism")[1].get("output") != "real"
+        ):
             return "its outputs are not real numbers"
         mine, theirs = named.query(self.problem["query"]), named.query(other["query"])
         if not named.same_answers(mine, theirs):
             return f"its query is {theirs.text}"
-        noise = named.exact_noise(other["mechanism"], theirs)
-        if noise != named.exact_noise(self.problem["mechanism"], mine):
-            return f"its noise is that of {named.real_noise(other['mechanism'], theirs)[2]}"
+        noise = named.added(other["mechanism"], theirs, rounded=True)
+        if noise.exact != named.added(self.problem["mechanism"], mine, rounded=True).exact:
+            return f"its noise is that of {noise.text}"
         return None
 
 
@@ -106,7 +110,12 @@ def rebuild(problem: dict[str, Any]) -> Real:
     if set(problem) != {"query", "mechanism", "quadrature"}:
         refuse("real outputs are described by 'query', 'mechanism' and 'quadrature'")
     asked = named.query(problem["query"])
-    family, parameter, words = named.real_noise(problem["mechanism"], asked)
+    name, given = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
+    if given.get("output") != "real":
+        refuse(f"{named.spelled(name, given)} is not a mechanism with real outputs")
+    noise = named.added(problem["mechanism"], asked, rounded=True)
+    if noise.parameter is None:
+        refuse(f"{noise.text} of {asked.text} adds no noise at all")
     if isinstance(asked.statistic, Histogram):
         refuse(f"real outputs of {asked.text} are not known to this verifier")
     answers = sorted(set(asked.answers))
@@ -114,7 +123,7 @@ def rebuild(problem: dict[str, Any]) -> Real:
         refuse(f"{asked.text} has a single answer")
     points = mapping(problem["quadrature"], "the quadrature")
     slack = number(field(points, "slack", "the quadrature"), "the slack", 0.0, 0.5)
-    rule = _laplace(points, answers, parameter) if family == "laplace" else _gaussian(points, answers, parameter)
+    rule = (_laplace if noise.family == "laplace" else _gaussian)(points, answers, noise.parameter)
     scale, rows, rest = ONE - arb(slack), [], ZERO
     for f in answers:
         tick()
@@ -126,7 +135,7 @@ def rebuild(problem: dict[str, Any]) -> Real:
         rows.append([*row, left])
     of = {f: t for t, f in enumerate(answers)}
     n, k = asked.statistic.n, asked.statistic.alphabet(0)
-    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {words}"
+    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {noise.text}"
     row_of = [of[f] for f in asked.answers]
     hidden = arb(len(answers)).log()
     margins = Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)

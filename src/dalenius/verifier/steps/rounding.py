@@ -254,17 +254,16 @@ def _posed(
     query = named.query(inside["query"])
     if query.name != "total" or query.statistic != Sum(asked.many, tuple(range(m + points))):
         refuse(f"the audit inside must be about total(n={asked.many}, values=0..{m - 1 + points}), not {query.text}")
-    name, given = named.call(inside["mechanism"], named.MECHANISMS, "the mechanism")
-    if name != family or given.get("output", "integer") != "integer":
-        refuse(f"the audit inside must be about {family} noise, not {named.spelled(name, given)}")
-    if family == "discrete_gaussian" and named.clamped(given):
-        # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.widened.
-        refuse(f"the audit inside must be about noise that is not clamped, not {named.spelled(name, given)}")
+    noise = named.added(inside["mechanism"], query, rounded=True)
+    if noise.family != family or noise.output != "integer":
+        refuse(f"the audit inside must be about {family} noise, not {noise.text}")
+    if family == "discrete_gaussian" and noise.clamped:
+        # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.Added.widened.
+        refuse(f"the audit inside must be about noise that is not clamped, not {noise.text}")
     _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
-    _, noise = named.exact_parameter(name, given, query)
-    if noise is None:
+    if noise.size is None:
         refuse("the audit inside has a single answer")
-    return audit, noise
+    return audit, noise.size
 
 
 def _same_adversary(adversary: dict[str, Any], asked: Believed) -> None:
