@@ -16,7 +16,7 @@ from .kernel import order
 from .kernel.balls import ONE, ZERO, Ball
 from .kernel.cells import Question
 from .kernel.limits import tick
-from .kernel.proofs import KINDS, Bounds, compare, twice
+from .kernel.proofs import KINDS, compare, shown, twice
 from .kernel.reading import Refused, mapping, number, refuse, sequence, show
 from .kernel.reading import field as entry
 from .kernel.witness import attains, held, information
@@ -74,26 +74,25 @@ def check(asked: Asked, proof: dict[str, Any], where: str) -> float:
 
 def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: str) -> None:
     steps = [mapping(step, "a step") for step in sequence(proof.get("steps", ()), "the steps")]
-    if kind in OTHERS:
-        if steps:
-            refuse(f"a proof by {kind} takes no steps")
-        bounds, lost = OTHERS[kind](asked, proof, where), asked.lost
-    elif kind == "monotone" and [step.get("step") for step in steps] == ["points"]:
-        bounds, lost = points.bounds(asked, proof, where), asked.lost
-    else:
-        question = asked.question
-        for step in steps:
-            name = entry(step, "step", "a step")
-            if not isinstance(name, str) or name not in STEPS:
-                refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}, or points alone")
-            question = STEPS[name](question, step)
-        bounds, lost = KINDS[kind](question, proof, where), question.lost
-    for place, bound in bounds:
-        compare(bound + lost, upper, place)
+    whole = OTHERS.get(kind)
+    if whole is not None and steps:
+        refuse(f"a proof by {kind} takes no steps")
+    if kind == "monotone" and [step.get("step") for step in steps] == ["points"]:
+        whole = points.bounded
+    if whole is not None:
+        compare(whole(asked, proof, where) + asked.lost, upper, where)
+        return
+    question = asked.question
+    for step in steps:
+        name = entry(step, "step", "a step")
+        if not isinstance(name, str) or name not in STEPS:
+            refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}, or points alone")
+        question = STEPS[name](question, step)
+    shown(question, kind, proof, upper, where)
 
 
-def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Bounds:
-    """Yield the one bound of a channel that is a mixture of others, each with a proof of its own, or constant.
+def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
+    """Return the bound of a channel that is a mixture of others, each with a proof of its own, or constant.
 
     Let m = sum_j c_j q_j, c a law, L(q_j) <= U_j, and let every entry of the channel q be at least 1 - b times that of
     m. I is convex in the channel, so that L(m) <= sum_j c_j U_j; and q = (1-b) m + b t for a channel t, so that
@@ -112,7 +111,7 @@ def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Bounds:
                 refuse(f"part {j} is a mixture itself; give its parts")
             question = Asked(channel, asked.secret, asked.knowledge, asked.reference)
             bound += share * check(question, inner, f"part {j}")
-    yield where, bound
+    return bound
 
 
 def _part(whole: Channel, part: dict[str, Any], where: str) -> Channel:
@@ -137,4 +136,4 @@ def _left_out(whole: Channel, shares: list[Ball], parts: list[Channel]) -> Ball:
 
 
 # Kinds that need more than cells.
-OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Bounds]] = {"beside": beside.bounds, "mixture": _mixture}
+OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Ball]] = {"beside": beside.bound, "mixture": _mixture}

@@ -275,6 +275,15 @@ class Table:
 Statistic = Sum | Histogram | Table
 
 
+def people(statistic: "Statistic | Records") -> str:
+    """Words for the records."""
+    n, many = statistic.n, f"{statistic.alphabet(0)} values"
+    if isinstance(statistic, Table) and len(set(statistic.records)) > 1:
+        shown = ", ".join(map(str, statistic.records[:20])) + (", ..." if n > 20 else "")  # noqa: PLR2004 - a line
+        return f"{n} records with {shown} values"
+    return f"{n} record{'s' if n > 1 else ''} of {many}"
+
+
 def numbered(alphabets: Sequence[int], group: Sequence[int]) -> Sequence[int]:
     """The number of the group's values in every dataset, in lexicographic order with the last record fastest."""
     numbers, members = array("q", [0]), set(group)

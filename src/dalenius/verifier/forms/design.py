@@ -222,7 +222,6 @@ class Task:
         symmetries = sequence(content.get("symmetries", ()), "symmetries")
         if self.beside > 1 and symmetries:
             refuse("a design after earlier releases has no symmetries")
-        _limit(symmetries, len(self.costs) + len(self.distances) * _values(self.audited.channel.statistic))
         maps = [self._map(value, f"symmetry {j}") for j, value in enumerate(symmetries)]
         pool = sequence(field(content, "pool", "the certificate"), "the pool")
         total, gains = self._gains(pool)
@@ -243,7 +242,6 @@ class Task:
         if knowledge is None:
             return self._known_gains(pool)
         asked = cache(lambda about: Asked(channel, about, knowledge, self.audited.reference))
-        _limit(pool, len(self.costs) * self.beside * _values(channel.statistic))
         total, gains = ZERO, arb_mat(channel.statistic.size, self.width)
         for j, value in enumerate(pool):
             tick()
@@ -263,7 +261,6 @@ class Task:
         asked = cache(
             lambda about: Independent(self.audited.channel, UNIFORM, follows=False, knowledge=None, about=about)
         )
-        _limit(pool, self.width * _values(statistic))
         total, gains = ZERO, [[ZERO] * self.width for _ in range(statistic.size)]
         for j, value in enumerate(pool):
             tick()
@@ -468,8 +465,6 @@ def _query(problem: dict[str, Any], described: dict[str, Any], audited: Audited,
     if "query" not in described or named.query(described["query"]).text != asked.text:
         refuse(f"the audit is about another query than {asked.text}")
     k = asked.statistic.alphabet(0)
-    if asked.vector and audited.channel.statistic.size * width * k > largest().design_differences:
-        refuse(f"{asked.text} with {width} outputs has too many distances to recompute")
     answers = asked.in_units(asked.answers_on(audited.channel.statistic))
     if "outputs" not in problem:
         if asked.width != width:
@@ -491,16 +486,6 @@ def _ball(x: Exact) -> Ball:
 
 def _exact(x: float) -> int | Fraction:
     return int(x) if x.is_integer() else Fraction(x)
-
-
-def _limit(listed: Sequence[Any], each: int) -> None:
-    if len(listed) * each > largest().design_products:
-        refuse(f"{len(listed)} priors or symmetries of {each} numbers are too many to check")
-
-
-def _values(statistic: Statistic) -> int:
-    """The most values that a record has."""
-    return max(statistic.records) if isinstance(statistic, Table) else statistic.alphabet(0)
 
 
 def _permutation(value: object, size: int, where: str) -> list[int]:

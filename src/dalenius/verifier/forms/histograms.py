@@ -24,9 +24,9 @@ from dalenius.verifier.kernel.reading import field, mapping, number, refuse, seq
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
-from .counting import Histogram, Records, Sum
+from .counting import Histogram, Records, Sum, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Attributes, Group, Secret, by_label
+from .secret import Secret, by_label, grouped
 
 # Share of a sum that its last terms may have together.
 HIDDEN = arb(2) ** -100
@@ -92,18 +92,17 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")
     if statistic.k * (statistic.n + 1) > (most := largest().histogram_pairs):
         refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
-    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.k} values"
-    return Noisy(Records(statistic.n, statistic.k), noise, f"{people}; {asked.text}; {noise.text}")
+    return Noisy(Records(statistic.n, statistic.k), noise, f"{people(statistic)}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
     """Return the channel with the question about it; all records have one law, so any is as good as any other."""
-    group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
-    if not isinstance(group, Group) or len(group.records) > 1:
+    records, labels = grouped(secret)
+    if len(records) != 1:
         refuse("a witness on blocks of one count is for single records")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of one count is for the uniform prior or one marginal of all records")
-    return replace(channel, records=group.records, reference=reference, labels=labels)
+    return replace(channel, records=records, reference=reference, labels=labels)
 
 
 def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: float) -> None:
@@ -221,8 +220,6 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
     listed = sequence(field(proof, "centre", where), f"the centre of {where}", channel.statistic.k)
     centres = [whole(c, f"the centre of {where}", 0, n) for c in listed]
     pairs = [(c, mass) for c, mass in zip(centres, masses, strict=True) if mass > 0]
-    if len(set(pairs)) * (n + 1) > (most := largest().histogram_terms):
-        refuse(f"{where}: it adds up {len(set(pairs))} laws of a count of {n} records; at most {most} terms")
     k, logs = len(pairs), {}
     for centre, mass in set(pairs):
         law = channel.count(laws[mass][0]).statistic.law(channel.reference, ())

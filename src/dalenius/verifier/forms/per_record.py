@@ -21,7 +21,7 @@ with equality at the uniform prior, the witness "uniform", which every adversary
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -41,9 +41,9 @@ from dalenius.verifier.special import product as local
 from dalenius.verifier.special.bellman import bellman
 
 from . import named
-from .counting import Records
+from .counting import Records, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Attributes, Group, Secret, by_label
+from .secret import Secret, by_label, grouped
 
 Rows = list[list[Ball]]
 # Channels of one record, and the name of their one parameter.
@@ -130,8 +130,8 @@ def rebuild(problem: dict[str, Any]) -> Local:
         if given["optimised"] is not True:
             refuse(f"optimised is {show(given['optimised'])}; it must be True or False")
         name = "optimised_unary_encoding"
-    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {words}; {named.spelled(call_of, given)}"
-    return Local(Records(n, k), (name, exact), text)
+    people_of = Records(n, k)
+    return Local(people_of, (name, exact), f"{people(people_of)}; {words}; {named.spelled(call_of, given)}")
 
 
 def _people(query: object) -> tuple[int, int, str]:
@@ -170,47 +170,67 @@ def subset_size(epsilon: Fraction, k: int) -> int:
     return max(1, int(near))
 
 
+def _responses(name: str, parameter: Fraction, k: int) -> Rows:
+    kept, other = response(name, parameter, k)
+    return [[kept if y == a else other for y in range(k)] for a in range(k)]
+
+
+def _hadamard(_: str, epsilon: Fraction, k: int) -> Rows:
+    """Column y of row a + 1 of Sylvester's matrix has a 1 where their numbers have an even number of bits in common."""
+    outputs = 2 ** k.bit_length()
+    kept, other = (2 * p / outputs for p in response("randomized_response", epsilon, 2))
+    return [[other if (a + 1 & y).bit_count() % 2 else kept for y in range(outputs)] for a in range(k)]
+
+
+def _subsets(_: str, epsilon: Fraction, k: int) -> Rows:
+    many = subset_size(epsilon, k)
+    ratio = (-arb(epsilon.numerator) / epsilon.denominator).exp()
+    held = 1 / (math.comb(k - 1, many - 1) + math.comb(k - 1, many) * ratio)
+    return [[held if a in chosen else ratio * held for chosen in combinations(range(k), many)] for a in range(k)]
+
+
+def _unary(_: str, epsilon: Fraction, k: int) -> Rows:
+    """Bit v is kept where it says whether the record is v."""
+    kept, other = response("randomized_response", epsilon / 2, 2)
+    powers = [kept ** (k - d) * other**d for d in range(k + 1)]
+    bits = list(product((0, 1), repeat=k))
+    return [[powers[sum(bit != (v == a) for v, bit in enumerate(y))] for y in bits] for a in range(k)]
+
+
+def _optimised_unary(_: str, epsilon: Fraction, k: int) -> Rows:
+    """The bit of the value is 1 or 0 with equal chances, any other is 0 with chance e^epsilon / (1 + e^epsilon)."""
+    kept, other = response("randomized_response", epsilon, 2)
+    powers = [kept ** (k - 1 - d) * other**d / 2 for d in range(k)]
+    bits = list(product((0, 1), repeat=k))
+    return [[powers[sum(y) - y[a]] for y in bits] for a in range(k)]
+
+
+# The channels of one record: how many outputs each has, from its parameter and k, and its rows.
+CHANNELS: dict[str, tuple[Callable[[Fraction, int], int], Callable[[str, Fraction, int], Rows]]] = {
+    **dict.fromkeys(RESPONSES, (lambda _, k: k, _responses)),
+    "hadamard_response": (lambda _, k: 2 ** k.bit_length(), _hadamard),
+    "subset_selection": (lambda epsilon, k: math.comb(k, subset_size(epsilon, k)), _subsets),
+    "unary_encoding": (lambda _, k: 2 ** min(k, 64), _unary),
+    "optimised_unary_encoding": (lambda _, k: 2 ** min(k, 64), _optimised_unary),
+}
+
+
 def local_rows(name: str, parameter: Fraction, k: int) -> Rows:
     """W of a local randomiser, one row for each of k values."""
-    many = subset_size(parameter, k) if name == "subset_selection" else 0
-    most = largest().local_entries
-    outputs = {
-        "hadamard_response": 2 ** k.bit_length(),
-        "subset_selection": math.comb(k, many),
-    }.get(name, k if name in RESPONSES else 2 ** min(k, 64))
-    if k * outputs > most:
+    count, rows = CHANNELS[name]
+    if k * (outputs := count(parameter, k)) > (most := largest().local_entries):
         refuse(f"the channel of one record has {k} rows of {outputs} outputs, too many to rebuild; at most {most}")
-    if name in RESPONSES:
-        kept, other = response(name, parameter, k)
-        return [[kept if y == a else other for y in range(k)] for a in range(k)]
-    if name == "hadamard_response":
-        # Column y of row a + 1 of Sylvester's matrix has a 1 where their numbers have an even number of bits in common.
-        kept, other = (2 * p / outputs for p in response("randomized_response", parameter, 2))
-        return [[other if (a + 1 & y).bit_count() % 2 else kept for y in range(outputs)] for a in range(k)]
-    if name == "subset_selection":
-        ratio = (-arb(parameter.numerator) / parameter.denominator).exp()
-        held = 1 / (math.comb(k - 1, many - 1) + math.comb(k - 1, many) * ratio)
-        return [[held if a in chosen else ratio * held for chosen in combinations(range(k), many)] for a in range(k)]
-    bits = list(product((0, 1), repeat=k))
-    if name == "optimised_unary_encoding":
-        # The bit of the value is 1 or 0 with equal chances, any other is 0 with chance e^epsilon / (1 + e^epsilon).
-        kept, other = response("randomized_response", parameter, 2)
-        powers = [kept ** (k - 1 - d) * other**d / 2 for d in range(k)]
-        return [[powers[sum(y) - y[a]] for y in bits] for a in range(k)]
-    # Bit v is kept where it says whether the record is v.
-    kept, other = response("randomized_response", parameter / 2, 2)
-    powers = [kept ** (k - d) * other**d for d in range(k + 1)]
-    return [[powers[sum(bit != (v == a) for v, bit in enumerate(y))] for y in bits] for a in range(k)]
+    return rows(name, parameter, k)
 
 
 def ask(channel: Local, secret: Secret, reference: Reference) -> Local:
     """Return the channel with the question about it."""
-    group, labels = (secret.group, secret.labels) if isinstance(secret, Attributes) else (secret, ())
-    if not isinstance(group, Group):
+    records, labels = grouped(secret)
+    if not records:
         refuse("a local randomiser is asked about records, or a function of some")
     if isinstance(reference, Weights):
         refuse("a witness on some records is for independent records, not for weights of datasets")
-    return replace(channel, records=group.records, reference=reference, labels=labels)
+    return replace(channel, records=records, reference=reference, labels=labels)
 
 
 def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: float) -> None:
@@ -354,8 +374,6 @@ def _looks(channel: Local, _: Knowledge, _proof: dict[str, Any], where: str) -> 
     rows = channel.secret[1]
     if len(channel.records) > 1 or not channel.response or len(rows) != 2:  # noqa: PLR2004 - bits
         refuse(f"{where}: the capacity of looks is for one record, a bit through a symmetric channel")
-    if channel.statistic.n > (most := largest().looks):
-        refuse(f"{where}: {channel.statistic.n} looks are too many to add up; at most {most}")
     return local.looks(channel.statistic.n, rows[0][1])
 
 

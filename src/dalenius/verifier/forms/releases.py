@@ -29,7 +29,7 @@ from dalenius.verifier.kernel.witness import attains, mutual
 from dalenius.verifier.steps import cone, mean, points
 
 from . import named, sums, together
-from .counting import Sum
+from .counting import Sum, people
 from .reference import Reference
 from .secret import Secret
 
@@ -87,8 +87,7 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     far = largest().points
     inside, outside = (asked.low + 1, last), (asked.low - far, last + far)
     cuts = tuple(inside if part.clamped and part.output == "integer" else outside for part in parts)
-    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    text = f"{people}; {asked.text}; {' and '.join(part.text for part in parts)}"
+    text = f"{people(statistic)}; {asked.text}; {' and '.join(part.text for part in parts)}"
     return Releases(sums.Large(statistic, asked, parts[0], text), parts, cuts, text)
 
 
@@ -116,8 +115,8 @@ def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower:
     groups = list(alike.values())
     values, most = len(one.values), largest()
     outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], most.sum_joint)
-    if values * outputs > most.sum_joint or values * len(starts) > most.sum_blocks:
-        refuse(f"the witness has {outputs} groups of outputs and {len(starts)} blocks, too many to check")
+    if values * outputs > most.sum_joint:
+        refuse(f"the witness has {outputs} groups of outputs, too many to check")
     masses = field(witness, "masses", "the witness")
 
     def check(one: sums.Large) -> None:

@@ -115,6 +115,13 @@ def stated(value: object, *kinds: str) -> dict[str, Any]:
     return given
 
 
+def grouped(secret: Secret) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The records whose values a secret is, or is a function of, and their labels then; none for other functions."""
+    if isinstance(secret, Attributes):
+        return secret.group.records, secret.labels
+    return (secret.records if isinstance(secret, Group) else ()), ()
+
+
 def _group(value: object, statistic: Statistic) -> Group:
     listed = sequence(value, "records of the secret")
     records = tuple(whole(i, "a record of the secret", 0, statistic.n - 1) for i in listed)

@@ -31,14 +31,14 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
-from dalenius.verifier.kernel.proofs import claimed, compare, twice
+from dalenius.verifier.kernel.proofs import claimed, shown, twice
 from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 
 from . import named
-from .counting import Near, Sum
+from .counting import Near, Sum, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Group, Secret, by_label, merged
 
@@ -165,8 +165,7 @@ def rebuild(problem: dict[str, Any]) -> Large:
     if not isinstance(statistic, Sum) or statistic.modulus is not None:
         refuse(f"the form 'sum' is for noise on sums of records, not for {asked.text}")
     noise = named.added(problem["mechanism"], asked)
-    people = f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
-    return Large(statistic, noise.widened(asked), noise, f"{people}; {asked.text}; {noise.text}")
+    return Large(statistic, noise.widened(asked), noise, f"{people(statistic)}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
@@ -193,11 +192,6 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     cuts = ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
-    values = len(channel.values)
-    if len(cuts) > largest().sum_cuts or values * (len(cuts) + 1) > largest().sum_joint:
-        refuse(f"the witness has {len(cuts)} cuts for {values} values of the secret, too many to check")
-    if values * len(starts) > largest().sum_blocks:
-        refuse(f"the witness has {len(starts)} blocks for {values} values of the secret, too many to check")
     given = field(witness, "masses", "the witness")
 
     def check(channel: Large) -> None:
@@ -234,19 +228,13 @@ def quick_first(channel: Large, check: Callable[[Large], T]) -> T:
 
 def told(channel: Large) -> Ball:
     """Enclose I(A;Y) of the reference itself, every output by itself."""
-    if len(channel.values) * channel.width > (most := largest().sum_joint):
-        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
-    cuts = list(range(channel.low + 1, channel.low + channel.width))
-    found = _information(channel, [{0: ONE} for _ in channel.values], [0], cuts)
+    found = _information(channel, [{0: ONE} for _ in channel.values], [0], _every_cut(channel))
     return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
 
 
 def rows(channel: Large) -> list[list[Ball]]:
     """Enclose P(Y = y | A = a) for every value a of the secret, all else as the reference."""
-    if len(channel.values) * channel.width > (most := largest().sum_joint):
-        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
-    cuts = list(range(channel.low + 1, channel.low + channel.width))
-    chances = _Steady(channel, cuts) if channel.noise.steady else _Noise(channel, cuts)
+    chances = _chances(channel, _every_cut(channel))
     found = []
     for c, _ in channel.values:
         tick()
@@ -254,6 +242,13 @@ def rows(channel: Large) -> list[list[Ball]]:
         below = chances.below(weights)
         found.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, sum(weights, ZERO)])])
     return found
+
+
+def _every_cut(channel: Large) -> list[int]:
+    """Cuts between all outputs."""
+    if len(channel.values) * channel.width > (most := largest().sum_joint):
+        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    return list(range(channel.low + 1, channel.low + channel.width))
 
 
 def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> float:
@@ -290,10 +285,7 @@ def _claimed_in_window(channel: Large, knowledge: Knowledge, proof: Proof, where
     if stated.get("step") != "window" or not isinstance(kind, str) or kind not in IN_CELLS:
         known = ", ".join(IN_CELLS)
         refuse(f"{where}: a sum takes the step 'window' before one of {known}, or points before monotone rows")
-    question = in_window(channel, knowledge, stated)
-    lost = channel.lost * arb(len(channel.values)).log()
-    for place, bound in IN_CELLS[kind](question, proof, where):
-        compare(bound + lost, upper, place)
+    shown(in_window(channel, knowledge, stated), kind, proof, upper, where)
     return upper
 
 
@@ -325,7 +317,8 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
             masses[-1] = p * channel.left
         cells.append(masses)
     kept, cells = window.revealing(cells, rows, entries)
-    return Question(Channel(rows=kept), cells, knowledge, raised=not channel.left.is_zero())
+    lost = channel.lost * arb(len(channel.values)).log()
+    return Question(Channel(rows=kept), cells, knowledge, lost, raised=not channel.left.is_zero())
 
 
 def _maximal(channel: Large, knowledge: Knowledge, *_: object) -> Ball:
@@ -497,8 +490,6 @@ def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     """
     last = channel.low + channel.width - 1
     cuts = ascending(field(proof, "cuts", where), f"cuts of {where}", channel.low + 1, last)
-    if len(cuts) > largest().sum_cuts or len(cuts) * len(channel.answers) > largest().sum_terms:
-        refuse(f"{where} has {len(cuts)} cuts, too many to check with {len(channel.answers)} classes")
     given = numbers(field(proof, "log_r", where), len(cuts) + 1, f"log_r of {where}")
     s = arb(number(field(proof, "s", where), f"s of {where}", 0.0))
     total = log_sum_exp(map(arb, given))
@@ -516,16 +507,13 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
     laws = [(p, c) for c, p in channel.values if not p.is_zero()]
     ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
 
-    def law(c: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
-        return points.inside(channel.seen_answers, _law(channel, c), low, high)
-
     return points.Noisy(
         [(channel.noise.parameter, 1)] if channel.noise.steady else (),
         channel.low,
         channel.low + channel.width - 1,
         channel.answers,
         laws,
-        law,
+        lambda c, low, high: points.inside(channel.seen_answers, _law(channel, c), low, high),
         lambda order: _sibson(channel, knowledge.most, order),
         {c: ends - c for _, c in laws},
         points.mirror(channel.statistic, channel.answers, channel.reference),
@@ -611,7 +599,7 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
-    chances = _Steady(channel, cuts) if channel.noise.steady else _Noise(channel, cuts)
+    chances = _chances(channel, cuts)
     joint, secret = [], []
     for a, ((c, share), ratios) in enumerate(zip(channel.values, density, strict=True)):
         tick()
@@ -626,6 +614,11 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
         secret = [sum((secret[a] for a in values), ZERO) for values in alike]
     return mutual(joint, secret)
+
+
+def _chances(channel: Large, cuts: list[int]) -> "_Steady | _Noise":
+    """What carries the masses of classes across cuts."""
+    return _Steady(channel, cuts) if channel.noise.steady else _Noise(channel, cuts)
 
 
 def weights(channel: Large, c: int, share: Ball, ratios: Shares, starts: list[int]) -> list[Ball]:
@@ -711,7 +704,6 @@ class _Noise:
         self.bands = [_band(channel.seen_answers, c, reach) for c in cuts]
         self.beyond = channel.noise.tail(reach + 1)
         self.known: dict[int, Ball] = {}
-        self.terms = 0
         answers = channel.seen_answers
         self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
         self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
@@ -741,9 +733,6 @@ class _Noise:
         before = list(accumulate(weights[first:last], initial=ZERO))
         left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
         met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in self.bands]
-        self.terms += sum(high - low for low, high in met)
-        if self.terms > (most := largest().sum_terms):
-            refuse(f"the cuts of the witness meet too many classes within the range of the noise; at most {most}")
         carried = self._carried(weights, first, last, met)
         found = []
         for (low, high), sum_met in zip(met, carried, strict=True):

@@ -19,7 +19,7 @@ from dalenius.verifier.kernel.reading import numbers, refuse, sequence, show, wh
 from dalenius.verifier.steps import samples
 
 from . import named
-from .counting import Histogram, Statistic, Table, histogram
+from .counting import Histogram, Statistic, Table, histogram, people
 
 # Radius of balls that pass for the same number where they overlap.
 SAME = arb(2) ** -100
@@ -99,34 +99,34 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         statistic, rows, words = named.mechanism(problem["mechanism"], asked)
         distinct, row_of = _distinct(rows)
-        text = f"{_people(asked.statistic)}; {asked.text}; {words}"
+        text = f"{people(asked.statistic)}; {asked.text}; {words}"
         falling = named.falling(problem["mechanism"], asked)
         lost = named.lost(problem, asked)
         return Channel(statistic=statistic, rows=distinct, row_of=row_of, text=text, lost=lost, falling=falling)
     if keys == {"query", "rows"}:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
-        return numeric(asked.statistic, raw, f"{_people(asked.statistic)}; {asked.text}")
+        return numeric(asked.statistic, raw, f"{people(asked.statistic)}; {asked.text}")
     if "samples" in keys:
         return _sampled(problem, keys)
     if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
         vectors, words = _count_vectors(problem)
         raw = sequence(problem["rows"], "rows of the problem", vectors.size)
-        return numeric(vectors, raw, f"{_people(vectors)}; {words}one row per count vector")
+        return numeric(vectors, raw, f"{people(vectors)}; {words}one row per count vector")
     if keys != {"records", "classes", "rows"}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
     table = _table(problem)
-    return numeric(table, problem["rows"], _people(table))
+    return numeric(table, problem["rows"], people(table))
 
 
 def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:
     """The channel above one that is known by samples."""
     if keys == {"query", "samples"}:
         asked = named.query(problem["query"])
-        statistic, words = asked.statistic, f"{_people(asked.statistic)}; {asked.text}"
+        statistic, words = asked.statistic, f"{people(asked.statistic)}; {asked.text}"
     elif keys == {"records", "classes", "samples"}:
         statistic = _table({**problem, "rows": _rows_of_classes(problem["classes"])})
-        words = _people(statistic)
+        words = people(statistic)
     else:
         refuse("samples need a query, or records and classes")
     rows, confidence, draws = samples.rows_above(problem["samples"], statistic.size)
@@ -139,14 +139,6 @@ def _rows_of_classes(classes: object) -> list[None]:
     """A place for every class; which ones there are is checked with the table."""
     listed = sequence(classes, "classes of the problem")
     return [None] * (1 + max((whole(t, "a class of the problem", 0, len(listed) - 1) for t in listed), default=-1))
-
-
-def _people(statistic: Statistic) -> str:
-    """Words for the records."""
-    if isinstance(statistic, Table) and len(set(statistic.records)) > 1:
-        shown = ", ".join(map(str, statistic.records[:20])) + (", ..." if statistic.n > 20 else "")  # noqa: PLR2004
-        return f"{statistic.n} records with {shown} values"
-    return f"{statistic.n} record{'s' if statistic.n > 1 else ''} of {statistic.alphabet(0)} values"
 
 
 def _count_vectors(problem: dict[str, Any]) -> tuple[Histogram, str]:

@@ -29,7 +29,8 @@ T = TypeVar("T")
 class Sizes:
     """The largest certificate that is checked; a larger one is refused before anything large is built.
 
-    A choice of what is worth waiting for: none of these numbers decides whether a proof holds.
+    A choice of what is worth waiting for: none of these numbers decides whether a proof holds. Work that grows with the
+    certificate, in steps that read the clock, needs none.
     """
 
     # Characters of a call string; records; classes of a statistic; contribution of one record to a sum.
@@ -95,19 +96,14 @@ class Sizes:
     # Steps of the chains of monotone rows.
     chain_rounds: int = 10**6
 
-    # Sums that are never written out: products of a class and a cut; cuts; values of a secret; values x blocks; values
-    # x groups of outputs; chances of the noise that are remembered.
-    sum_terms: int = 2**25
-    sum_cuts: int = 2**16
+    # Sums that are never written out: values of a secret; values x groups of outputs; chances of the noise that are
+    # remembered.
     sum_values: int = 2**10
-    sum_blocks: int = 2**18
     sum_joint: int = 2**20
     sum_chances: int = 2**20
-    # Histograms that are never written out: terms of the laws of different counts; pairs of a value and a count.
-    histogram_terms: int = 2**22
+    # Histograms that are never written out: pairs of a value and a count.
     histogram_pairs: int = 2**26
-    # Witnesses that tie values to their counts: largest weight; counts x (steps and nodes), and sums of weights x
-    # nodes, together.
+    # Witnesses that tie values to their counts: largest weight; counts x values.
     tied_weight: int = 2**16
     tied_terms: int = 2**23
     # Tables of few people: outputs up to order.
@@ -117,13 +113,10 @@ class Sizes:
     moved_terms: int = 2**22
 
     # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
-    # the part that a witness is on; looks at a bit that are added up.
+    # the part that a witness is on.
     local_entries: int = 2**16
     local_values: int = 2**10
     local_joint: int = 2**20
-    looks: int = 2**20
-    # Pairs of lines of all stages of a dynamic programme.
-    bellman_pairs: int = 2**23
     # Real-valued records: cells of the range of a record; edges of a density.
     real_cells: int = 2**12
     density_edges: int = 2**7
@@ -132,11 +125,8 @@ class Sizes:
     # Values of one record through a symmetric channel: a formula of two numbers.
     symmetric_values: int = 2**53
 
-    # Designs: pairs of a class and an output; products of numbers for the whole pool, or for all symmetries;
-    # differences of counts for the distances of vectors.
+    # Designs: pairs of a class and an output.
     design_pairs: int = 2**20
-    design_products: int = 2**30
-    design_differences: int = 2**26
 
     # Entries of a FLINT matrix that is held, 48 MiB; entries of a part of one that is not.
     held: int = 2**20

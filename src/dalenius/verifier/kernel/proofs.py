@@ -43,6 +43,12 @@ def twice(check: Callable[[], T]) -> T:
         return check()
 
 
+def shown(question: Question, kind: str, proof: dict[str, Any], upper: float, where: str) -> None:
+    """Refuse a claim that is less than what a kind shows about cells, and what was lost on the way to them."""
+    for place, bound in KINDS[kind](question, proof, where):
+        compare(bound + question.lost, upper, place)
+
+
 def claimed(kinds: dict[str, Any], channel: Any, knowledge: Any, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof about a channel that is never written out claims, or refuse it.
 

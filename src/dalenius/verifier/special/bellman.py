@@ -26,7 +26,7 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
-from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.limits import tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence
 
 Row = Sequence[Ball]
@@ -59,9 +59,6 @@ def _stages(proof: dict[str, Any], many: int, where: str) -> list[list[Line]]:
             refuse(f"{where}: stage {j} has no line")
         ends = (numbers(line, 2, f"a line of stage {j}") for line in ticking(given))
         stages.append([(arb(low), arb(high)) for low, high in ends])
-    pairs = sum(len(stage) ** 2 for stage in stages[:-1])
-    if pairs > (most := largest().bellman_pairs):
-        refuse(f"{where}: {pairs} pairs of lines are too many to go through; at most {most}")
     return stages
 
 

@@ -19,7 +19,7 @@ a law. A table of floats is not such a product. With W and C as the proof states
 monotone, q' is their product, and q = (1 - lost) q' + lost q'': I(q) <= I(q') + lost log 2 (Lemma R).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import comb
@@ -56,8 +56,8 @@ class Parts:
     lost: Ball
 
 
-def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
-    """Yield the one bound."""
+def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
+    """Return the bound."""
     law, n = _law(asked), asked.channel.statistic.n
     parts = _parts(asked, proof, where)
     local, release = parts.local, parts.release
@@ -84,7 +84,7 @@ def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[st
     lam = mu + eta * (1 - sigma - mu)
     own = (sigma * x.log() + lam * p.log() + h for x, p, h in zip(u, law, heights, strict=True))
     upper = close(own, lam, asked.knowledge.most, theta=sigma) + (1 - sigma) * log_sum_exp(gains)
-    yield where, upper + parts.lost * arb(2).log()
+    return upper + parts.lost * arb(2).log()
 
 
 def _gain(  # noqa: PLR0917 - what a row problem consists of

@@ -51,11 +51,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     counts = range(low, high + 1)
     others = _Others(n, k, counts, witness.get("tilt"))
     law = _law(witness, channel, knowledge, others)
-    many = len(counts) + len(law)
     sums = range(k * min(weights), k * max(weights) + 1)
-    terms = many * (len(weights) + len(nodes)) + len(sums) * len(nodes) + many * k * len(nodes)
-    if terms > (most := largest().tied_terms):
-        refuse(f"the witness has {terms} terms, too many to check; at most {most}")
     chances = _chances(channel.noise, sorted({*counts, *law}), cuts)
     own = sum((w * sum((p * arb(e).log() for p, e in _met(chances[t], weights)), ZERO) for t, w in law.items()), ZERO)
     most_log = _most(sums, nodes, step)

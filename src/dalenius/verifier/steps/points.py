@@ -13,7 +13,7 @@ own on the points, or on every few of them, and of other noise every answer betw
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add, mul
 from typing import Any
@@ -105,8 +105,7 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
             answers, law, beyond = given.law(name, first, points.last)
             inside, laws = points.cells(answers, law)
             chains = OneValue(points.rows(laws), list(laws.values()), log_r, s)
-            low_end, high_end = points.ends(laws)
-            g = chains.bound_from(low_end, high_end, rounds)
+            g = chains.bound_from(points.log_row(min(laws)), points.log_row(max(laws)), rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
         exponents.append(s * (p.log() + log_inside) + g - (1 - kappa).log())
@@ -200,10 +199,6 @@ class _One(_Points):
         """The noise around these points."""
         return Recursions(self.noise, list(cells))
 
-    def ends(self, cells: Mapping[int, Ball]) -> tuple[list[Ball], list[Ball]]:
-        """Log probabilities under the first and the last of them."""
-        return self.log_row(min(cells)), self.log_row(max(cells))
-
     def log_row(self, j: int) -> list[Ball]:
         """Log probabilities of the points under point j."""
         inner, outer = self.noise.inner.log(), self.noise.outer.log()
@@ -253,10 +248,6 @@ class _Several(_Points):
             [([law[j] for j in cells], often) for law, (_, often) in zip(self.laws, self.rates, strict=True)]
         )
 
-    def ends(self, cells: Mapping[int, Ball]) -> tuple[list[Ball], list[Ball]]:
-        """Log probabilities under the first and the last of them."""
-        return self.log_row(min(cells)), self.log_row(max(cells))
-
     def log_row(self, j: int) -> list[Ball]:
         """Log probabilities of one tuple of every output under point j."""
         logs = [[x.log() for x in law[j]] for law in self.laws]
@@ -298,13 +289,11 @@ class _Added(_Points):
         """The noise around these points."""
         return Rows([self.known[j] for j in cells])
 
-    def ends(self, cells: Mapping[int, Ball]) -> tuple[list[Ball], list[Ball]]:
-        """Log probabilities under the first and the last of them."""
-        ends = [self.known[min(cells)], self.known[max(cells)]]
-        if any(not q > 0 for row in ends for q in row):
+    def log_row(self, j: int) -> list[Ball]:
+        """Log probabilities of the outputs under point j."""
+        if any(not q > 0 for q in self.known[j]):
             refuse("a probability at the ends of the points is not above 0; monotone rows need noise of full support")
-        low, high = ([q.log() for q in row] for row in ends)
-        return low, high
+        return [q.log() for q in self.known[j]]
 
 
 def _between(rate: Ball, unit: int, steps: int) -> Ball:
@@ -336,9 +325,9 @@ def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, ever
     return _Several(given.rates, first, every, many, apart)
 
 
-def bounds(asked: Asked, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
-    """Yield the one bound, for a channel that is written out."""
-    yield where, bound(_noisy(asked, where), asked.knowledge.most, proof, where)
+def bounded(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
+    """Return the bound for a channel that is written out."""
+    return bound(_noisy(asked, where), asked.knowledge.most, proof, where)
 
 
 def _noisy(asked: Asked, where: str) -> Noisy:

@@ -23,7 +23,7 @@ from flint import arb
 
 from dalenius.verifier import proofs
 from dalenius.verifier.forms import named
-from dalenius.verifier.forms.counting import Histogram
+from dalenius.verifier.forms.counting import Histogram, people
 from dalenius.verifier.forms.written import Channel
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_above, float_below
 from dalenius.verifier.kernel.limits import largest, tick, ticking
@@ -134,8 +134,7 @@ def rebuild(problem: dict[str, Any]) -> Real:
         rest = rest.max(left)
         rows.append([*row, left])
     of = {f: t for t, f in enumerate(answers)}
-    n, k = asked.statistic.n, asked.statistic.alphabet(0)
-    text = f"{n} record{'s' if n > 1 else ''} of {k} values; {asked.text}; {noise.text}"
+    text = f"{people(asked.statistic)}; {asked.text}; {noise.text}"
     row_of = [of[f] for f in asked.answers]
     hidden = arb(len(answers)).log()
     margins = Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
