@@ -16,7 +16,7 @@ from dalenius.verifier.forms.reference import UNIFORM
 from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel import balls
-from dalenius.verifier.kernel.limits import NotChecked, sized
+from dalenius.verifier.kernel.limits import NotChecked
 from dalenius.verifier.kernel.reading import Refused, read
 from dalenius.verifier.verify import Verification, verify_here, verify_stream
 
