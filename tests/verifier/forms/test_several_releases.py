@@ -252,7 +252,7 @@ def test_noise_without_full_support_has_no_chains() -> None:
     none = named.added("geometric(epsilon=1)", named.query("total(n=2, values=[1])"))
     placed = points._Added(none, 0, 1, 3, 2)
     with pytest.raises(Refused, match="full support"):
-        placed.ends({0: arb(1), 2: arb(1)})
+        placed.log_row(0)
 
 
 def test_answers_without_noise_have_no_points() -> None:

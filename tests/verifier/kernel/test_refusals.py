@@ -190,24 +190,24 @@ def asked(
 
 def test_points_serve_a_channel_that_is_written_out() -> None:
     proof, geometric = golden("monotone_points")["proofs"][0], "geometric(epsilon=0.3)"
-    (found,) = points.bounds(asked(geometric), proof, "it")
-    assert found[1] <= proof["upper"]
+    found = points.bounded(asked(geometric), proof, "it")
+    assert found <= proof["upper"]
     # Neither the law of the records nor the answers have a mirror image: twins are looked at one by one.
-    (other,) = points.bounds(asked(geometric, reference=Product(((0.5, 0.5),))), proof, "it")
-    assert other[1].overlaps(found[1])
+    other = points.bounded(asked(geometric, reference=Product(((0.5, 0.5),))), proof, "it")
+    assert other.overlaps(found)
     (step,) = proof["steps"]
     spread = {**proof, "steps": [{**step, "every": 3}], "rho": [0.0] * 5}
-    (wide,) = points.bounds(asked(geometric), spread, "it")
-    (told,) = points.bounds(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.5}]}, "it")
-    assert found[1] < told[1] < wide[1]
-    (pairs,) = points.bounds(asked(geometric, query="pairs(n=4)"), {**proof, "rho": [0.0] * 7}, "it")
-    assert pairs[1].is_finite()
+    wide = points.bounded(asked(geometric), spread, "it")
+    told = points.bounded(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.5}]}, "it")
+    assert found < told < wide
+    pairs = points.bounded(asked(geometric, query="pairs(n=4)"), {**proof, "rho": [0.0] * 7}, "it")
+    assert pairs.is_finite()
     with pytest.raises(Refused, match="the order must be above 1"):
-        next(points.bounds(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.0}]}, "it"))
+        points.bounded(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.0}]}, "it")
     with pytest.raises(Refused, match="not points"):
-        next(points.bounds(asked(geometric), {**proof, "steps": [{**step, "step": "grid"}]}, "it"))
+        points.bounded(asked(geometric), {**proof, "steps": [{**step, "step": "grid"}]}, "it")
     with pytest.raises(Refused, match="for geometric and Laplace noise on a sum only"):
-        list(points.bounds(asked("gaussian(sigma=2)"), proof, "it"))
+        points.bounded(asked("gaussian(sigma=2)"), proof, "it")
 
 
 def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,4 +254,4 @@ def test_a_release_beside_local_randomisers_is_about_one_bit_among_bits_of_one_l
     channel = rebuild({**data["problem"], "records": records})
     question = Asked(channel, secret, Knowledge(arb(0.3), none=False, free=False), reference)
     with pytest.raises(Refused, match=words):
-        next(beside.bounds(question, data["proofs"][0], "it"))
+        beside.bound(question, data["proofs"][0], "it")
