@@ -47,7 +47,7 @@ def in_turns(ways: Ways) -> dict[str, float]:
 
 def capacity(k: int) -> dict[str, float]:
     """One record of k values, an adversary without limit; two values have the channel of qif's own test."""
-    rows = np.array([[0.8, 0.2], [0.3, 0.7]]) if k == 2 else channel(k)  # noqa: PLR2004 - two values
+    rows = np.array([[0.8, 0.2], [0.3, 0.7]]) if k == 2 else channel(k)  # two values
     return in_turns(
         _audits(dl.Mechanism.from_matrix(rows, [k]), entropy=0.0, tolerance=GAP) | _qif_capacity(np.asarray(rows))
     )

@@ -42,7 +42,7 @@ def _runtime(folder: Path) -> None:
     with tarfile.open(packed) as archive:
         for name in RUNTIME:
             member = archive.extractfile(f"package/{name}")
-            assert member is not None  # noqa: S101 - for the type checker: it is a file
+            assert member is not None  # for the type checker: it is a file
             (folder / name).write_bytes(member.read())
     packed.unlink()
 

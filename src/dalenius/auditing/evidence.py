@@ -98,9 +98,9 @@ def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho
     """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
     if item.tied is not None:
         counts = mechanism.as_counts
-        assert counts is not None and isinstance(item.secret, int)  # noqa: S101, PT018 - no other has one
+        assert counts is not None and isinstance(item.secret, int)  # noqa: PT018 - no other has one
         if isinstance(item.tied, Counted):
-            assert item.tied.tilts is not None  # noqa: S101 - for the type checker: it has a lower bound
+            assert item.tied.tilts is not None  # for the type checker: it has a lower bound
             return CountedPrior.of_tilts(counts, item.secret, item.tied.tilts, item.tied.lower, reference)
         law, decoder, told, tilt = item.tied.law, item.tied.decoder, item.tied.lower, item.tied.tilt
         return TiedPrior.of_counts(counts, item.secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)

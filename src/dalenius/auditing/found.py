@@ -78,5 +78,5 @@ class Found:
 def _most(problem: AuditProblem, members: Members) -> float:
     """The most that these records, or the secret, can hold."""
     about = members[0] if problem.secret is None else problem.secret
-    assert about is not None  # noqa: S101 - for the type checker: every record has an index
+    assert about is not None  # for the type checker: every record has an index
     return math.nextafter(math.log(secrets.size(about, problem.mechanism.records)), math.inf)

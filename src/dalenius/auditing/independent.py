@@ -102,7 +102,7 @@ def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     law r serves for all s. The witness knows that half of the others add the least that they may, half the most.
     """
     statistic = noisy.statistic
-    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: noise on a sum
+    assert isinstance(statistic, Sum)  # for the type checker: noise on a sum
     added = np.asarray(statistic.contributions, dtype=np.int64)
     reach = _reach(noisy, settings.of(IndependentSearch).hidden)
     width = int(added.max() - added.min()) + 2 * reach + 1

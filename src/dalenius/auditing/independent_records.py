@@ -89,7 +89,7 @@ def _alone(problem: AuditProblem, members: Any, deadline: Deadline) -> Independe
     counts = as_counts(mechanism)
     if counts is not None:
         found = by_counts(counts, members, settings)
-        assert found.others is not None  # noqa: S101 - for the type checker
+        assert found.others is not None  # for the type checker
         return replace(found, others=one_by_one(found.others, members[0])) if len(support.laws) > 1 else found
     records = mechanism.as_records
     if records is not None and not mechanism.has_rows:
@@ -188,7 +188,7 @@ def _seen_at_a_count(
     """The same upper bound, and from below what one noisy count tells where the others follow the reference."""
     mechanism, adversary, record = problem.mechanism.as_counts, problem.adversary, members[0]
     reference = adversary.reference
-    assert mechanism is not None  # noqa: S101 - for the type checker: it has counts
+    assert mechanism is not None  # for the type checker: it has counts
     if reference.kind in ("marginals", "weights"):
         refuse(
             f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of {mechanism.query} "

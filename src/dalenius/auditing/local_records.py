@@ -71,7 +71,7 @@ def audit_local(
             found = audit, lift, part
         if not audit.open or deadline.expired():
             break
-    assert found is not None  # noqa: S101 - for the type checker: there is a first part
+    assert found is not None  # for the type checker: there is a first part
     _step_by_step(found[0], problem, mechanism, _members(about), deadline)
     low, high = _unconstrained(mechanism, about, trivial)
     found[0].unconstrained = (max(found[0].lower, low), high)

@@ -184,7 +184,7 @@ def _capacity(problem: AuditProblem, rows: Floats, deadline: Deadline) -> Capaci
     settings = problem.settings
     tolerance = max(settings.of(ChoiceSearch).tolerance * problem.tolerance, settings.of(ChoiceSearch).finest)
     accuracy = settings.of(ChoiceSearch).accuracy * tolerance
-    if len(rows) == 2 and rows.shape[1] <= settings.of(OneRecordSearch).scalar_outputs:  # noqa: PLR2004 - two rows
+    if len(rows) == 2 and rows.shape[1] <= settings.of(OneRecordSearch).scalar_outputs:  # two rows
         return two_rows(rows, accuracy)
     return bracket(rows, accuracy, deadline)
 

@@ -79,7 +79,7 @@ def one_release(joint: Joint) -> OneRelease:
         return OneRelease(channel, {"step": "cone", "rate": rate})
     precision, kept = 0.0, 1.0
     for part in joint.rounded:
-        assert isinstance(part.noise, (Gaussian, DiscreteGaussian))  # noqa: S101 - for the type checker: no other
+        assert isinstance(part.noise, (Gaussian, DiscreteGaussian))  # for the type checker: no other
         variance = part.noise.sigma**2
         if isinstance(part.noise, DiscreteGaussian):
             # Rounded noise of this variance, but for a small chance.
@@ -92,7 +92,7 @@ def one_release(joint: Joint) -> OneRelease:
     sigma = g * math.sqrt(u)
     kept *= (1 - 1e-12) / over_integers(u * (v - u) / v * g**2)
     statistic = joint.statistic
-    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: a joint release is of a sum
+    assert isinstance(statistic, Sum)  # for the type checker: a joint release is of a sum
     query = queries.total(n=statistic.n, values=[g * c for c in statistic.contributions])
     channel = NoisySum(query, f"discrete_gaussian(sigma={sigma!r})", DiscreteGaussian(sigma), clamp=False)
     return OneRelease(channel, {"step": "mean", "lattice": g, "sigma": sigma}, kept)

@@ -223,7 +223,7 @@ class SecretAudit(Bracket):
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
-        assert self.order is not None  # noqa: S101 - for the type checker: the stage's condition
+        assert self.order is not None  # for the type checker: the stage's condition
         if self.order.rate is None and self.cells.lumped.channel.min() <= TINY:
             # Chains begin from logarithms of the outermost rows. Where floats are too short for them, only noise that
             # falls by one factor a step leads to the same end: a Gaussian count of 1316 with sigma 5 ended below L.
@@ -240,7 +240,7 @@ class SecretAudit(Bracket):
 
     def beside_records(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """A release of a sum beside local randomisers."""
-        assert self.beside is not None  # noqa: S101 - for the type checker: the stage's condition
+        assert self.beside is not None  # for the type checker: the stage's condition
         found = self.beside.best(self.cells.knowledge, deadline)
         if found is not None:
             self.keep_upper(found)
@@ -248,7 +248,7 @@ class SecretAudit(Bracket):
     def all_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """Search the choices, all where L(b) may be L(0), and ascend from a new best one."""
         settings, choices = self.cells.settings.effort, self.choices
-        assert choices is not None  # noqa: S101 - for the type checker: the stage's condition
+        assert choices is not None  # for the type checker: the stage's condition
         before, may_be = choices.prior, choices.lower <= self.lower + self.tolerance
         if self.relative > 0 and not may_be:
             # A quick answer is asked for, and a tree will give it.

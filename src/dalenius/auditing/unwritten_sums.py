@@ -309,7 +309,7 @@ def _centred(x: Floats, weight: Floats | None = None) -> Floats:
 def _sums(mechanism: NoisySum, secret: Secret) -> Floats:
     """What each value of the secret adds to the sum; an attribute, in the mean of the values that have it."""
     statistic = mechanism.statistic
-    assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: a NoisySum has no other
+    assert isinstance(statistic, Sum)  # for the type checker: a NoisySum has no other
     if isinstance(secret, Attributes):
         whole = _sums(mechanism, secret.whole)
         return np.bincount(secret.labels, weights=whole) / np.bincount(secret.labels)

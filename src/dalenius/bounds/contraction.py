@@ -38,7 +38,7 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: flo
     """
     rows = rows[rows.sum(axis=1) > 0]
     rows, apart = _bundled(np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0))
-    if len(rows) < 2 or rows.shape[1] < 2:  # noqa: PLR2004 - nothing to tell apart
+    if len(rows) < 2 or rows.shape[1] < 2:  # nothing to tell apart
         return margin + apart
     if len(rows) ** 2 * rows.shape[1] > most:
         return 1.0

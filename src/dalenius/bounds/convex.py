@@ -36,7 +36,7 @@ class Convex:
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return r, s, eta, theta, and where theta is above 0 the tilt of w0."""
-        assert outputs is not None  # noqa: S101 - for the type checker: the bound needs rows
+        assert outputs is not None  # for the type checker: the bound needs rows
         x = self.x
         point: dict[str, Any] = {"s": x.s, "eta": x.eta, "theta": x.theta, "rho": outputs.log_r(x.log_r)}
         if x.theta:

@@ -198,7 +198,7 @@ class _Search:
                 return
             before = self.lower, math.inf if self.found is None else self.found.upper
             gains = self.gains()
-            assert self.found is not None  # noqa: S101 - for the type checker
+            assert self.found is not None  # for the type checker
             near = 1 - self.settings.still
             if turn > 1 and self.found.upper > near * before[1] and near * self.lower <= before[0]:
                 return

@@ -90,7 +90,7 @@ class Monotone(Formula):
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return s, r and the number of steps; and the order, where no name says it."""
-        assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
+        assert outputs is not None  # for the type checker: rows need rows
         data: dict[str, Any] = {"s": self.s, "rho": outputs.log_r(self.log_r), "rounds": self.rounds}
         if self.order is None or self.order.parts is None:
             return data

@@ -148,7 +148,7 @@ class Several(OnPoints):
                 lost = self.between(place)
                 best = (lost, place) if best is None or lost < best[0] else best
                 break
-        assert best is not None  # noqa: S101 - for the type checker: two points will do
+        assert best is not None  # for the type checker: two points will do
         return best[1]
 
     def microseconds(self, many: int, outputs: int) -> float:
@@ -228,7 +228,7 @@ class Answers(OnPoints):
 
     @property
     def _added(self) -> NoisySum:
-        assert self.mechanism is not None  # noqa: S101 - for the type checker
+        assert self.mechanism is not None  # for the type checker
         return self.mechanism
 
     @property

@@ -98,7 +98,7 @@ class _Curve:
         def parts(m: float) -> tuple[float, float]:
             exponent = 2 * (alpha + beta * m - self.knowledge)
             # Far outside, where exp is not a float, there is no room in any case.
-            e = math.inf if exponent > 700 else math.exp(exponent) / (2 * math.pi * math.e)  # noqa: PLR2004 - exp(709)
+            e = math.inf if exponent > 700 else math.exp(exponent) / (2 * math.pi * math.e)  # exp(709)
             return e, m + 1 / 12 - e
 
         def at(m: float) -> tuple[float, float]:

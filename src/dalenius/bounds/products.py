@@ -206,7 +206,7 @@ class _Choice:
             law = np.exp(point[1:] - lse(point[1:]))
             law = np.maximum(law, 1e-12) / np.maximum(law, 1e-12).sum()
             sigma = expansion(self.rows, law) if use_sigma else 0.0
-            excess = math.exp(min(point[0], most_log_excess)) if point[0] > -25 else 0.0  # noqa: PLR2004 - as good as none
+            excess = math.exp(min(point[0], most_log_excess)) if point[0] > -25 else 0.0  # as good as none
             return self.at(law, sigma, excess)
 
         start = np.log(self.rho)

@@ -130,7 +130,7 @@ def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str
     """Return the prior that the witness of a certificate states; whatever is no prior of this mechanism raises."""
     witness = certificate["witness"]
     if "law" in witness:
-        assert isinstance(secret, int)  # noqa: S101 - for the type checker: the verifier's rule
+        assert isinstance(secret, int)  # for the type checker: the verifier's rule
         return independent_prior(mechanism, secret, witness, reference)
     if witness.get("kind") in ("tied", "counted"):
         of_counts = _tied if witness["kind"] == "tied" else _counted

@@ -172,7 +172,7 @@ class LinearLimits:
         strict = scipy.sparse.csr_matrix(self.matrix[~self.equal][:, self.allowed])
         solved = self._solved(np.append(cost, 0.0), _wider(strict), np.zeros(strict.shape[0]))
         inner = self.inner
-        assert inner is not None  # noqa: S101 - constraints that exclude each other were refused
+        assert inner is not None  # constraints that exclude each other were refused
         return self.repaired(inner if solved is None else solved)
 
     def _solved(self, objective: Floats, upper: Matrix, right: Floats) -> Floats | None:
@@ -199,7 +199,7 @@ class LinearLimits:
         Probabilities stay floats, off any grid: small ones have ratios as well.
         """
         inner = self.inner
-        assert inner is not None  # noqa: S101 - constraints that exclude each other were refused
+        assert inner is not None  # constraints that exclude each other were refused
         raised, share = self._lawful(rows), 0.0
         while share < 1:
             mixed = self._centred((1 - share) * raised + share * self._lawful(inner))

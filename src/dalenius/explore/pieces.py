@@ -200,7 +200,7 @@ def frontier_chart(
 
 
 def _frontier_band(designs: Sequence[Design], fine: int = 60) -> list[Band]:
-    if len(designs) < 2:  # noqa: PLR2004 - between two points there is a band
+    if len(designs) < 2:  # between two points there is a band
         return []
     at = np.linspace(designs[0].budget, designs[-1].budget, fine)
     low, high = Frontier(designs[0].query, tuple(designs)).band(at)

@@ -146,7 +146,7 @@ def _looked_at(job: Job) -> tuple[str, str, dict[str, str]]:
     except InputError:
         # The question says why, beside the controls that say how to read it.
         return "matrix", "", {}
-    if len(shape) != 2:  # noqa: PLR2004 - rows and columns
+    if len(shape) != 2:  # rows and columns
         refuse(f"{path} has shape {shape}; a channel has rows and columns")
     return "matrix", f"{shape[0]} rows and {shape[1]} outputs", {"records": _alphabets(shape[0])}
 

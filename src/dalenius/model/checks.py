@@ -196,7 +196,7 @@ def universe(records: Sequence[int], most: int = MOST_DATASETS) -> int:
 def size_text(records: Sequence[int]) -> str:
     """Return |X| as text, exact when short: '4096', 'about 10^301030'."""
     digits = log_universe(records) / math.log(10)
-    return str(math.prod(records)) if digits < 12 else f"about 10^{digits:.0f}"  # noqa: PLR2004
+    return str(math.prod(records)) if digits < 12 else f"about 10^{digits:.0f}"
 
 
 def entries(rows: int, columns: int, what: str, most: int = MOST_ENTRIES) -> None:

@@ -183,7 +183,7 @@ def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
 
 def _vectors(p0: ArrayLike) -> list[Floats] | None:
     """One vector per record, or None where p0 is not a list of lists."""
-    if isinstance(p0, np.ndarray) and p0.ndim != 2:  # noqa: PLR2004 - a list of lists
+    if isinstance(p0, np.ndarray) and p0.ndim != 2:  # a list of lists
         return None
     rows: Any = p0
     try:

@@ -83,7 +83,7 @@ def of_frame(data: Any, records: tuple[int, ...], names: Sequence[str] = ()) -> 
 def _value_counts(data: Any) -> tuple[list[Any], Any] | None:
     """Values and how often they occur, where this is what value_counts() of pandas or polars gave; else None."""
     if hasattr(data, "columns"):
-        if len(data.columns) == 2 and data.columns[1] in COUNTED:  # noqa: PLR2004 - values, and their counts
+        if len(data.columns) == 2 and data.columns[1] in COUNTED:  # values, and their counts
             return data[data.columns[0]].to_list(), data[data.columns[1]].to_list()
         return None
     if getattr(data, "name", None) in COUNTED and hasattr(data, "index") and hasattr(data, "to_list"):

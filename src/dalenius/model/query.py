@@ -78,7 +78,7 @@ class Query(Described):
         return call_string(self.name, self.arguments)
 
     @cached_property
-    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+    def _identity(self) -> tuple[object, ...]:
         """Queries are equal where they are the same call; those of a user's own function, where all answers agree."""
         what = (str(self), self.names)
         return (

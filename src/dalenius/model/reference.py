@@ -70,7 +70,7 @@ class Reference:
         if path.suffix not in TABLES:
             refuse(f"{path} has suffix {path.suffix!r}; a reference is read from {', '.join(TABLES)}")
         content = read_matrix(path)[0]
-        if path.suffix != ".json" and content.ndim == 2 and 1 in content.shape:  # noqa: PLR2004 - a line or a column
+        if path.suffix != ".json" and content.ndim == 2 and 1 in content.shape:  # a line or a column
             content = content.ravel()
         try:
             return cls.from_user(content, records)

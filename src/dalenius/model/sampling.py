@@ -16,7 +16,7 @@ def draw_sum(
 ) -> Ints:
     """Draw independent records with a given sum; log_laws: one row of log probabilities per record."""
     alike = bool((log_laws == log_laws[:1]).all())
-    draw = binary_sum if alike and log_laws.shape[1] == 2 else general_sum  # noqa: PLR2004 - bits
+    draw = binary_sum if alike and log_laws.shape[1] == 2 else general_sum  # bits
     return draw(log_laws, contributions, modulus, target, rng)
 
 

@@ -252,7 +252,7 @@ def _attribute_words(text: str) -> str:
 def _attribute(text: object, n: int, shape: tuple[int, ...]) -> tuple[int, int]:
     """Return record and attribute of "0.1"."""
     parts = text.split(".") if isinstance(text, str) else []
-    if len(parts) != 2 or not all(part.isdecimal() and len(part) < 10 for part in parts):  # noqa: PLR2004 - as "0.1"
+    if len(parts) != 2 or not all(part.isdecimal() and len(part) < 10 for part in parts):  # as "0.1"
         refuse(f'{text!r} is not an attribute of a record; write "0.1" for attribute 1 of record 0')
     record, attribute = map(int, parts)
     _index(record, n)

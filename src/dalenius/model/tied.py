@@ -257,5 +257,5 @@ class TiedPrior(Prior):
 
     @property
     def _position(self) -> int:
-        assert isinstance(self.secret, int)  # noqa: S101 - for the type checker: only records are asked about
+        assert isinstance(self.secret, int)  # for the type checker: only records are asked about
         return self.secret

@@ -71,7 +71,7 @@ class Tree(ctypes.Structure):
 def tree_pass(tree: Tree, leaves: Floats, target: float, nodes: int, limits: NodeLimits) -> tuple[Floats, int, int]:
     """Bring leaves to the target: leaves that they became, how many were taken, and how many nodes that took."""
     kernels = library()
-    assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
+    assert kernels is not None  # for the type checker: whoever calls has asked
     # A node adds one leaf at most.
     out, counts = np.empty((len(leaves) + nodes + 4, leaves.shape[1])), np.zeros(2)
     sizes = len(leaves), len(out)
@@ -87,7 +87,7 @@ def tree_pass(tree: Tree, leaves: Floats, target: float, nodes: int, limits: Nod
 def tree_round(tree: Tree, leaves: Floats, upper: float, limits: NodeLimits) -> tuple[NDArray[np.int32], Floats]:
     """Round leaves as a certificate has them, in place where they are searched again: codes, and what they prove."""
     kernels = library()
-    assert kernels is not None  # noqa: S101 - the same
+    assert kernels is not None  # the same
     boxes = leaves.shape[1] // 3 - 2
     codes, proved = np.empty((len(leaves), boxes + 2), dtype=np.int32), np.empty(len(leaves))
     given = leaves, len(leaves), upper, codes, proved
@@ -136,7 +136,7 @@ def two_steps(
 def _call(name: str, *given: Any) -> None:
     """Call a kernel. Arrays that are not in C order are copied first: none of those that it writes to."""
     kernels = library()
-    assert kernels is not None  # noqa: S101 - for the type checker: whoever calls has asked
+    assert kernels is not None  # for the type checker: whoever calls has asked
     # What is copied has to live until the call is over.
     held = [np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x for x in given]
     if getattr(kernels, name)(*map(_argument, held)):

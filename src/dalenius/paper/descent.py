@@ -294,7 +294,7 @@ def task_of(
     universe = Universe(checks.alphabets(records))
     checks.universe(universe.records)
     table = parameters.numbers("distance", distance)
-    if table.ndim != 2 or table.shape[0] != universe.size:  # noqa: PLR2004 - datasets x outputs
+    if table.ndim != 2 or table.shape[0] != universe.size:  # datasets x outputs
         refuse(f"distance has shape {table.shape}; it needs one row per dataset, {universe.size} of them")
     if not np.isfinite(table).all() or table.min() < 0:
         refuse("distance must hold finite numbers of at least 0: d(f(x), y) for each dataset and output")

@@ -168,7 +168,7 @@ def mechanism_matrix(channel: Mechanism | ArrayLike, records: Sequence[int] | No
     sizes = checks.alphabets(records)
     checks.universe(sizes)
     table = numbers("q", channel)
-    if table.ndim != 2 or table.shape[0] != math.prod(sizes):  # noqa: PLR2004 - datasets x outputs
+    if table.ndim != 2 or table.shape[0] != math.prod(sizes):  # datasets x outputs
         refuse(f"q has shape {table.shape}; it needs one row per dataset, {math.prod(sizes)} of them")
     distribution("q", table, table.shape)
     return table, sizes

@@ -33,13 +33,13 @@ class Beside:
     def of(cls, mechanism: Mechanism, slack: float = 1e-9, most: int = 2**22) -> "Beside | None":
         """Return both parts of a joint release, or None where it is not that."""
         n = mechanism.n
-        if not mechanism.has_rows or n < 2 or set(mechanism.records) != {2}:  # noqa: PLR2004 - bits, and others
+        if not mechanism.has_rows or n < 2 or set(mechanism.records) != {2}:  # bits, and others
             return None
         written = mechanism.written()
         if written.n_outputs % 2**n or 2**n * written.n_outputs > most:
             return None
         parts = parts_of(written.labels)
-        if parts is None or len(parts) != 2:  # noqa: PLR2004 - two parts
+        if parts is None or len(parts) != 2:  # two parts
             return None
         rows = written.rows[written.statistic.class_table()]
         for first, (one, other) in ((True, parts), (False, parts[::-1])):

@@ -204,7 +204,7 @@ def _joint_rows(
             if found is None:
                 found = np.zeros((len(log_share), starts.size, law.shape[1]))
             found[:, block] += np.exp(log_share[:, some]) @ law
-    assert found is not None  # noqa: S101 - for the type checker: there is a block
+    assert found is not None  # for the type checker: there is a block
     return np.maximum(found, 0.0)
 
 

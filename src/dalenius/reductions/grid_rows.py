@@ -115,7 +115,7 @@ class SharedGrids:
 
     def at(self, channel: Floats, k: int) -> GridRows:
         """The grid of fineness k; only the last one is kept."""
-        assert self.given is not None  # noqa: S101 - for the type checker: asked for where there are grids
+        assert self.given is not None  # for the type checker: asked for where there are grids
         if k not in self.known:
             self.known = {k: GridRows.of(channel, self.given, k)}
         return self.known[k]

@@ -49,7 +49,7 @@ def ordered(mechanism: Mechanism, merged: Merged, slack: float = 1e-9) -> Order 
     """
     if mechanism.rises:
         return Order(np.arange(len(merged.channel)))
-    if len(merged.channel) < 2 or (merged.channel <= 0).any():  # noqa: PLR2004 - nothing to order
+    if len(merged.channel) < 2 or (merged.channel <= 0).any():  # nothing to order
         return None
     written = mechanism.written()
     if (runs := runs_of(written.labels)) is not None and (merged.outputs >= 0).all():
@@ -102,7 +102,7 @@ def _repeated(labels: tuple[object, ...], most: int = 2**22) -> Ints | None:
         return None
     counts = np.array(labels, dtype=np.int64)
     often, size = int(counts[0].sum()), counts.shape[1]
-    if size <= 2 or often < 2 or often * len(labels) > most:  # noqa: PLR2004 - a line of two, one run
+    if size <= 2 or often < 2 or often * len(labels) > most:  # a line of two, one run
         return None
     complete = len(set(labels)) == len(labels) == math.comb(often + size - 1, often)
     if not complete or (counts < 0).any() or (counts.sum(axis=1) != often).any():

@@ -227,7 +227,7 @@ def _on_counts(
 
 
 def _parity(statistic: Statistic) -> bool:
-    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
+    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2
 
 
 def check_size(rows: int, distortion: Distortion, most: int = DEFAULT.limits.design_pairs) -> None:
@@ -258,7 +258,7 @@ def _count_maps(counts: Ints) -> Iterator[Map]:
         swap = list(range(k))
         swap[i], swap[j] = j, i
         renamings.append(swap)
-    if k > 2:  # noqa: PLR2004 - for two values the reversal is the swap
+    if k > 2:  # for two values the reversal is the swap
         renamings.append(list(range(k))[::-1])
     for values in renamings:
         image = np.empty_like(counts)
@@ -288,7 +288,7 @@ def _dataset_maps(records: tuple[int, ...]) -> Iterator[Map]:
             values = [list(row) for row in same]
             values[i][v], values[i][v + 1] = v + 1, v
             yield image(order, values)
-    if len(records) > 1 or records[0] > 2:  # noqa: PLR2004 - otherwise the reversal is a swap
+    if len(records) > 1 or records[0] > 2:  # otherwise the reversal is a swap
         yield image(order, [row[::-1] for row in same])
 
 

@@ -123,7 +123,7 @@ def draw_channel(mechanism: Written, ax: Axes, most_labels: int = 20, most_writt
 
 def _write_out(rows: Floats, ax: Axes, dark: float = 0.55) -> None:
     """Write every probability into its place, in white where the place is dark."""
-    size = 8 if rows.shape[1] <= 8 else 7  # noqa: PLR2004 - what fits
+    size = 8 if rows.shape[1] <= 8 else 7  # what fits
     for (t, y), q in np.ndenumerate(rows):
         shade = "white" if q > dark else "black"
         ax.text(y, t, _probability(q), ha="center", va="center", fontsize=size, color=shade)

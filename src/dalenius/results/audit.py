@@ -90,7 +90,7 @@ class Records(Sequence[RecordBracket]):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{r.record}: [{r.lower:.6g}, {r.upper:.6g}]" for r in self[:3])
-        return f"<Records of {len(self)}, worst first: {shown}{', ...' if len(self) > 3 else ''}>"  # noqa: PLR2004
+        return f"<Records of {len(self)}, worst first: {shown}{', ...' if len(self) > 3 else ''}>"
 
 
 @dataclass(frozen=True)

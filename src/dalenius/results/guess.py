@@ -89,6 +89,6 @@ def _percent(chance: float, rounding: str) -> str:
     """A chance below 1 with three digits, and more where it would be rounded to 100 %."""
     for digits in range(3, 20):
         shown = Context(prec=digits, rounding=rounding).multiply(Decimal(repr(chance)), Decimal(100))
-        if shown < 100:  # noqa: PLR2004 - per cent
+        if shown < 100:  # per cent
             break
     return f"{shown.normalize():f} %"

@@ -88,7 +88,7 @@ class Helper:
         """Wait for the next event or the answer of the newest question."""
         while True:
             try:
-                assert self._process.stdout is not None  # noqa: S101 - for the type checker: it was asked for
+                assert self._process.stdout is not None  # for the type checker: it was asked for
                 number, kind, content = pickle.load(self._process.stdout)  # noqa: S301 - our own process
             except (OSError, EOFError, ValueError, pickle.UnpicklingError):
                 raise NoAnswerError(self._how()) from None
@@ -110,7 +110,7 @@ class Helper:
                     continue
 
     def _send(self, content: object) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - as above
+        assert self._process.stdin is not None  # as above
         try:
             self._process.stdin.write(pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL))
             self._process.stdin.flush()

@@ -101,7 +101,7 @@ def tie(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: 
     spread = math.sqrt(table.n / table.k)
     law = _tilted(table, table.t / spread, knowledge, settings)
     for _ in range(settings.rounds):
-        assert law is not None  # noqa: S101 - for the type checker: the reference is within all knowledge
+        assert law is not None  # for the type checker: the reference is within all knowledge
         found, score = _guess(table, law, settings)
         if best is None or found.lower > best.lower:
             best = found

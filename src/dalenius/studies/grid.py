@@ -199,7 +199,7 @@ def _points(source: Source, head: Head, fix: Mapping[str, Any], grid: Mapping[st
             mistakes.setdefault(("fix",), str(error))
         else:
             points.append(Point(varied, work))
-        if len(mistakes) > 10:  # noqa: PLR2004 - enough to begin with
+        if len(mistakes) > 10:  # enough to begin with
             break
     if mistakes:
         raise source.refuse(list(mistakes.items()))

@@ -102,7 +102,7 @@ class Pool(Generic[Item, Result]):
         except Empty:
             return []
         item, deaths = lane.item, lane.deaths + 1
-        assert item is not None  # noqa: S101 - for the type checker: what has ended was begun
+        assert item is not None  # for the type checker: what has ended was begun
         lane.item = None
         if result is not None:
             return [Ended(item, *result)]

@@ -301,7 +301,7 @@ class Study:
             if (e := self._entry(p)) and e.status == "failed"
         ]
         lines += [f"Failed     {reason}" for reason in reasons[:5]]
-        if len(reasons) > 5:  # noqa: PLR2004 - enough to see what is wrong
+        if len(reasons) > 5:  # enough to see what is wrong
             lines.append(f"           and {len(reasons) - 5} more; the table has every reason")
         return "\n".join([*lines, f"Store      {self.store}", f"Check      {self.check_words()}"])
 

@@ -136,7 +136,7 @@ class Task(BaseModel):
     @staticmethod
     def _exactly_one(given: set[str], one: str, other: str, *, free: bool = False) -> None:
         many = len(given & {one, other})
-        if many == 2 or (many == 0 and not free):  # noqa: PLR2004 - both
+        if many == 2 or (many == 0 and not free):  # both
             message = f"give exactly one of {one} and {other}; {'both' if many else 'neither'} was given"
             raise ValueError(message)
 

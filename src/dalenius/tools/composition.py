@@ -287,7 +287,7 @@ def _repeated(mechanism: Written, often: int) -> Written:
     q, group = np.unique(mechanism.rows, axis=0, return_inverse=True)
     counts = Histogram(often, q.shape[1]).counts
     # Binomial coefficients have a form that is accurate at every size: log_binomial is that of two halves, 2^-k C(k,c).
-    pair = q.shape[1] == 2  # noqa: PLR2004 - two outputs
+    pair = q.shape[1] == 2  # two outputs
     ways = log_binomial(often)[counts[:, 0]] if pair else log_multinomial(counts)
     log_q = np.log(np.where(q > 0, q * (2 if pair else 1), 1.0))
     rows = np.exp(ways + log_q @ counts.T)

@@ -134,7 +134,7 @@ def _by_row(mechanism: Mechanism, t: int) -> Draw:
 def _by_formula(mechanism: Mechanism, t: int) -> Draw:
     """The row of class t of a named mechanism, by the definition that the verifier knows."""
     query, name = mechanism.query, mechanism.name
-    assert query is not None  # noqa: S101 - for the type checker: it has a formula
+    assert query is not None  # for the type checker: it has a formula
     asked = named.query(str(query))
     family, given = named.call(name, named.MECHANISMS, "the mechanism")
     structure = mechanism.whole or mechanism

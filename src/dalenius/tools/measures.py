@@ -191,7 +191,7 @@ def _gains(gain: object, records: tuple[int, ...], *, signed: bool, most: int = 
         gains = [[checks.called(partial(gain, w), x, f"the gain of {w} at") for x in datasets] for w in datasets]
     message = "gain is not a matrix of numbers; give one row per guess and one column per dataset"
     table = checks.array(gains, message).astype(float)
-    if table.ndim != 2 or table.shape[1] != many:  # noqa: PLR2004 - a matrix
+    if table.ndim != 2 or table.shape[1] != many:  # a matrix
         refuse(f"gain has shape {table.shape}; give one row per guess and one column for each of the {many} datasets")
     wrong = ~np.isfinite(table) if signed else ~(np.isfinite(table) & (table >= 0))
     if wrong.any():

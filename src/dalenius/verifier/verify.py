@@ -460,7 +460,7 @@ def _inner(audit: dict[str, Any], mechanism: Description | None = None) -> tuple
         refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
     if inside.confidence is not None:
         refuse("the audit inside is of a mechanism known by samples, and holds with a confidence only")
-    assert inside.lower is not None and inside.upper is not None  # noqa: S101, PT018 - a certificate has both
+    assert inside.lower is not None and inside.upper is not None  # noqa: PT018 - a certificate has both
     return inside.lower, inside.upper
 
 

@@ -114,7 +114,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         # Count vectors are not listed, however few they are.
         query = UnlistedHistogram("histogram", (("n", people), ("k", cells)), Histogram(people, cells), 2)
         mechanism = geometric(query, epsilon=self.epsilon_).as_counts
-        assert mechanism is not None  # noqa: S101 - for the type checker: noise on a histogram
+        assert mechanism is not None  # for the type checker: noise on a histogram
         self.ledger_.release(mechanism, columns=["class", column])
         one = mechanism.cell(0)
         return np.array([one.around(int(t), source.random(1))[0] for t in exact], dtype=float)

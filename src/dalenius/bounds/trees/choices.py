@@ -165,7 +165,7 @@ class Choices(BestFirst[Bools, Node, Floats]):
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return splits, and the output law of every leaf."""
-        assert outputs is not None  # noqa: S101 - for the type checker: choices need rows
+        assert outputs is not None  # for the type checker: choices need rows
         return {
             "tree": [
                 outputs.threshold(entry) if isinstance(entry, tuple) else {"rho": outputs.log_r(entry)}

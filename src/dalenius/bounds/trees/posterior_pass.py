@@ -196,7 +196,7 @@ class Search:
         by step: eta of s = sigma + eta is spent on staying near the tangent that the leaf has now.
         """
         problem, cells, size = self.problem, self.cells, self.problem.size
-        assert problem.lam is not None  # noqa: S101 - for the type checker: outputs are in groups
+        assert problem.lam is not None  # for the type checker: outputs are in groups
         m, sigma, tangent = leaf[2 * size : 3 * size], leaf[Column.SIGMA], int(leaf[Column.TANGENT])
         here = problem.lam[tangent]
         whole = self._coefficients(leaf, m)[:, problem.groups] + problem.by_output(here)

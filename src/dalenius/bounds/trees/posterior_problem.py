@@ -66,7 +66,7 @@ class PosteriorProblem:
     @property
     def boxed(self) -> range:
         """The secret values that have boxes."""
-        return range(int(self.cells.n_secrets == 2), self.cells.n_secrets)  # noqa: PLR2004 - a binary secret
+        return range(int(self.cells.n_secrets == 2), self.cells.n_secrets)  # a binary secret
 
     @property
     def size(self) -> int:
@@ -88,8 +88,8 @@ class PosteriorProblem:
 
     def with_tangent(self, lam: Floats) -> "PosteriorProblem":
         """The same problem with one more tangent, at the end of the table; nothing else is computed again."""
-        assert self.lam is not None  # noqa: S101 - for the type checker: outputs are in groups
-        assert self.tangents is not None  # noqa: S101
+        assert self.lam is not None  # for the type checker: outputs are in groups
+        assert self.tangents is not None
         more = replace(self, lam=np.concatenate([self.lam, lam[None]]), own_tangents=self.own_tangents - 1)
         tangents = np.concatenate([self.tangents, self._tangent(lam)[None]])
         more.__dict__.update(columns=self.columns, ratios=self.ratios, tangents=tangents)

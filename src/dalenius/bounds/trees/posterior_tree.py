@@ -212,7 +212,7 @@ class PosteriorTree:
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return groups, contraction coefficient and tangents; codes of nodes and leaves, packed (docs/reference)."""
-        assert outputs is not None  # noqa: S101 - for the type checker: posteriors need rows
+        assert outputs is not None  # for the type checker: posteriors need rows
         groups = outputs.groups(self.problem.groups.tolist())
         single = len(set(groups)) == len(groups)
         return {
@@ -237,7 +237,7 @@ class PosteriorTree:
         if problem.lam is not None and len(problem.lam) > 1:
             packed["tangent"] = columns[order, Column.TANGENT].astype("u1")
         return {
-            "tree": _packed(tree.astype("u1" if size + 2 <= 256 else "<u2")),  # noqa: PLR2004 - a byte
+            "tree": _packed(tree.astype("u1" if size + 2 <= 256 else "<u2")),  # a byte
             "leaves": {**{key: _packed(values) for key, values in packed.items()}, "bytes": wide},
         }
 

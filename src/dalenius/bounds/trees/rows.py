@@ -155,7 +155,7 @@ class Rows:
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return r, s, and the tree of every row."""
-        assert outputs is not None  # noqa: S101 - for the type checker: rows need rows
+        assert outputs is not None  # for the type checker: rows need rows
         return {"s": self.s, "rho": outputs.log_r(self.log_r), "rows": [tree.packed() for tree in self.trees]}
 
     def grow(self, deadline: Deadline) -> Iterator[None]:

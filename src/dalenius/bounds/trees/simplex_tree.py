@@ -95,7 +95,7 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return contraction coefficients, splits and leaves; cells in the order in which classes show them."""
-        assert outputs is not None  # noqa: S101 - for the type checker: simplices need rows
+        assert outputs is not None  # for the type checker: simplices need rows
         rows = outputs.cells_of_rows(self.problem.cells.slices)
         place = {c: (a, k) for a, row in enumerate(rows) for k, c in enumerate(row)}
         tree: list[Any] = self.nodes.preorder()

@@ -25,7 +25,7 @@ class SimplexBound(Bound):
         Boxes of two values are tight: 16 rows of 16 outputs come to 8 % by posteriors, and stay 21 % open by simplices.
         """
         boxes = PosteriorProblem(bracket.cells, np.arange(bracket.cells.n_outputs)).size
-        binary = bracket.cells.n_secrets == 2  # noqa: PLR2004 - a bit
+        binary = bracket.cells.n_secrets == 2  # a bit
         return self.possible(bracket) and bracket.cells.size <= (boxes // 2 if binary else boxes)
 
     def cheap(self, bracket: Bracket) -> bool:

@@ -112,7 +112,7 @@ class _Tree:
         # The group of every output, and the output of every group.
         self.output = {g: y for y, g in enumerate(proof["groups"])}
         self.groups = max(proof["groups"]) + 1
-        self.boxed = 1 if self.values == 2 else self.values  # noqa: PLR2004 - the other has what is left
+        self.boxed = 1 if self.values == 2 else self.values  # the other has what is left
         boxes = self.boxed * self.groups
         codes = array("B" if boxes + 2 <= 2**8 else "H", _unpacked(proof["tree"]))
         if codes.count(boxes) > LEAVES:

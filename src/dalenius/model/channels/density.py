@@ -141,7 +141,7 @@ class Density(Reference):
 
 def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
     listed = checks.listed(value, f"reference = {value!r} is not a density; {WAYS}")
-    if len(listed) != 2:  # noqa: PLR2004 - edges and masses
+    if len(listed) != 2:  # edges and masses
         refuse(f"the reference of real-valued records has {len(listed)} parts; {WAYS}")
     edges, masses = (
         tuple(
@@ -154,7 +154,7 @@ def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _check_edges(edges: tuple[float, ...], low: float, high: float) -> None:
-    if not 2 <= len(edges) <= MOST_EDGES:  # noqa: PLR2004 - one part
+    if not 2 <= len(edges) <= MOST_EDGES:  # one part
         refuse(f"the reference has {len(edges)} edges; give 2 to {MOST_EDGES}, from low = {low} to high = {high}")
     fall = next((i for i, (a, b) in enumerate(pairwise(edges)) if not a < b), None)
     if fall is not None:

@@ -63,7 +63,7 @@ class Joint(Mechanism):
     def rounded(self) -> tuple[NoisySum, ...]:
         """The parts with outputs rounded to whole numbers, and clamped."""
         found = tuple(map(_rounded, self.parts))
-        assert None not in found  # noqa: S101 - for the type checker: as it was made
+        assert None not in found  # for the type checker: as it was made
         return found  # type: ignore[return-value]
 
     @property

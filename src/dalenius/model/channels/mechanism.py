@@ -204,7 +204,7 @@ class Mechanism(Described, ABC):
         return storage.load_mechanism(storage.path_of(path))
 
     @cached_property
-    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+    def _identity(self) -> tuple[object, ...]:
         """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
         return (json.dumps(self.describe(), sort_keys=True),) if self.name is None else (str(self.query), self.name)
 

@@ -87,7 +87,7 @@ class Noisy(Mechanism):
         return self.written().stored() if self.has_rows else {}
 
     @cached_property
-    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+    def _identity(self) -> tuple[object, ...]:
         return super()._identity if self.by_formula or not self.has_rows else self.written()._identity  # noqa: SLF001
 
     def sample(

@@ -147,7 +147,7 @@ class SomeRecords(Written):
     @property
     def looked_at(self) -> Part:
         """The partition of the datasets by what is looked at."""
-        assert isinstance(self.statistic, Part)  # noqa: S101 - for the type checker: it has no other
+        assert isinstance(self.statistic, Part)  # for the type checker: it has no other
         return self.statistic
 
 

@@ -49,7 +49,7 @@ def _theta(c: float, b: float, law: Floats, crude: float) -> float:
     with np.errstate(over="ignore"):
         below = law.size * least * low / (both - low) - 2 * most * math.sinh(c) * high * (high / low) ** (b - 2)
         kappa = _kappa(b, c - c * j / PARTS)
-    if b <= 2:  # noqa: PLR2004 - the first step
+    if b <= 2:  # the first step
         kappa = np.maximum(kappa, _kappa(1.0, -c - c * (j + 1) / PARTS))
     # cosh of both logarithms, which differ little: sinh^2 of their halves.
     near = np.where(j >= 0, j, j + 1) / PARTS

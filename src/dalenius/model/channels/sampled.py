@@ -396,7 +396,7 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
         for k in first:
             yield np.array(np.unravel_index(int(k), statistic.records), dtype=np.int64)
     else:
-        assert isinstance(statistic, Sum)  # noqa: S101 - for the type checker: there are three
+        assert isinstance(statistic, Sum)  # for the type checker: there are three
         n, k = len(statistic.records), len(statistic.contributions)
         laws, rng = np.full((n, k), -np.log(k)), np.random.default_rng(0)
         for cls in range(statistic.size):

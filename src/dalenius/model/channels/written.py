@@ -50,7 +50,7 @@ class Written(Mechanism):
             )
         given = _numbers(self.rows)
         object.__setattr__(self, "labels", _listed(self.labels))
-        if given.ndim != 2 or given.shape[1] == 0:  # noqa: PLR2004 - a matrix
+        if given.ndim != 2 or given.shape[1] == 0:  # a matrix
             refuse(f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}")
         if given.shape[0] != self.statistic.size:
             raise InputError(_misfit(given.shape[0], self.statistic))
@@ -139,7 +139,7 @@ class Written(Mechanism):
         return {"records": list(self.records), "classes": classes, "rows": rows}
 
     @cached_property
-    def _identity(self) -> tuple[object, ...]:  # type: ignore[override]
+    def _identity(self) -> tuple[object, ...]:
         if self.looked_at is not None:  # a part of a release
             return (id(self),)
         if self.by_formula:
@@ -241,7 +241,7 @@ def _dataset_number(label: Any, records: tuple[int, ...], names: tuple[str, ...]
         return None
     number = 0
     for value, k in zip(map(str, plain), records, strict=True):
-        place = names.index(value) if value in names else int(value) if value.isdecimal() and len(value) < 10 else k  # noqa: PLR2004
+        place = names.index(value) if value in names else int(value) if value.isdecimal() and len(value) < 10 else k
         if place >= k:
             return None
         number = number * k + place
@@ -268,7 +268,7 @@ def _likely(content: object) -> str:
         numbers = _numbers(content)  # type: ignore[arg-type]
     except InputError:
         numbers = np.empty(0)
-    if numbers.ndim != 2 or not len(numbers) or numbers.shape[1] < 2:  # noqa: PLR2004 - a matrix with rows and columns
+    if numbers.ndim != 2 or not len(numbers) or numbers.shape[1] < 2:  # a matrix with rows and columns
         return ""
     if _law(numbers[:, 1:]):
         return ". The first column looks like an index: index=True (--index) leaves it out"
@@ -293,7 +293,7 @@ def _law(numbers: Floats) -> bool:
 
 def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool, within: float = 0.01) -> Floats:
     """Rows divided by their sums where that was asked for: rows of counts, or rows that miss one by little."""
-    if not (checks.flag("normalize", normalize) | checks.flag("counts", counts)) or rows.ndim != 2:  # noqa: PLR2004 - a matrix
+    if not (checks.flag("normalize", normalize) | checks.flag("counts", counts)) or rows.ndim != 2:  # a matrix
         return rows
     sums = rows.sum(axis=1)
     if counts:
@@ -318,7 +318,7 @@ def processed(mechanism: Mechanism, post: object) -> Written:
         matrix = (np.array([[y == z for z in labels] for y in found])).astype(float)
     else:
         matrix = _numbers(post)  # type: ignore[arg-type]
-        if matrix.ndim != 2 or matrix.shape[0] != before.n_outputs:  # noqa: PLR2004 - a matrix
+        if matrix.ndim != 2 or matrix.shape[0] != before.n_outputs:  # a matrix
             refuse(f"post has shape {matrix.shape}; give one row for each of the {before.n_outputs} outputs")
         Written(Table.everything([matrix.shape[0]]), matrix, tuple(range(matrix.shape[1])))
         labels = tuple(range(matrix.shape[1]))

@@ -351,7 +351,7 @@ def _triples(table: object) -> list[tuple[int, int, float]]:
     what = "must be a file, or rows of (answer, change, probability)"
     rows = checks.listed(table, f"table = {show(table)} {what}")
     parts = [checks.listed(row, f"row {show(row)} of the perturbation table {what}") for row in rows]
-    short = next((row for row in parts if len(row) != 3), None)  # noqa: PLR2004 - answer, change, probability
+    short = next((row for row in parts if len(row) != 3), None)  # answer, change, probability
     if short is not None:
         refuse(f"row {show(short)} of the perturbation table has {len(short)} entries, not answer, change, probability")
     return [

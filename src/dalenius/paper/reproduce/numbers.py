@@ -57,7 +57,7 @@ def _saddle(rows: list[Row]) -> Numbers:
 def _bends(line: list[Row], along: str) -> Any:
     """By how much each point of a line stands below the chord between its neighbours."""
     x, y = (np.array([row[name] for row in rising(line, along)]) for name in (along, "information"))
-    if x.size < 3:  # noqa: PLR2004 - a chord and a point
+    if x.size < 3:  # a chord and a point
         return []
     share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
     return ((1 - share) * y[:-2] + share * y[2:] - y[1:-1]).tolist()

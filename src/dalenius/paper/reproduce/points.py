@@ -310,7 +310,7 @@ def _convergence(point: Point, seed: int) -> Measured:
         found: Leakage | Tradeoff
         if asked["algorithm"] == 1:
             found = maximal_leakage(parse_mechanism(asked["mechanism"], query), b=asked["b"], eps=eps, **common)
-        elif asked["algorithm"] == 6:  # noqa: PLR2004 - its number
+        elif asked["algorithm"] == 6:  # its number
             inner = {number: {"eps": eps} for number in (1, 7, 8)}
             found = leakage_distortion_tradeoff(*designed, eps=eps, T_max=Close.rounds, inner=inner, **common)
         else:

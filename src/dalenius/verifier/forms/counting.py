@@ -279,7 +279,7 @@ def people(statistic: "Statistic | Records") -> str:
     """Words for the records."""
     n, many = statistic.n, f"{statistic.alphabet(0)} values"
     if isinstance(statistic, Table) and len(set(statistic.records)) > 1:
-        shown = ", ".join(map(str, statistic.records[:20])) + (", ..." if n > 20 else "")  # noqa: PLR2004 - a line
+        shown = ", ".join(map(str, statistic.records[:20])) + (", ..." if n > 20 else "")  # a line
         return f"{n} records with {shown} values"
     return f"{n} record{'s' if n > 1 else ''} of {many}"
 
@@ -328,7 +328,7 @@ def unlisted(n: int, k: int) -> Histogram:
 
 def is_parity(statistic: Statistic) -> bool:
     """Whether the classes are the datasets of even and of odd sum, of bits."""
-    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2  # noqa: PLR2004
+    return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2
 
 
 def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> bool:

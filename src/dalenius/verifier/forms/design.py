@@ -159,7 +159,7 @@ class Task:
         cost = ZERO
         for j, price in enumerate(sequence(prices, "the prices")):
             tick()
-            mean = self.kept.means and len(sequence(price, f"price {j}")) == 2  # noqa: PLR2004 - a class, a multiplier
+            mean = self.kept.means and len(sequence(price, f"price {j}")) == 2  # a class, a multiplier
             *about, weight = sequence(price, f"price {j}", 2 if mean else 4)
             if mean:
                 c = whole(about[0], f"the class of price {j}", 0, size)

@@ -81,7 +81,7 @@ class Independent:
     @property
     def record(self) -> int:
         """The record that is the secret."""
-        assert isinstance(self.about, Group)  # noqa: S101 - for the type checker
+        assert isinstance(self.about, Group)  # for the type checker
         return self.about.records[0]
 
     def most(self, upper: float) -> float:
@@ -235,7 +235,7 @@ class Independent:
         return channel.noise.rows(centres, low, high)
 
     def _rows(self, classes: Sequence[int]) -> Rows:
-        assert isinstance(self.channel, Channel)  # noqa: S101 - for the type checker
+        assert isinstance(self.channel, Channel)  # for the type checker
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
 
     def _averaged(
@@ -248,7 +248,7 @@ class Independent:
             where, k = "the witness", self.channel.statistic.k
             cell = whole(field(witness or {}, "cell", where), "the cell of the witness", 0, k - 1)
             return sums.rows(histograms.ask(self.channel, Group((record,)), reference).count(cell))
-        assert isinstance(self.channel, Channel)  # noqa: S101 - for the type checker
+        assert isinstance(self.channel, Channel)  # for the type checker
         nothing = Knowledge(ZERO, none=True, free=False)
         asked = Asked(self.channel, Group((record,)), nothing, self._free_at(record, reference))
         shares, result = self.channel.cells(asked.shares), []
@@ -333,7 +333,7 @@ class Independent:
             rows = channel.noise.rows(added, min(added) - reach, max(added) + reach)
             yield rows, channel.noise.beyond(reach) * arb(len(added)).log()
         else:
-            assert isinstance(channel, Channel)  # noqa: S101 - for the type checker
+            assert isinstance(channel, Channel)  # for the type checker
             lost = channel.lost * arb(self.statistic.alphabet(record)).log()
             for line in lines(self.statistic, record, UNIFORM if self.follows else self.reference):
                 yield self._rows(line), lost

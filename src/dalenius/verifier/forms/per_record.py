@@ -372,7 +372,7 @@ def _at_reference(channel: Local, knowledge: Knowledge, _: dict[str, Any], where
 
 def _looks(channel: Local, _: Knowledge, _proof: dict[str, Any], where: str) -> Ball:
     rows = channel.secret[1]
-    if len(channel.records) > 1 or not channel.response or len(rows) != 2:  # noqa: PLR2004 - bits
+    if len(channel.records) > 1 or not channel.response or len(rows) != 2:  # bits
         refuse(f"{where}: the capacity of looks is for one record, a bit through a symmetric channel")
     return local.looks(channel.statistic.n, rows[0][1])
 
@@ -380,7 +380,7 @@ def _looks(channel: Local, _: Knowledge, _proof: dict[str, Any], where: str) -> 
 def _bellman(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where: str) -> Ball:
     """The bound of special/bellman.py, of one bit among others."""
     rho, rows = channel.secret
-    if len(channel.records) > 1 or len(rows) != 2 or len(rows[0]) != 2:  # noqa: PLR2004 - bits
+    if len(channel.records) > 1 or len(rows) != 2 or len(rows[0]) != 2:  # bits
         refuse(f"{where}: it is for one record, a bit, among bits with two outputs each")
     stages = sequence(field(proof, "lines", where), f"the lines of {where}", channel.statistic.n)
     others = [i for i in range(len(stages)) if i not in channel.records]

@@ -120,7 +120,7 @@ def rebuild(problem: dict[str, Any]) -> Problem:
     # The most that a record adds to the answer is the unit of the noise.
     spread = (high - low) / (n if name == "real_mean" else 1)
     size = named.exact_size(noise, named.Query(name, Sum(n, (0, 1)), 2, 1, unit=spread))
-    assert size is not None  # noqa: S101 - for the type checker: records have more than one value
+    assert size is not None  # for the type checker: records have more than one value
     text = f"{named.spelled(name, given)}; {named.spelled(family, noise)}"
     return Problem(n, low, high, family, size, text, _steps(noise, high - low) if family == "geometric" else None)
 
@@ -145,7 +145,7 @@ def density(described: object, problem: Problem) -> Density:
         refuse("the reference of real-valued records needs 'edges' and 'masses'")
     listed = sequence(given["edges"], "edges of the reference")
     most = largest().density_edges
-    if not 2 <= len(listed) <= most:  # noqa: PLR2004 - one part
+    if not 2 <= len(listed) <= most:  # one part
         refuse(f"the reference has {len(listed)} edges; it needs 2 to {most}")
     edges = [(decimal(e, "an edge") - problem.low) / (problem.high - problem.low) for e in listed]
     if edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pairwise(edges)):
@@ -218,7 +218,7 @@ def about(asked: Believed, value: object, problem: Problem) -> tuple[Believed, i
         refuse("independent records are audited one by one; the secret must be a record")
     listed = sequence(given["edges"], "edges of the secret")
     edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
-    if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # noqa: PLR2004 - two bins
+    if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # two bins
         refuse("edges of the secret must go from low to high, with one more or more between")
     if any(low >= high for low, high in pairwise(edges)):
         refuse("edges of the secret must ascend")

@@ -79,7 +79,7 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     if not isinstance(statistic, Sum) or statistic.modulus is not None:
         refuse(f"the form 'releases' is for noise on sums of records, not for {asked.text}")
     listed = sequence(problem["releases"], "the releases")
-    if not 2 <= len(listed) <= MOST:  # noqa: PLR2004 - one is no joint release
+    if not 2 <= len(listed) <= MOST:  # one is no joint release
         refuse(f"there are {len(listed)} releases; the form is for 2 to {MOST}")
     parts = tuple(named.added(text, asked, rounded=True) for text in listed)
     last = asked.low + asked.width - 1

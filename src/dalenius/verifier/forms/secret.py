@@ -25,7 +25,7 @@ class Group:
     def text(self) -> str:
         if len(self.records) == 1:
             return f"record {self.records[0]}"
-        if len(self.records) > 20:  # noqa: PLR2004 - a line
+        if len(self.records) > 20:  # a line
             return f"{len(self.records)} records (sha256 {digest(self.records)})"
         return f"the records {', '.join(map(str, self.records[:-1]))} and {self.records[-1]}"
 

@@ -651,7 +651,7 @@ class _Steady:
 
     def __init__(self, channel: Large, cuts: list[int]) -> None:
         """Take the noise, and the cuts in ascending order."""
-        assert channel.noise.parameter is not None  # noqa: S101 - for the type checker: the noise is steady
+        assert channel.noise.parameter is not None  # for the type checker: the noise is steady
         self.answers, self.cuts, self.rate = channel.seen_answers, cuts, channel.noise.parameter
         self.tail = channel.noise.tail(1)
         self.known: list[Ball] = []

@@ -57,7 +57,7 @@ class Frame(NamedTuple):
     @property
     def boxed(self) -> int:
         """The values of the secret that have boxes."""
-        return 1 if self.values == 2 and self.paired else self.values  # noqa: PLR2004 - the other has what is left
+        return 1 if self.values == 2 and self.paired else self.values  # the other has what is left
 
     @property
     def boxes(self) -> int:
@@ -66,9 +66,9 @@ class Frame(NamedTuple):
 
     def factors(self, box: int) -> tuple[list[float], list[float]]:
         """The least and the largest factors from the odds of an interval's group to those of every group."""
-        assert self.ratios is not None  # noqa: S101 - for the type checker
+        assert self.ratios is not None  # for the type checker
         row, group = divmod(box, self.groups)
-        return self.ratios.between(1 if self.values == 2 else row, group)  # noqa: PLR2004
+        return self.ratios.between(1 if self.values == 2 else row, group)
 
 
 def middle(low: Number, high: Number, of: Functions) -> Number:

@@ -153,7 +153,7 @@ def repaired(channel: Channel, order: object, ranks: object, often: object = Non
         with precision():
             found = _repaired(channel, order, ranks, often)
         channel.known["order"] = (order, ranks, often), found
-    assert isinstance(found, Ordered)  # noqa: S101 - for the type checker
+    assert isinstance(found, Ordered)  # for the type checker
     return found
 
 

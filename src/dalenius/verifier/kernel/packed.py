@@ -134,7 +134,7 @@ def read_leaves(value: object, many: int, boxes: int, tangents: int, *, with_sig
     m = whole_numbers(SIGNED[wide], _all(content, "m", wide * boxes * many))
     if max(scale, default=0) >= SCALES:
         refuse(f"the scale of a leaf is {max(scale)}, where {SCALES - 1} is the last")
-    if tangents < 2:  # noqa: PLR2004 - none, or one for all
+    if tangents < 2:  # none, or one for all
         if "tangent" in content:
             refuse("leaves name a tangent where there is no choice")
         return Leaves(scale, sigma, m, None)

@@ -107,7 +107,7 @@ def _parts(asked: Asked, proof: dict[str, Any], where: str) -> Parts:
         with precision():
             found = _stated(asked, *given)
         asked.channel.known["beside"] = given, found
-    assert isinstance(found, Parts)  # noqa: S101 - for the type checker
+    assert isinstance(found, Parts)  # for the type checker
     return found
 
 

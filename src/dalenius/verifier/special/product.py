@@ -59,7 +59,7 @@ def contracts(rows: Sequence[Row], law: Row, eta: Ball, *, even: bool, response:
     """
     if eta >= 1:
         return True
-    bits = len(rows) == len(rows[0]) == 2  # noqa: PLR2004 - two values, two outputs
+    bits = len(rows) == len(rows[0]) == 2  # two values, two outputs
     if bits and not any(x.is_zero() for x in law):
         return _bits_contract(rows, law, eta)
     if even and response:
@@ -71,7 +71,7 @@ def expands(rows: Sequence[Row], law: Row, sigma: Ball, *, even: bool, response:
     """Guarantee: if true, D(v W || law W) >= sigma D(v || law) for every law v of a record; the law is positive."""
     if sigma <= 0:
         return True
-    if len(rows) == len(rows[0]) == 2:  # noqa: PLR2004 - two values, two outputs
+    if len(rows) == len(rows[0]) == 2:  # two values, two outputs
         return _bits_expand(rows, law, sigma)
     return even and response and _response_expands(rows, sigma)
 

@@ -79,7 +79,7 @@ def _theta(c: Ball, b: Ball, most: Ball, least: Ball, k: int, *, crude: Ball) ->
     Of every part of the range of M one end serves for each factor: s rises up to M = 1 and falls from there.
     """
     high, both, top = c.exp(), 2 * c.cosh(), ZERO
-    first = b <= 2  # noqa: PLR2004
+    first = b <= 2
     for j in range(-PARTS, PARTS):
         low, upper = (c * j / PARTS).exp(), (c * (j + 1) / PARTS).exp()
         below = k * least * low / (both - low) - 2 * most * c.sinh() * high * (high / low) ** (b - 2)

@@ -154,7 +154,7 @@ class _Others:
 
     def divergence(self, law: dict[int, Ball]) -> Ball:
         """The mean of D(others || reference) over the own count."""
-        assert self.tilt is not None  # noqa: S101 - for the type checker
+        assert self.tilt is not None  # for the type checker
         totals = self._totals(law)
         if not all(t in totals and totals[t] > 0 for t in law):
             refuse("the witness has own counts that leave the others more or fewer records than its window has")

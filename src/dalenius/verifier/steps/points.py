@@ -179,7 +179,7 @@ class _Points:
                 if not mass.is_zero():
                     masses[at] = masses.get(at, ZERO) + mass
             low = high
-        if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # noqa: PLR2004 - chains go from point to point
+        if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # chains go from point to point
             refuse("the points leave a value of the secret with fewer than two of them")
         inside = sum(masses.values(), ZERO)
         return inside, {j: masses[j] / inside for j in sorted(masses)}
@@ -305,7 +305,7 @@ def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, ever
     """The points of a proof whose output law has so many entries."""
     single = given.added is None and [often for _, often in given.rates] == [1]
     many = outputs if single else whole(entry(stated, "points", where), f"'points' of {where}", 2, largest().points)
-    if many < 2:  # noqa: PLR2004 - chains go from point to point
+    if many < 2:  # chains go from point to point
         refuse(f"{where}: there are fewer than two points")
     if single:
         return _One(given.rates, first, every, many)

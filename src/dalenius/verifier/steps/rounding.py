@@ -121,7 +121,7 @@ def _in_steps(
 ) -> tuple[Ball, Ball]:
     """What records leak that a mechanism rounds to steps itself (step 11): between these two, of whole numbers."""
     m = problem.steps
-    assert m is not None  # noqa: S101 - for the type checker
+    assert m is not None  # for the type checker
     if _grid(part, where) != m:
         refuse(f"{where}: it must have the {m} steps of the mechanism")
     audit, noise = _posed(part, asked, "geometric", where, points=True)
@@ -186,7 +186,7 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
     """Return how many coins round the data, and 1 + eta: one for each record, or one for the others together."""
     if "together" not in proof:
         return asked.many, ONE
-    if proof["together"] is not True or asked.many < 3 or (asked.independent and not asked.exactly):  # noqa: PLR2004
+    if proof["together"] is not True or asked.many < 3 or (asked.independent and not asked.exactly):
         refuse(f"{where}: one coin for the others does not fit this question")
     return 2, one_coin(asked.reference, m, asked.many)
 
