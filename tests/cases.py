@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
@@ -144,6 +145,11 @@ def parity_distortion(n: int, leakage: float, b: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if parity_leakage(n, middle, b) > leakage else (low, middle)
     return high
+
+
+def parity_distance(n: int) -> NDArray[np.float64]:
+    """d(f(x), y) of the parity of n bits, one row per dataset."""
+    return (np.arange(2) != (np.indices((2,) * n).reshape(n, -1).sum(axis=0) % 2)[:, None]).astype(float)
 
 
 def _parity() -> Iterator[Case]:

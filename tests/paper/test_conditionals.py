@@ -124,13 +124,6 @@ def test_a_record_alone_has_one_extreme_point() -> None:
     assert conditionals.best_extreme_point(np.full(100, 0.01), q).tolist() == [[1.0]] * 100
 
 
-def test_the_printed_projection_has_a_root_for_random_rows() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        v = rng.dirichlet(np.ones(int(rng.integers(2, 9))))
-        assert conditionals.project_to_entropy(v, float(rng.uniform(0.02, 0.98)) * math.log(v.size)) is not None
-
-
 def test_row_by_row_is_not_the_best_extreme_point() -> None:
     """Theorem of Algorithm 3, part 3, says it is where no constraint is active; it gets stuck."""
     stuck = 0

@@ -140,12 +140,6 @@ def test_the_seed_decides() -> None:
     assert first.history != other.history
 
 
-def test_a_curve_takes_the_method() -> None:
-    curve = dl.curve(SMALL, [0.0, 1.0], method=FEW_STARTS)
-    assert [audit.method for audit in curve.audits] == ["paper", "paper"]
-    assert all(audit.proved == "lower" for audit in curve.audits)
-
-
 def test_a_tiny_time_limit_leaves_a_sound_result() -> None:
     audit = checked(dl.audit(LAPLACE, entropy=2.5, method="paper", time_limit=1e-6))
     assert audit.stopped == "time_limit"

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import parity_distance
 from paper import from_the_text as text
 
 import dalenius as dl
@@ -136,7 +137,7 @@ def test_the_constant_of_the_line_search_is_the_papers_and_decides() -> None:
             dl.paper.algorithm_11(q, 40.0, p, d, RECORDS, 0.05, c=c)
 
 
-PARITY = (np.arange(2) != (np.indices((2, 2)).reshape(2, -1).sum(axis=0) % 2)[:, None]).astype(float)
+PARITY = parity_distance(2)
 
 
 def attack(seed: int, b: float) -> text.Attack:

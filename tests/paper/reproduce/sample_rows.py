@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -277,6 +278,7 @@ def text(_rng: np.random.Generator) -> list[Row]:
     ]
 
 
+@cache
 def results(seed: int = 0) -> dict[str, list[Row]]:
     """Every experiment, in the order of the command."""
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ import pickle
 from types import SimpleNamespace
 from typing import Any
 
+import cases
 import numpy as np
 import pytest
 from samples import binary
@@ -29,30 +30,15 @@ def audit_point(**changes: Any) -> Point:
     return Point("trial", "one", "audit", parameters | changes, starts=3)
 
 
-@pytest.mark.parametrize("flip", [0.0, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize("flip", [0.0, 0.05, 0.3, 0.45])
 @pytest.mark.parametrize("n", [2, 5])
-def test_parity_is_flat_and_then_falls_to_nothing(n: int, flip: float) -> None:
-    flat = LN2 - binary(flip)
-    assert parity_leakage(n, 0.0, flip) == pytest.approx(flat, abs=1e-15)
-    assert parity_leakage(n, (n - 1) * LN2, flip) == pytest.approx(flat, abs=1e-12)
+def test_closed_forms_of_parity(n: int, flip: float) -> None:
+    for b in (0.0, (n - 1) * LN2, (n - 0.6) * LN2, (n - 0.1) * LN2):
+        leaks = parity_leakage(n, b, flip)
+        assert leaks == pytest.approx(cases.parity_leakage(n, flip, b), abs=1e-12)
+        assert parity_distortion(n, b, leaks) == pytest.approx(flip, abs=1e-9)
     assert parity_leakage(n, n * LN2, flip) == pytest.approx(0.0, abs=1e-12)
-    falling = [parity_leakage(n, (n - 1 + share) * LN2, flip) for share in (0.1, 0.4, 0.7, 0.9)]
-    assert falling == sorted(falling, reverse=True)
-
-
-def test_parity_is_reached_by_a_prior_on_the_boundary() -> None:
-    # x_1 and x_2 fair, x_3 says their parity but for a bit of noise s: H = 2 ln 2 + H_b(s)
-    s, flip = 0.07, 0.2
-    hit = (1 - s) * (1 - flip) + s * flip
-    truth = mutual_information([[hit / 2, (1 - hit) / 2], [(1 - hit) / 2, hit / 2]])
-    assert parity_leakage(3, 2 * LN2 + binary(s), flip) == pytest.approx(truth, abs=1e-12)
-
-
-@pytest.mark.parametrize(("n", "b"), [(2, 0.0), (3, 1.5)])
-def test_distortion_is_the_inverse_of_leakage(n: int, b: float) -> None:
-    for flip in (0.05, 0.2, 0.45):
-        assert parity_distortion(n, b, parity_leakage(n, b, flip)) == pytest.approx(flip, abs=1e-9)
-    assert parity_distortion(n, b, LN2) == 0.0
+    assert parity_distortion(n, 0.0, LN2) == 0.0
 
 
 def test_seeds_depend_on_point_and_seed_alone() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+from cases import parity_distance
 from matplotlib.colors import to_rgb, to_rgba
 from paper.reproduce.sample_rows import LN2, results
 
@@ -220,7 +221,7 @@ def test_the_graph_is_what_the_algorithms_call(tmp_path: Path, monkeypatch: pyte
             called.setdefault(caller, set()).add(trace.algorithm)
             seen(trace.inner, trace.algorithm)
 
-    distance = (np.arange(2) != (np.indices((2, 2)).reshape(2, -1).sum(axis=0) % 2)[:, None]).astype(float)
+    distance = parity_distance(2)
     inner = {1: {"T_max": 1}}
     seen(dl.paper.algorithm_6(distance, (2, 2), 0.1, 1.0, T_max=1, inner=inner).inner, 6)
     seen(dl.paper.algorithm_9(distance, (2, 2), 0.1, 1.0, T_max=1, inner=inner).inner, 9)
