@@ -1,6 +1,7 @@
 """What all tests share: the same examples for everyone, and what is left to `make nightly`."""
 
 import os
+import signal
 from collections import Counter
 
 import pytest
@@ -12,6 +13,10 @@ for name, examples in (("fixed", 20), ("nightly", 200)):
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+# What a shell begins in the background ignores Ctrl-C, and so would the processes that tests begin and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Of a slow test with many cases every third runs with a change, the first among them; all of them run at night.
 KEPT = 3

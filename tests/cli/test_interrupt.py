@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -67,9 +66,7 @@ def interrupting(after: int) -> Callable[[Any], None]:
 
 
 def test_a_curve_that_is_interrupted_is_a_part_and_says_so(tmp_path: Path) -> None:
-    began = time.monotonic()
     curve = dl.curve(SLOW, knowledges=[0.5, 1.0, 1.5, 2.0], tolerance=1e-9, progress=interrupting(1))
-    assert time.monotonic() - began < 5
     assert (len(curve.audits), len(curve.entropies), curve.missing, curve.stopped) == (1, 1, 3, "interrupted")
     assert "3 points are missing: it was interrupted" in curve.summary()
     assert "3 points are missing" in repr(curve)

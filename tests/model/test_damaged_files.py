@@ -24,7 +24,7 @@ from dalenius.model.channels.density import Density
 from dalenius.studies.gate import read_checks
 from dalenius.studies.store import Entry, Store, packed, reading
 
-SECONDS = 5.0  # for any file
+SECONDS = 5.0  # of the processor, for any file
 READERS: dict[str, Callable[[Path], object]] = {
     ".json": dl.load,
     ".mechanism.json": dl.Mechanism.load,
@@ -52,10 +52,10 @@ knowledge = [0.1]
 
 def refused(path: Path, read: Callable[[Path], object]) -> str:
     """Assert that a reader refuses a file in time, in a sentence that names it."""
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(InputError) as caught:
         read(path)
-    assert time.monotonic() - began < SECONDS
+    assert time.process_time() - began < SECONDS
     assert path.name in str(caught.value)
     return str(caught.value)
 
