@@ -32,7 +32,7 @@ from dalenius.model.query import Query
 from dalenius.numerics.types import Ints
 from dalenius.verifier.forms import named, per_record
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
-from dalenius.verifier.kernel.reading import Refused, number
+from dalenius.verifier.kernel.reading import Refused
 
 Draw = Callable[[], int]
 Chances = Callable[[int, int], Ball]  # (j, bits of precision) -> P(Y <= j)
@@ -143,12 +143,9 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
         return _noisy(structure, _answer(query.integers, t), lambda: named.added(name, asked).tail)
     if family == "exponential":
         return _exponential(query.integers, t, named.exact_rate(given, asked))
-    if family == "noisy_max":
-        return _noisy_max(_answer(query, t), given)
-    if family == "randomized_response":
-        return _randomized_response(np.unravel_index(t, mechanism.records), mechanism.records, given)
-    if family == "symmetric":
-        return _symmetric(query.integers, t, Fraction(given["flip"]))
+    if (records := structure.as_records) is not None:
+        draw = _local_outputs(records, np.array(np.unravel_index(t, mechanism.records)))
+        return lambda: _joined(draw(), (len(records.parts),) * records.n)
     return _by_balls(len(mechanism.written().labels), lambda: named.mechanism(name, asked)[1][t])
 
 
@@ -236,14 +233,6 @@ def _noisy(mechanism: Noisy, answer: Any, noise: Tails) -> Draw:
     return lambda: _joined([clamped(c, side) for c in answer], (side,) * len(answer))
 
 
-def _symmetric(query: Query, t: int, flip: Fraction) -> Draw:
-    """1 - flip on the answer and flip/(|range| - 1) on every other value, as whole numbers."""
-    distances = _distances(query, t)
-    hit, miss = (1 - flip) * max(len(distances) - 1, 1), flip
-    scale = hit.denominator * miss.denominator
-    return _by_weights([int(scale * (miss if d else hit)) for d in distances])
-
-
 def _exponential(query: Query, t: int, rate: Fraction | None) -> Draw:
     """Proportional to exp( -rate d / 2 ) over the range; the answer itself where there is no noise."""
     distances = _distances(query, t)
@@ -255,38 +244,6 @@ def _exponential(query: Query, t: int, rate: Fraction | None) -> Draw:
         return [weight[d] for d in distances]
 
     return _by_balls(len(distances), weights)
-
-
-def _noisy_max(counts: Sequence[int], given: dict[str, Any]) -> Draw:
-    """The most frequent value with noise: by weights, or one value after the other in random order."""
-    epsilon, most = number(given["epsilon"], "epsilon"), max(counts)
-
-    def chance(c: int) -> Ball:
-        return (arb(epsilon) * (c - most) / 2).exp()
-
-    def taken(value: int) -> bool:
-        return least(2, lambda _, __: chance(counts[value])) == 0
-
-    def flipped() -> int:
-        left = list(range(len(counts)))
-        while not taken(value := left.pop(randbelow(len(left)))):
-            pass
-        return value
-
-    if given["noise"] == "permute_and_flip":
-        return flipped
-    return _by_balls(len(counts), lambda: map(chance, counts))
-
-
-def _randomized_response(dataset: Sequence[np.intp], records: Sequence[int], given: dict[str, Any]) -> Draw:
-    """Every record kept with probability 1 / (1 + (k - 1) e^-epsilon), else another value, uniformly."""
-    epsilon = number(given["epsilon"], "epsilon")
-
-    def answer(x: int, k: int) -> int:
-        changed = least(2, lambda _, __: 1 / (1 + (k - 1) * (-arb(epsilon)).exp()))
-        return (x + 1 + randbelow(k - 1)) % k if changed else x
-
-    return lambda: _joined([answer(int(x), k) for x, k in zip(dataset, records, strict=True)], records)
 
 
 def _answer(query: Query, t: int) -> Any:

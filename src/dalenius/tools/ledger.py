@@ -231,15 +231,12 @@ class Ledger(Result):
         together are not proved to keep the budget, unless force=True.
         """
         checks.flag("force", force)
-        book = self._next()
-        if book is not self:
-            account = book.release(mechanism, name, columns, force=force)
-            vars(self).update(vars(book))
-            return account
-        new, account = self._foresee(mechanism, name, columns)
-        if self.budget is not None and account.upper > self.budget and not force:
-            raise BudgetError(self._refusal(new, account, self.budget))
-        self._releases, self._account, self._foreseen, self._ahead = (*self._releases, new), account, [], None
+        book: Ledger = self._next()
+        new, account = book._foresee(mechanism, name, columns)
+        if book.budget is not None and account.upper > book.budget and not force:
+            raise BudgetError(book._refusal(new, account, book.budget))
+        book._releases, book._account, book._foreseen, book._ahead = (*book._releases, new), account, [], None
+        vars(self).update(vars(book))
         return account
 
     def what_if(self, mechanism: Mechanism, columns: Sequence[str] | None = None) -> Account:
@@ -264,24 +261,13 @@ class Ledger(Result):
         `release` accepts its mechanism. Its `leakage` is the audit of that mechanism alone, its `together` the bracket
         of all releases and this one; `time_limit` is for all of it. Other options as for dl.calibrate.
         """
-        book = self._next()
-        if book is not self:
-            return book.calibrate(
-                family,
-                query,
-                columns=columns,
-                accuracy=accuracy,
-                time_limit=time_limit,
-                seed=seed,
-                progress=progress,
-                settings=settings,
-            )
-        budget = self._limit()
-        if budget <= self._account.upper:
-            raise BudgetError(self._nothing_left())
+        book: Ledger = self._next()
+        budget = book._limit()
+        if budget <= book._account.upper:
+            raise BudgetError(book._nothing_left())
         options = Options.from_user(
-            unit=self.unit,
-            tolerance=min(self.tolerance, 1e-6),
+            unit=book.unit,
+            tolerance=min(book.tolerance, 1e-6),
             time_limit=time_limit,
             seed=seed,
             progress=progress,
@@ -289,19 +275,19 @@ class Ledger(Result):
         )
 
         def judge(mechanism: Mechanism, options: Options) -> Account:
-            new = self._release(mechanism, None, columns, Deadline(options.time_limit))
-            return self._after(new, options)
+            new = book._release(mechanism, None, columns, Deadline(options.time_limit))
+            return book._after(new, options)
 
         limits = Deadline(options.time_limit)
         answer, best = search_noise(
-            family, query, judge, budget=budget, accuracy=accuracy, options=options, context=self._beside()
+            family, query, judge, budget=budget, accuracy=accuracy, options=options, context=book._beside()
         )
         account = best.found
-        new = self._release(best.mechanism, None, columns, Deadline(self.time_limit))
-        self._remember(new, account)
+        new = book._release(best.mechanism, None, columns, Deadline(book.time_limit))
+        book._remember(new, account)
         if account.audit is not None and account.audit.mechanism is best.mechanism:
             return answer(account.audit, None)
-        alone = new.alone or self._audit([(new.whole, 1)], limits.left, options)
+        alone = new.alone or book._audit([(new.whole, 1)], limits.left, options)
         return answer(alone, (account.lower, account.upper))
 
     def design(
@@ -324,47 +310,34 @@ class Ledger(Result):
         the earlier ones; `release` accepts the one returned. After a release its `leakage` and its certificate are
         about everything together. `tolerance` is in units of distortion; options as for dl.design.
         """
-        book = self._next()
-        if book is not self:
-            return book.design(
-                query,
-                p0=p0,
-                measure=measure,
-                outputs=outputs,
-                tolerance=tolerance,
-                time_limit=time_limit,
-                seed=seed,
-                progress=progress,
-                verify=verify,
-                settings=settings,
-            )
-        budget = self._limit()
-        if self.independent and self._releases:
+        book: Ledger = self._next()
+        budget = book._limit()
+        if book.independent and book._releases:
             refuse(
                 "a design after earlier releases is against adversaries of bounded knowledge; with "
                 'adversary="independent" use ledger.calibrate'
             )
         task = distortion_of(query, measure, outputs, p0)
-        if query.records != self.records:
+        if query.records != book.records:
             refuse(
-                f"{query} is over {records_text(query.records)}, the ledger over {records_text(self.records)}; "
+                f"{query} is over {records_text(query.records)}, the ledger over {records_text(book.records)}; "
                 "a design is about whole records"
             )
-        if self._releases and budget <= self._account.upper:
-            raise BudgetError(self._nothing_left())
+        if book._releases and budget <= book._account.upper:
+            raise BudgetError(book._nothing_left())
         options = Options.from_user(
-            unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
+            unit=book.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
         )
-        groups = _grouped(self._releases)
-        if groups and (not self._fits(groups) or joint(groups).as_joint is not None):
+        groups = _grouped(book._releases)
+        if groups and (not book._fits(groups) or joint(groups).as_joint is not None):
             refuse(
-                f"the {counted(len(self._releases))} before are too large to be audited together (at most "
-                f"{self.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
+                f"the {counted(len(book._releases))} before are too large to be audited together (at most "
+                f"{book.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
             )
-        first, spent = (joint(groups).written() if groups else None), self._account.upper
-        found = design_beside(task, first, self.adversary, options, budget=budget, spent=spent, verify=verify)
-        new = self._release(found.mechanism, None, None, Deadline(self.time_limit))
-        self._remember(new, self._accounted(new, found.leakage))
+        first, spent = (joint(groups).written() if groups else None), book._account.upper
+        found = design_beside(task, first, book.adversary, options, budget=budget, spent=spent, verify=verify)
+        new = book._release(found.mechanism, None, None, Deadline(book.time_limit))
+        book._remember(new, book._accounted(new, found.leakage))
         return found
 
     def _next(self) -> "Ledger":
