@@ -8,10 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from kinds import Floats
 from scipy.optimize import minimize
-
-Floats = NDArray[np.float64]
 
 
 def plogp(p: Floats) -> Floats:

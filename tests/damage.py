@@ -3,12 +3,12 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any
+
+from kinds import Json
 
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify_here
 
-Json = Any
 GOLDEN = Path(__file__).parent / "golden"
 GONE = object()
 

@@ -8,13 +8,9 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Json = Any
+from kinds import Floats, Json
 
 
 def packed(content: bytes) -> str:

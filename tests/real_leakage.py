@@ -4,13 +4,12 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from kinds import Floats
 from scipy.integrate import quad
 
 from dalenius.model.channels.noise import Laplace
 from dalenius.model.channels.real import Real
 
-Floats = NDArray[np.float64]
 Density = Callable[[Floats], Floats]
 
 

@@ -13,14 +13,13 @@ import pytest
 from cases import LN2, named, parity_leakage, random_channel
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from kinds import Floats
 from refusals import refuses
 
 import dalenius as dl
 from dalenius.results.audit import Audit
 from dalenius.search.deadline import Progress
 
-Floats = NDArray[np.float64]
 few = settings(max_examples=5)
 TOLERANCE = 1e-3  # of properties: they are about brackets, and those are quick
 SHAPES = [((2, 2), 2), ((2, 2), 3), ((3, 2), 2), ((2, 3), 3), ((2, 2, 2), 2), ((4,), 3), ((1, 2, 2), 2)]

@@ -11,7 +11,7 @@ from typing import Any
 import damage
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from kinds import Floats
 from pandas_like import Column
 
 import dalenius as dl
@@ -22,8 +22,6 @@ from dalenius.verifier.forms import real_records as verifier
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.steps.one_coin import one_coin
 from dalenius.verifier.verify import verify_here
-
-Floats = NDArray[np.float64]
 
 
 def laplace(y: Floats, rate: float) -> Floats:

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from damage import Json
 from fuzz.judge import Posed, labels_of, rho_of
-from numpy.typing import NDArray
+from kinds import Floats
 
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.verifier.verify import verify_here
 
-Floats = NDArray[np.float64]
 SLACK = 1e-9
 M, Q = dl.mechanisms, dl.queries
 SUMS = [Q.total(2, [0, 1, 2, 3, 4]), Q.total(3, [0, 1, 2]), Q.modular_sum(4, 2), Q.total(3, [0, 1, 1])]

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from brute_force import information
+from kinds import Floats
 from large_samples import both
-from numpy.typing import NDArray
 from pandas_like import Column, Frame
 from refusals import refuses
 from scipy.optimize import minimize
 
 import dalenius as dl
 from dalenius.results.audit import Audit
-
-Floats = NDArray[np.float64]
 
 COUNT = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
 TOTAL = dl.mechanisms.geometric(dl.queries.total(n=3, values=[0, 1, 3]), epsilon=1)

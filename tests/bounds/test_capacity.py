@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from cases import random_channel
-from numpy.typing import NDArray
+from kinds import Floats
 
 from dalenius.bounds.capacity import capacity
 from dalenius.model.channels.mechanism import Mechanism
@@ -13,8 +13,6 @@ from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics import newton
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.search.deadline import Deadline
-
-Floats = NDArray[np.float64]
 
 
 def channel(rows: list[list[float]] | Floats) -> Mechanism:

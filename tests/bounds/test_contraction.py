@@ -6,13 +6,11 @@ import brute_force
 import numpy as np
 import pytest
 from cases import named, random_channel
-from numpy.typing import NDArray
+from kinds import Floats
 
 from dalenius.bounds.contraction import PAIR_ENTRIES, affordable, coarsen_together, coefficient
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
-
-Floats = NDArray[np.float64]
 
 
 def divergence(p: Floats, r: Floats) -> float:

@@ -2,10 +2,10 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
+from kinds import Json
 from large_samples import PAIRS, both, feasible
 from scipy.special import logsumexp, rel_entr
 
@@ -15,8 +15,6 @@ from dalenius.bounds.output_law import laws_below, output_law
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.verify import verify_here
-
-Json = Any
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kinds import Floats
 from large_samples import both, both_histograms, both_local, both_symmetric
-from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -24,8 +24,6 @@ from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.written import rebuild
-
-Floats = NDArray[np.float64]
 
 
 def named(mechanism: str, query: str) -> Callable[[], dl.Mechanism]:

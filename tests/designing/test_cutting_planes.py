@@ -10,7 +10,6 @@ import pytest
 from cases import parity_distortion, parity_leakage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.designing.cutting_planes import CuttingPlanes, CuttingSearch, Problem, leaked
@@ -21,8 +20,6 @@ from dalenius.model.query import Query
 from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Settings
-
-Floats = NDArray[np.float64]
 
 PARITY = dl.queries.modular_sum(n=3, modulus=2)
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import LN2, parity_distortion, parity_leakage
-from numpy.typing import NDArray
+from kinds import Floats
 
 import dalenius as dl
 from dalenius.designing.cutting_planes import Problem
@@ -19,7 +19,6 @@ from dalenius.model.query import Query
 from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
 
-Floats = NDArray[np.float64]
 TOLERANCE = 2e-3
 
 

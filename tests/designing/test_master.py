@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from brute_force import information, plogp
-from numpy.typing import NDArray
+from kinds import Floats
 from scipy.optimize import minimize
 
 import dalenius as dl
@@ -12,7 +12,6 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, symmetrise
 
-Floats = NDArray[np.float64]
 CLOSE = 2e-6
 
 

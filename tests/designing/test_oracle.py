@@ -7,14 +7,11 @@ import brute_force
 import numpy as np
 import pytest
 from cases import named, parity_leakage, random_channel
-from numpy.typing import NDArray
 
 from dalenius.designing.oracle import Attack, Oracle, OracleSearch
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
 from dalenius.search.deadline import Deadline
-
-Floats = NDArray[np.float64]
 
 
 def attacks(

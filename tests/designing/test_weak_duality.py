@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from brute_force import information
 from cases import hamming_rate
-from numpy.typing import NDArray
+from kinds import Floats
 
 import dalenius as dl
 from dalenius.designing.weak_duality import (
@@ -22,8 +22,6 @@ from dalenius.designing.weak_duality import (
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain, symmetrise
-
-Floats = NDArray[np.float64]
 
 QUERIES = [
     dl.queries.count(n=3),

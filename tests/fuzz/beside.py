@@ -13,9 +13,9 @@ import tempfile
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from kinds import Json
 
 import dalenius as dl
 from dalenius.certificates.audits import adversary_data
@@ -25,7 +25,6 @@ from dalenius.studies.store import Store, packed
 from dalenius.studies.study import Study
 from fuzz.inputs import clear
 
-Json = Any
 NEAR = 1e-9
 QUERY = dl.queries.count(n=2)
 LOUD, QUIET = (dl.mechanisms.geometric(QUERY, epsilon=epsilon) for epsilon in (0.2, 1.0))

@@ -8,11 +8,9 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from damage import damaged, golden
-
-Json = Any
+from kinds import Json
 
 # Checks what comes in, line by line; prints whether it was verified, why not, the seconds, and the most MiB of a child.
 ASKING = """

@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kinds import Json
+
 import dalenius as dl
 from dalenius.model.gallery.parse import parse_query
 from dalenius.verifier.verify import Verification, verify
 from fuzz import judge, pool
 
-Json = Any
 TIME_LIMIT = 20.0  # seconds for one certificate
 SLACK = 1e-12
 

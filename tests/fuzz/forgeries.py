@@ -18,11 +18,11 @@ import random
 import re
 import time
 from functools import cache
-from typing import Any
 
 import brute_force
 import large_samples
 import numpy as np
+from kinds import Json
 
 import dalenius as dl
 from dalenius.model.channels.sampled import Counted, sampled
@@ -31,7 +31,6 @@ from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge, pool
 
-Json = Any
 GRACE = 1.0  # seconds beyond the time limit
 FAR = [-1e200, 1e200, 1e-200, 5e-324, 2e200, 0.0, -1e308]
 

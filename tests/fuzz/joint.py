@@ -4,13 +4,13 @@ import copy
 import json
 import random
 from functools import cache
-from typing import Any
+
+from kinds import Json
 
 import dalenius as dl
 from dalenius.verifier.verify import verify_here
 from fuzz import certificates, judge
 
-Json = Any
 SLACK = 1e-9
 # Changes that keep the text short: every certificate is checked in this process.
 CHANGES = [certificates.change_number] * 6 + [

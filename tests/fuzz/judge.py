@@ -11,6 +11,7 @@ from typing import Any
 
 import brute_force
 import numpy as np
+from kinds import Floats, Json
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -19,9 +20,7 @@ from dalenius.model.channels.sampled import Sampled
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.storage import mechanism_from
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Json = Any
 SLACK = 1e-9  # rounding of the judge, who computes in floats
 TINY = 1e-14
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import large_samples
 from cases import LN2, named, random_channel
+from kinds import Json
 
 import dalenius as dl
 from dalenius.auditing.real_records import RealRecordSearch
@@ -25,7 +25,6 @@ from dalenius.model.channels.joint import Joint
 from dalenius.search.tied import TiedSearch
 from dalenius.settings import DEFAULT, Limits, only, without
 
-Json = Any
 # Histograms at one multiplier, so that it takes no time; and through one noisy count only.
 TILTS = CountedSearch(s=(1.15,), rounds=3, upper_rounds=1, most_contraction=0.0)
 COUNTED = dl.Settings(parts=(TILTS,))

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from cases import named, random_channel
+from kinds import Json
 
 import dalenius as dl
 from dalenius.results.audit import Audit
 from fuzz.certificates import CHANGES, as_bytes, cut, literal, repeat_key
 from fuzz.inputs import clear
 
-Json = Any
 Forgery = Callable[[random.Random, Json], None]
 UNITS = {"nats": 1.0, "bits": math.log(2)}
 NEAR = 1e-9

@@ -9,15 +9,14 @@ import copy
 import random
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from kinds import Json
 from posterior_trees import Floats, Leaf, Problem, packed, prove, written
 
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify
 
-Json = Any
 TINY = [0.0, 0.0, 1e-150, 1e-300, 1.4e-309, 5e-324]
 STREAMS = ["tree", "scale", "sigma", "m", "tangent"]
 

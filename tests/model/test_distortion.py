@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from kinds import Floats
 from numpy.typing import NDArray
 
 import dalenius as dl
@@ -12,8 +13,6 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Data, Distortion, class_of_counts
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram
-
-Floats = NDArray[np.float64]
 
 
 def datasets(query: Query) -> NDArray[np.int64]:

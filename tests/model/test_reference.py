@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from kinds import Floats
 from pandas_like import Categories, Column, Frame
 from refusals import refuses
 
@@ -20,8 +20,6 @@ from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-
-Floats = NDArray[np.float64]
 
 CLASSES = np.random.default_rng(1).integers(0, 4, 27)
 STATISTICS: list[Statistic] = [

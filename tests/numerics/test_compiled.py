@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import random_channel
-from numpy.typing import NDArray
+from kinds import Floats
 
 import dalenius as dl
 from dalenius.bounds.contraction import coefficient
@@ -22,7 +22,6 @@ from dalenius.search.ascent import climb, log_posterior, random_priors
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Settings
 
-Floats = NDArray[np.float64]
 built = pytest.mark.skipif(
     compiled.library() is None, reason="the kernels are not built: there is no C compiler, or they are off"
 )

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -16,8 +15,6 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
 from dalenius.reductions.symmetry import Domain, beside, symmetrise
 from dalenius.settings import DEFAULT
-
-Floats = NDArray[np.float64]
 
 
 def partly(x: tuple[int, ...]) -> int:

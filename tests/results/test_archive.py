@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from cases import random_channel
+from kinds import Json
 from refusals import refuses
 
 import dalenius as dl
 
-Json = Any
 HERE = Path(__file__).parent
 
 

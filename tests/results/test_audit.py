@@ -9,15 +9,10 @@ import pytest
 from refusals import refuses
 from samples import consistent, parity
 
-from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.gallery import mechanisms, queries
 from dalenius.results.audit import Audit, Curve, Extremes, RecordBracket, Records
 from dalenius.results.result import Step
 
-DENSE = Mechanism.from_matrix(np.random.default_rng(2).dirichlet(np.ones(3), size=12), [2, 3, 2])
-HISTOGRAM = mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=2)
 HISTORY = (Step(0, 0, 0.05, math.inf, 0.1, 0.02), Step(0, 1, 0.07, 0.25, 0.0, 0.01), Step(1, 0, 0.06, 0.5, 0.0, 0.1))
-FUNCTION = mechanisms.symmetric(queries.function([2, 3], lambda x: "ab"[x[0] * x[1] % 2]), flip=0.1)
 
 
 def test_records_stand_worst_first_and_ties_by_index() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import random_channel
+from kinds import Floats
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
@@ -15,9 +16,6 @@ from dalenius.reductions.lump import Lumped, lump
 from dalenius.search import ascent, ascent_chunked
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, Settings
-
-Floats = NDArray[np.float64]
-
 
 FEW_ARE_MANY = Settings(limits=Limits(many_cells=0))
 

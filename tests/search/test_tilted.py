@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from kinds import Floats
 
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
 from dalenius.search.tilted import density, neg_entropies, tilt
 from dalenius.settings import Limits, Settings
-
-Floats = NDArray[np.float64]
 
 
 def problem(seed: int, entries: int = 2**17, sizes: tuple[int, ...] = (7, 4, 5), outputs: int = 3) -> Cells:

@@ -5,9 +5,9 @@ from pathlib import Path
 import brute_force
 import numpy as np
 import pytest
+from kinds import Floats
 from large_samples import PAIRS as LARGE
 from large_samples import both
-from numpy.typing import NDArray
 from refusals import refuses
 
 import dalenius as dl
@@ -15,8 +15,6 @@ from dalenius.bounds.capacity import capacity
 from dalenius.model.statistic import Histogram, Sum, Table
 from dalenius.search.deadline import Deadline
 from dalenius.tools.composition import information_bound
-
-Floats = NDArray[np.float64]
 
 COUNT = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1.0)
 PARITY = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.2)

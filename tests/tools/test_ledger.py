@@ -6,13 +6,11 @@ from typing import Any
 import brute_force
 import numpy as np
 import pytest
+from kinds import Floats
 from large_samples import both
-from numpy.typing import NDArray
 from refusals import refuses
 
 import dalenius as dl
-
-Floats = NDArray[np.float64]
 
 RECORDS = (2, 2, 2)
 TOLERANCE = 1e-3

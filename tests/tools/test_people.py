@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from kinds import Floats
 
 import dalenius as dl
 from dalenius.errors import BudgetError, InputError
@@ -14,7 +14,6 @@ from dalenius.numerics.information import mutual_information
 from dalenius.tools.people import bracket
 
 M, Q = dl.mechanisms, dl.queries
-Floats = NDArray[np.float64]
 
 
 def released(epsilon: float = 1.0, **adversary: object) -> dl.Ledger:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import random_channel
+from kinds import Floats
 from large_samples import both
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from refusals import refuses
 
 import dalenius as dl
@@ -27,8 +27,6 @@ from dalenius.results.options import Options
 from dalenius.results.profile import Profile
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.tools.profile import audited
-
-Floats = NDArray[np.float64]
 
 MECHANISMS = [
     dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.3),

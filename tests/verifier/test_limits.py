@@ -9,12 +9,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb, ctx
 from fuzz.bombs import BOMBS, Asked
+from kinds import Json
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -24,8 +24,6 @@ from dalenius.verifier.kernel import limits
 from dalenius.verifier.kernel.balls import ZERO, Rows, float_above, float_below, precision
 from dalenius.verifier.kernel.limits import NotChecked, sized, tick, ticking, within
 from dalenius.verifier.verify import verify, verify_here
-
-Json = Any
 
 COUNT = dl.queries.count(n=3)
 SMALL = dl.audit(dl.mechanisms.geometric(COUNT, epsilon=1), knowledge=0.2, tolerance=1e-3)

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import brute_force
 import numpy as np
 import pytest
 from cases import LN2, erased_parity_leakage, named, parity_leakage, random_channel
-from numpy.typing import NDArray
+from kinds import Floats, Json
 
 import dalenius as dl
 from dalenius.bounds.trees.posteriors import PosteriorSearch
@@ -28,8 +27,6 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import without
 from dalenius.verifier.verify import verify_here, verify_stream
 
-Floats = NDArray[np.float64]
-Json = Any
 Path_ = tuple[str | int, ...]
 SLACK = 1e-12  # rounding of the judge, who computes in floats
 

@@ -1,14 +1,13 @@
 """Saved audits and designs: whatever is written beside the certificate and says something else is refused."""
 
 import math
-from typing import Any
 
 import pytest
 from damage import GONE, damaged, golden, reason
+from kinds import Json
 
 from dalenius.verifier.verify import verify_here
 
-Json = Any
 AUDIT = golden("saved")
 BITS = {
     "unit": "bits",

@@ -11,14 +11,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import flint
 import mpmath
 import numpy as np
 import pytest
 from flint import ctx
-from numpy.typing import NDArray
+from kinds import Floats, Json
 from posterior_trees import packed
 from scipy.optimize import brentq, minimize_scalar
 
@@ -26,9 +25,6 @@ import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.verifier.verify import Verification, verify, verify_here, verify_stream
-
-Floats = NDArray[np.float64]
-Json = Any
 
 LN2 = math.log(2)
 NAMED = {"query": "modular_sum(n=4, modulus=2)", "mechanism": "symmetric(flip=0.3)"}

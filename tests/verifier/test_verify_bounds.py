@@ -3,13 +3,12 @@
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 from flint import arb, ctx
-from numpy.typing import NDArray
+from kinds import Floats, Json
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
@@ -26,8 +25,6 @@ from dalenius.verifier.proofs import twice
 
 pytestmark = pytest.mark.usefixtures("precise")
 
-Floats = NDArray[np.float64]
-Json = Any
 
 SHAPES = [([2, 2], 3), ([2, 3], 4), ([3, 2], 3), ([2, 2, 2], 4)]
 

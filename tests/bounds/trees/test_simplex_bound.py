@@ -8,7 +8,7 @@ import pytest
 from cases import named, random_channel
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from kinds import Floats
 
 from dalenius.bounds.contraction import coefficient
 from dalenius.bounds.trees.simplex_bound import Dual, SimplexProblem, Simplices, evaluate, maximise
@@ -16,8 +16,6 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
-
-Floats = NDArray[np.float64]
 
 SHAPES = [((2, 2), 2), ((2, 2), 3), ((3, 2), 2), ((2, 3), 3), ((2, 2, 2), 2), ((4,), 3), ((3, 3), 3)]
 

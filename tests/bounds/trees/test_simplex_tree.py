@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from cases import named, parity_leakage
-from numpy.typing import NDArray
 
 from dalenius.bounds.contraction import coefficient
 from dalenius.bounds.trees.simplex_bound import SimplexProblem
@@ -16,7 +15,6 @@ from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
 from dalenius.search.deadline import Deadline
 
-Floats = NDArray[np.float64]
 TOLERANCE = 1e-4
 
 

@@ -1,6 +1,5 @@
 import math
 import re
-from collections import Counter
 
 import pytest
 
@@ -18,10 +17,6 @@ GRIDS = [(name, quick) for name in [*NAMES, *MORE] for quick in (False, True)]
 
 def grid(name: str, *, quick: bool = False) -> list[Point]:
     return EXPERIMENTS[name].points(quick)
-
-
-def sizes(name: str) -> Counter[str]:
-    return Counter(point.parameters["query"] for point in grid(name))
 
 
 def test_they_come_in_the_order_of_the_paper() -> None:

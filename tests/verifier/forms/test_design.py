@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import brute_force
 import numpy as np
 import pytest
 from cases import LN2, binary_entropy, parity_leakage
 from damage import golden
-from numpy.typing import ArrayLike, NDArray
+from kinds import Floats, Json
+from numpy.typing import ArrayLike
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
@@ -27,8 +27,6 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import Verification, verify_here
 
-Floats = NDArray[np.float64]
-Json = Any
 Place = tuple[str | int, ...]
 Maps = list[tuple[int, ...]]  # permutations of the pairs (class, output), outputs fastest
 

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import binary_entropy
-from numpy.typing import NDArray
+from kinds import Floats, Json
 
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.counting import Histogram, Sum, Table, classes_are_orbits
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Weights
 from dalenius.verifier.verify import Verification, verify_here
-
-Floats = NDArray[np.float64]
-Json = Any
 
 
 def accepted(data: Json) -> Verification:

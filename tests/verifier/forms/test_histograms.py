@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb
+from kinds import Json
 from large_samples import HISTOGRAMS, both_histograms
 
 import dalenius as dl
@@ -25,7 +26,6 @@ from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
 
-Json = Any
 LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
 
 

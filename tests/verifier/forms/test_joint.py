@@ -4,15 +4,14 @@ import copy
 import json
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import pytest
 from damage import Described
+from kinds import Json
 
 import dalenius as dl
 from dalenius.verifier.verify import verify_here
 
-Json = Any
 M, Q = dl.mechanisms, dl.queries
 
 

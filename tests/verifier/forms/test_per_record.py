@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
+from kinds import Json
 from large_samples import both_local
 
 import dalenius as dl
@@ -24,7 +24,6 @@ from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
 
-Json = Any
 CASES = [
     ("randomized_response(epsilon=1)", "count(n=5)"),
     ("randomized_response(epsilon=3)", "histogram(n=3, k=3)"),

@@ -4,11 +4,11 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
+from kinds import Json
 
 import dalenius as dl
 from dalenius.verifier.forms import counting, sums
@@ -25,7 +25,6 @@ from dalenius.verifier.verify import verify_here
 pytestmark = pytest.mark.usefixtures("precise")
 
 FREE = Knowledge(arb(100), none=False, free=True)
-Json = Any
 SKEWED = Product(((0.7, 0.3),))
 
 

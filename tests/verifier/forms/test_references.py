@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, fmpq
-from numpy.typing import NDArray
+from kinds import Floats, Json
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
@@ -23,11 +23,6 @@ from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
-
-Floats = NDArray[np.float64]
-Json = Any
-
-LN2 = math.log(2)
 
 
 # rho(a,t) against all datasets, one by one, in fractions.
@@ -86,7 +81,6 @@ STATISTICS = {
     "histogram": Histogram(3, 3),
     "table": Table((2, 3, 2), (0, 1, 1, 2, 0, 2, 1, 1, 0, 0, 2, 1), 3),
 }
-RAGGED = ((0.3, 0.7), (0.2, 0.5, 0.3), (0.9, 0.1))
 LAWS = {2: [(0.3, 0.7), (0.9, 0.1), (1 / 3, 2 / 3)], 3: [(0.2, 0.5, 0.3), (1e-9, 0.25, 0.75), (0.6, 0.0, 0.4)]}
 
 

@@ -19,7 +19,6 @@ from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
 
-FREE = {"adversary.knowledge": 9.0}
 MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7, 0.3]]}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from kinds import Floats, Json
 from scipy.special import logsumexp
 from scipy.stats import binom
 
@@ -23,8 +23,6 @@ from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
 
-Floats = NDArray[np.float64]
-Json = Any
 
 LN2 = math.log(2)
 ROWS = np.random.default_rng(5).dirichlet(np.full(3, 0.6), size=8)

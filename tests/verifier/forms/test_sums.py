@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb
+from kinds import Json
 from large_samples import PAIRS, both
 from scipy.special import logsumexp
 
@@ -21,8 +22,6 @@ from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
-
-Json = Any
 
 
 def certificate(mechanism: str = "geometric(epsilon=1)", query: str = "count(n=300)", knowledge: float = 0.4) -> Json:

@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
+from kinds import Json
 from large_samples import both_symmetric
 
 import dalenius as dl
 from dalenius.verifier.forms.per_record import capacity
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.verify import verify_here
-
-Json = Any
 
 
 def certificate(mechanism: str = "symmetric(flip=0.2)", query: str = "identity(k=4)", **options: Json) -> Json:

@@ -3,16 +3,15 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
+from kinds import Json
 
 from dalenius.verifier.kernel import contraction
 from dalenius.verifier.verify import verify_here
 
-Json = Any
 BUNDLES = json.loads((Path(__file__).parents[2] / "golden" / "count-bundles.json").read_text())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb
-from numpy.typing import NDArray
+from kinds import Floats, Json
 from posterior_trees import Leaf, Problem, packed, prove, sigma_of, unpacked, written
 
 from dalenius.verifier import process
@@ -32,9 +32,6 @@ from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
-
-Floats = NDArray[np.float64]
-Json = Any
 
 
 def without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,21 +5,19 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
 
 import brute_force
 import numpy as np
 import pytest
 from cases import LN2, named, parity_leakage, random_channel
 from flint import arb
+from kinds import Json
 
 import dalenius as dl
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.settings import only
 from dalenius.verifier.kernel.contraction import bundled, contracts, pair_contracts
 from dalenius.verifier.verify import verify_here
-
-Json = Any
 
 
 def split_outputs() -> Mechanism:

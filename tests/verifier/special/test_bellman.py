@@ -7,13 +7,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+from kinds import Json
 from large_samples import both_local
 
 import dalenius as dl
 from dalenius.bounds.bellman import BellmanSearch
 from dalenius.verifier.verify import verify_here
-
-Json = Any
 
 
 @cache

@@ -3,12 +3,12 @@
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from damage import golden
 from flint import arb
+from kinds import Json
 from large_samples import both
 
 import dalenius as dl
@@ -21,8 +21,6 @@ from dalenius.verifier.special import power
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
-
-Json = Any
 
 
 def found(n: int, p: float, sigma: float, knowledge: float) -> Formula:

@@ -5,12 +5,12 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 from cases import random_channel
 from damage import golden
+from kinds import Json
 from posterior_trees import packed
 
 import dalenius as dl
@@ -24,8 +24,6 @@ from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Falling, Knowledge
 from dalenius.verifier.steps.grid import corners, on_grid
 from dalenius.verifier.verify import verify_here
-
-Json = Any
 
 
 def certificate() -> Json:

@@ -3,12 +3,12 @@
 import copy
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb
 from fuzz import pool
+from kinds import Json
 from scipy.stats import binom
 
 import dalenius as dl
@@ -17,8 +17,6 @@ from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps.samples import _check_names, _tail
 from dalenius.verifier.verify import verify_here
-
-Json = Any
 
 
 @cache
