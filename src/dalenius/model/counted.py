@@ -57,21 +57,11 @@ class Tilts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountedPrior(Prior):
-    """masses[a, t] for count vectors t. `told` is what the noisy counts tell at least; their values are too many."""
+class ToldPrior(Prior):
+    """A prior on counts of which `told` is what the noisy counts tell at least: their values are too many to list."""
 
     mechanism: NoisyCounts
-    tilts: Tilts = field(kw_only=True)
     told: float = field(kw_only=True)
-
-    @classmethod
-    def of_tilts(
-        cls, mechanism: NoisyCounts, secret: int, tilts: Tilts, told: float, reference: Reference = UNIFORM
-    ) -> "CountedPrior":
-        """The prior of these tilts."""
-        log_joint = reference.log_joint(mechanism.statistic, secret)
-        masses = tilts.masses(np.asarray(mechanism.query.answers), log_joint)
-        return cls(mechanism, secret, masses, reference, tilts=tilts, told=told)
 
     @property
     def complete(self) -> bool:
@@ -88,3 +78,19 @@ class CountedPrior(Prior):
     def leakage(self) -> float:
         """Return what the noisy counts tell at least of the record, in nats."""
         return self.told
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountedPrior(ToldPrior):
+    """masses[a, t] for count vectors t."""
+
+    tilts: Tilts = field(kw_only=True)
+
+    @classmethod
+    def of_tilts(
+        cls, mechanism: NoisyCounts, secret: int, tilts: Tilts, told: float, reference: Reference = UNIFORM
+    ) -> "CountedPrior":
+        """The prior of these tilts."""
+        log_joint = reference.log_joint(mechanism.statistic, secret)
+        masses = tilts.masses(np.asarray(mechanism.query.answers), log_joint)
+        return cls(mechanism, secret, masses, reference, tilts=tilts, told=told)

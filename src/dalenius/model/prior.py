@@ -116,15 +116,20 @@ class Prior:
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
-        statistic = self.mechanism.statistic
-        if statistic.log_universe > np.log(self.most_weights) + 1e-9:
+        records = self._listed()
+        values = secrets.table(self.secret, records)
+        excess = self._log_excess()[values, self.mechanism.statistic.class_table()]
+        return np.asarray(np.exp(excess + self.reference.log_table(records)))
+
+    def _listed(self) -> tuple[int, ...]:
+        """The alphabet sizes of the records; refused where their datasets are too many to list."""
+        records = self.mechanism.records
+        if self.mechanism.log_universe > np.log(self.most_weights) + 1e-9:
             refuse(
-                f"the prior is over {checks.size_text(statistic.records)} datasets, above the limit of "
-                f"{self.most_weights}; use prior.probability(dataset), prior.sample() or prior.masses"
+                f"the prior is over {checks.size_text(records)} datasets, above the limit of {self.most_weights}; use "
+                "prior.probability(dataset), prior.sample() or prior.masses"
             )
-        values = secrets.table(self.secret, statistic.records)
-        excess = self._log_excess()[values, statistic.class_table()]
-        return np.asarray(np.exp(excess + self.reference.log_table(statistic.records)))
+        return records
 
     def probability(self, dataset: ArrayLike) -> float:
         """Return p(x) of one dataset; it may underflow to 0 where there are very many."""

@@ -3,17 +3,16 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.counted import ToldPrior
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
-from dalenius.model.prior import Floats, Ints, Prior
+from dalenius.model.prior import Floats, Ints
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import gammaln
 from dalenius.numerics.types import Bools
@@ -108,7 +107,7 @@ class OtherCounts:
 
 
 def last_powers(weights: Floats, power: int) -> tuple[Floats, Floats]:
-    """The power before this one, and this one, of a polynomial; term by term, as transforms lose what is small."""
+    """p^(k-1) and p^k of a polynomial, multiplied term by term because FFTs lose small coefficients."""
     before: Floats = np.ones(1)
     square, left = weights, power - 1
     while left:
@@ -126,16 +125,13 @@ def log_poisson(t: Ints, mean: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TiedPrior(Prior):
+class TiedPrior(ToldPrior):
     """masses[a, t]: the record has the value a, and t records have that same value; inside as the reference.
 
-    All k values have the same probability. The counts of other values may be tilted. `told` is what the noisy counts
-    tell at least under this prior, by the decoder: (n+1)^k outputs are too many to add up.
+    All k values have the same probability. The counts of other values may be tilted. `told` is by the decoder.
     """
 
-    mechanism: NoisyCounts
     decoder: Decoder = field(kw_only=True)
-    told: float = field(kw_only=True)
     # log tilts of the others' counts in the decoder's window; none where they are as the reference.
     tilt: tuple[float, ...] = field(kw_only=True, default=())
 
@@ -186,11 +182,6 @@ class TiedPrior(Prior):
         return np.asarray(self.others.log_excess(others) - mean[counts[np.arange(values.size), values]])
 
     @property
-    def complete(self) -> bool:
-        """False: what it tells is known from below only."""
-        return False
-
-    @property
     def tied(self) -> bool:
         """True."""
         return True
@@ -212,12 +203,7 @@ class TiedPrior(Prior):
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
-        records = self.mechanism.records
-        if self.mechanism.log_universe > math.log(self.most_weights) + 1e-9:
-            refuse(
-                f"the prior is over {checks.size_text(records)} datasets, above the limit of {self.most_weights}; use "
-                "prior.probability(dataset), prior.sample() or prior.masses"
-            )
+        records = self._listed()
         listed = np.indices(records).reshape(len(records), -1)
         values = listed[self._position]
         own = (listed == values).sum(axis=0)
@@ -243,17 +229,6 @@ class TiedPrior(Prior):
     def entropy(self) -> float:
         """Return H(X) = log|X| - D(p || rho), in nats: all values have the same probability under rho."""
         return max(0.0, self.mechanism.log_universe - self.divergence())
-
-    def joint(self) -> NoReturn:
-        """Raise InputError: there are too many outputs."""
-        refuse(
-            f"the noisy counts of {self.mechanism.query} have too many values to list; they leak at least "
-            "prior.leakage()"
-        )
-
-    def leakage(self) -> float:
-        """Return what the noisy counts tell at least of the record, in nats."""
-        return self.told
 
     @property
     def _position(self) -> int:
