@@ -23,9 +23,9 @@ class InputError(ValueError):
         return printable(LONG_LIST.sub(r"\1..., \2]", super().__str__()))
 
 
-def refuse(message: str) -> NoReturn:
-    """Raise InputError with a sentence that names value, place and remedy."""
-    raise InputError(message) from None
+def refuse(message: str, cause: Exception | None = None) -> NoReturn:
+    """Raise InputError with a sentence that names value, place and remedy; cause: the error that it explains."""
+    raise InputError(message) from cause
 
 
 class BudgetError(InputError):

@@ -166,8 +166,7 @@ def _worst_of(
             against = adversary_of(mechanism, options, knowledge=0.0, reference=given_law)
             audits.append(solve(audit_problem(mechanism, options, against, secret), options))
         except InputError as error:
-            message = f"prior {k} of adversary: {error}"
-            raise InputError(message) from error
+            refuse(f"prior {k} of adversary: {error}", error)
     worst = max(audits, key=lambda audit: audit.upper)
     data = {**worst.certificate.data, "priors": [audit.certificate.data for audit in audits if audit is not worst]}
     return replace(worst, certificate=Certificate.written(data), seconds=sum(audit.seconds for audit in audits))

@@ -52,8 +52,7 @@ class Certificate:
         except InputError as error:
             # What is not a path is named already, and may have no text.
             place = str(path) if isinstance(path, str | os.PathLike) else ""  # type: ignore[redundant-expr]
-            message = str(error) if place in str(error) else f"{place}: {error}"
-            raise InputError(message) from error
+            refuse(str(error) if place in str(error) else f"{place}: {error}", error)
 
     @classmethod
     def of(cls, data: object) -> "Certificate":

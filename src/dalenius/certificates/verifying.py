@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.certificates import made
-from dalenius.errors import InputError, refuse, show
+from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of
 from dalenius.verifier import verify as verifier
@@ -53,8 +53,7 @@ def verify(
     try:
         return made.verify(given, mechanism, memory=mebibytes, time_limit=seconds)
     except OSError as error:
-        message = f"cannot read {show(given)}: {error.strerror or error}"
-        raise InputError(message) from error
+        refuse(f"cannot read {show(given)}: {error.strerror or error}", error)
 
 
 def _check_mechanisms(given: object) -> None:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dalenius.errors import InputError, refuse, show
+from dalenius.errors import refuse, show
 
 # The version of the package, which files and pages name.
 __version__ = "0.3.0"
@@ -84,8 +84,7 @@ def write(path: Path, data: bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        message = f"cannot write {path}: {error.strerror or error}"
-        raise InputError(message) from error
+        refuse(f"cannot write {path}: {error.strerror or error}", error)
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -104,8 +103,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
                 if len(content) <= most:
                     return content
     except (OSError, ValueError) as error:
-        message = f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        raise InputError(message) from error
+        refuse(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", error)
     refuse(f"cannot read {path}: {problem or f'it is longer than {most // MIB} MiB, the most that is read here'}")
 
 
@@ -119,8 +117,7 @@ def json_of(content: bytes | str, place: str) -> Any:
     try:
         return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
     except (ValueError, RecursionError) as error:
-        message = f"{place} is not valid JSON: {str(error)[:200]}"
-        raise InputError(message) from error
+        refuse(f"{place} is not valid JSON: {str(error)[:200]}", error)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius import shown as shown_as
-from dalenius.errors import InputError, printable
+from dalenius.errors import InputError, printable, refuse
 from dalenius.model import checks
 from dalenius.model.datasets import commas
 from dalenius.model.equality import Described, set_state
@@ -69,8 +69,7 @@ class Query(Described):
 
     def __post_init__(self) -> None:
         if len(self.answers) != self.statistic.size:
-            message = f"{self} has {len(self.answers)} answers for {self.statistic.size} classes"
-            raise InputError(message)
+            refuse(f"{self} has {len(self.answers)} answers for {self.statistic.size} classes")
         if isinstance(self.answers, np.ndarray):
             self.answers.flags.writeable = False
 
@@ -171,8 +170,7 @@ class Query(Described):
         """Return what a value of a record is called."""
         value = checks.integer("value", value)
         if self.names and not 0 <= value < len(self.names):
-            message = f"value = {value} does not exist; values are numbered 0 to {len(self.names) - 1}"
-            raise InputError(message)
+            refuse(f"value = {value} does not exist; values are numbered 0 to {len(self.names) - 1}")
         if self.names:
             return self.names[value]
         return commas(np.unravel_index(value, self.shape)) if len(self.shape) > 1 else str(value)
@@ -180,8 +178,7 @@ class Query(Described):
     def _value(self, record: int, value: object) -> object:
         if isinstance(value, str) and self.names:
             if value not in self.names:
-                message = f"record {record} has the value {value!r}; values are called {', '.join(self.names)}"
-                raise InputError(message)
+                refuse(f"record {record} has the value {value!r}; values are called {', '.join(self.names)}")
             return self.names.index(value)
         if self.shape and isinstance(value, (list, tuple, np.ndarray)):
             return _cell(record, tuple(value), self.shape)
@@ -246,11 +243,10 @@ class UnlistedHistogram(UnlistedQuery):
 
     def refuse(self) -> NoReturn:
         """Raise InputError: the answers would not fit."""
-        message = (
+        refuse(
             f"{self} has more count vectors than the limit of {checks.MOST_CLASSES} numbers to list; add geometric, "
             "laplace or gaussian noise to every count, which needs no list, or use fewer records or values"
         )
-        raise InputError(message)
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"
@@ -270,11 +266,10 @@ def _cell(record: int, attributes: tuple[object, ...], shape: tuple[int, ...]) -
     whole = all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in attributes)
     inside = len(attributes) == len(shape) and whole
     if not inside or not all(0 <= int(a) < k for a, k in zip(attributes, shape, strict=True)):  # type: ignore[call-overload]
-        message = (
+        refuse(
             f"record {record} has the attributes {commas(attributes)}; give {len(shape)} whole numbers, each from 0 "
             f"and below {commas(shape)}"
         )
-        raise InputError(message)
     return int(np.ravel_multi_index(tuple(int(a) for a in attributes), shape))  # type: ignore[call-overload]
 
 

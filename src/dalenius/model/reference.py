@@ -75,8 +75,7 @@ class Reference:
         try:
             return cls.from_user(content, records)
         except InputError as error:
-            message = f"{path}: {error}"
-            raise InputError(message) from error
+            refuse(f"{path}: {error}", error)
 
     @classmethod
     def _of_line(cls, listed: list[object], records: tuple[int, ...]) -> "Reference":

@@ -330,8 +330,7 @@ def _of_array(listed: NDArray[np.generic], records: tuple[int, ...]) -> Function
     try:
         return _numbered(found)
     except TypeError as error:
-        message = f"the array of the secret holds something that is not a value: {error}; use numbers or texts"
-        raise InputError(message) from error
+        refuse(f"the array of the secret holds something that is not a value: {error}; use numbers or texts", error)
 
 
 def _check_listable(records: tuple[int, ...]) -> None:

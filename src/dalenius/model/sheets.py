@@ -135,8 +135,7 @@ def _decoded(path: Path) -> bytes:
         try:
             raw = raw.decode("utf-16").encode()
         except UnicodeDecodeError as error:
-            message = f"{path} is not a text file: {error}"
-            raise InputError(message) from error
+            refuse(f"{path} is not a text file: {error}", error)
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in raw:
         refuse(f"{path} is not a text file: it holds null bytes")
@@ -368,8 +367,10 @@ def of_frame(frame: Any) -> Sheet:
         columns = list(frame.columns)
         matrix = np.asarray(frame.to_numpy(), dtype=float)
     except (TypeError, ValueError) as error:
-        message = f"the frame holds a value that is not a number ({error}); give one column of probabilities per output"
-        raise InputError(message) from error
+        refuse(
+            f"the frame holds a value that is not a number ({error}); give one column of probabilities per output",
+            error,
+        )
     if np.isnan(matrix).any():
         row, column = (int(k[0]) for k in np.nonzero(np.isnan(matrix)))
         refuse(f"the frame misses the value at row {row}, column {columns[column]!r}; fill it or drop the row")

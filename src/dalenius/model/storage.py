@@ -119,8 +119,7 @@ def load_mechanism(path: Path) -> "Mechanism":
     try:
         return mechanism_from(content)
     except InputError as error:
-        message = f"{path}: {error}"
-        raise InputError(message) from error
+        refuse(f"{path}: {error}", error)
 
 
 def mechanism_from(content: dict[str, Any]) -> "Mechanism":
@@ -236,8 +235,7 @@ def _sampled(content: dict[str, Any]) -> "Mechanism":
     try:
         return restored(_field(content, "samples", dict), query, statistic)
     except (LookupError, TypeError, ValueError, OverflowError) as error:
-        message = f'"samples" are not sound ({type(error).__name__}: {error})'
-        raise InputError(message) from error
+        refuse(f'"samples" are not sound ({type(error).__name__}: {error})', error)
 
 
 # Kinds of mechanisms, by a key that a description of no other kind has; one with none of these is held by its rows.

@@ -85,13 +85,11 @@ def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Sav
         answer = KINDS[name].read(content, lambda part: _rebuilt(path, part, verify=verify))
         repr(answer)
     except KeyError as error:
-        message = f"{path} is not a whole {what}: {error} is missing"
-        raise InputError(message) from error
+        refuse(f"{path} is not a whole {what}: {error} is missing", error)
     except DAMAGED as error:
         if isinstance(error, InputError) and str(path) in str(error):
             raise
-        message = f"{path} is not a sound {what}: {str(error) or type(error).__name__}"
-        raise InputError(message) from error
+        refuse(f"{path} is not a sound {what}: {str(error) or type(error).__name__}", error)
     if verify and isinstance(answer, Audit | Design) and not (verdict := answer.verify()):
         refuse(f"{path}: its certificate does not verify: {verdict.reason}")
     return answer

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from dalenius.errors import InputError
+from dalenius.errors import InputError, refuse
 from dalenius.studies.grid import COLUMNS
 from dalenius.studies.task import Task, TaskName, Work, audit_asked, design_asked
 
@@ -33,8 +33,7 @@ def check_numbers(task: Task, numbers: dict[str, Any]) -> None:
     proved = "upper" if "confidence" in numbers else paper if task.method == "paper" else "both"
     for name, expected in (("unit", task.unit), ("proved", proved), ("gap", numbers["upper"] - numbers["lower"])):
         if numbers[name] != expected:
-            message = f"{name} = {numbers[name]!r} where it must be {expected!r}"
-            raise InputError(message)
+            refuse(f"{name} = {numbers[name]!r} where it must be {expected!r}")
     _check_order(task, numbers)
 
 
@@ -43,12 +42,10 @@ def _check_names(task: Task, numbers: dict[str, Any]) -> None:
     names = {*COLUMNS, *MORE[task.task]}
     if set(numbers) | SOMETIMES != names | SOMETIMES:
         odd = sorted(map(str, set(numbers) ^ (names - SOMETIMES)))
-        message = f"it has other numbers than an answer of task = {task.task!r}: {', '.join(odd)}"
-        raise InputError(message)
+        refuse(f"it has other numbers than an answer of task = {task.task!r}: {', '.join(odd)}")
     for name in ("stopped", "upper_by"):
         if not isinstance(numbers[name], str) or not numbers[name].isprintable():
-            message = f"{name} = {numbers[name]!r} is not a word"
-            raise InputError(message)
+            refuse(f"{name} = {numbers[name]!r} is not a word")
 
 
 def _check_order(task: Task, numbers: dict[str, Any]) -> None:
@@ -56,8 +53,7 @@ def _check_order(task: Task, numbers: dict[str, Any]) -> None:
     for prefix in ("", "leakage_") if task.task == "design" else ("",):
         low, high = (numbers[f"{prefix}{end}"] for end in ENDS)
         if low > high:
-            message = f"{prefix}lower = {low!r} is above {prefix}upper = {high!r}"
-            raise InputError(message)
+            refuse(f"{prefix}lower = {low!r} is above {prefix}upper = {high!r}")
 
 
 def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:

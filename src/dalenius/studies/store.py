@@ -158,8 +158,7 @@ def unpacked(certificate: bytes, place: str) -> Any:
     try:
         text = unpacking.decompress(certificate, MOST_UNPACKED)
     except zlib.error as error:
-        message = f"{place} cannot be unpacked: {error}"
-        raise InputError(message) from error
+        refuse(f"{place} cannot be unpacked: {error}", error)
     if not unpacking.eof:
         refuse(f"{place} is cut off, or takes more than {MOST_UNPACKED >> 20} MiB")
     return json_of(text, place)
@@ -310,5 +309,4 @@ def _told(path: Path) -> Iterator[None]:
         # SQLite calls a full disk an I/O error where it is its log that does not fit.
         free = shutil.disk_usage(path.absolute().parent).free
         full = f" ({free} bytes are free on its disk: make room)" if free < LEAST_FREE else ""
-        message = f"store {path}: {error}{full}; points that were finished are kept"
-        raise InputError(message) from error
+        refuse(f"store {path}: {error}{full}; points that were finished are kept", error)

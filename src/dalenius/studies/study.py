@@ -94,8 +94,7 @@ class Study:
                 try:
                     check_numbers(point.work.task, entry.numbers)
                 except InputError as error:
-                    message = f"store {self.store}, at {place_words(point.varied)}: {error}; {stores.ANOTHER}"
-                    raise InputError(message) from error
+                    refuse(f"store {self.store}, at {place_words(point.varied)}: {error}; {stores.ANOTHER}", error)
         return entries
 
     def run(

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from dalenius.errors import InputError, show
+from dalenius.errors import InputError, refuse, show
 from dalenius.model.files import read_bytes
 
 # The parser takes seconds for more text than this, and the square of the number of parts of a key.
@@ -55,22 +55,19 @@ class Source:
         try:
             return cls.parsed(path, read_bytes(path).decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            message = f"{path} is not valid TOML: {error}"
-            raise InputError(message) from None
+            refuse(f"{path} is not valid TOML: {error}")
 
     @classmethod
     def parsed(cls, path: Path, text: str) -> "Source":
         """Parse a text that stands in this file."""
         if len(text) > MOST_TEXT or MANY_PARTS.search(text):
             what = f"more than {MOST_TEXT} characters" if len(text) > MOST_TEXT else "a key of very many parts"
-            message = f"{path} is not a TOML file that can be read here: it has {what}"
-            raise InputError(message)
+            refuse(f"{path} is not a TOML file that can be read here: it has {what}")
         try:
             return cls(path, text, tomllib.loads(text))
         except (ValueError, RecursionError) as error:
             # A number of 5,000 digits is a ValueError as well, and lists within lists too deep are recursion.
-            message = f"{path} is not valid TOML: {error}"
-            raise InputError(message) from None
+            refuse(f"{path} is not valid TOML: {error}")
 
     def refuse(self, mistakes: Sequence[tuple[Place, str]]) -> InputError:
         """Return one error that lists every mistake with its line."""

@@ -141,8 +141,7 @@ def _written(mechanism: Mechanism) -> Written:
     try:
         return mechanism.written()
     except InputError as error:
-        message = f"{error}; or keep a dl.Ledger, which bounds what does not fit"
-        raise InputError(message) from error
+        refuse(f"{error}; or keep a dl.Ledger, which bounds what does not fit", error)
 
 
 def by_structure(groups: Sequence[Group]) -> Joint | None:

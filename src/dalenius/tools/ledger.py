@@ -650,11 +650,9 @@ class Ledger(Result):
         try:
             ledger = cls._read(content, verify=verify)
         except KeyError as error:
-            message = f"{path} is not a whole ledger: {error} is missing"
-            raise InputError(message) from error
+            refuse(f"{path} is not a whole ledger: {error} is missing", error)
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError) as error:
-            message = f"{path} is not a sound ledger: {error}"
-            raise InputError(message) from error
+            refuse(f"{path} is not a sound ledger: {error}", error)
         upper = ledger.account().upper
         if given is not None and given < upper:
             message = (

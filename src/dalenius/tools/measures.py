@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dalenius import shown
 from dalenius.auditing.roads import find
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
@@ -96,8 +96,7 @@ def leakage(mechanism: Mechanism, prior: object, secret: object = None, unit: st
                 high = math.nextafter(float(enclosure.upper()), math.inf)
                 found.append((low, high, members[0] if isinstance(members[0], int) else None))
     except Refused as reason:
-        message = f"the leakage of this prior cannot be enclosed: {reason}"
-        raise InputError(message) from reason
+        refuse(f"the leakage of this prior cannot be enclosed: {reason}", reason)
     nats = NATS_PER_UNIT[unit]
     worst = max(found, key=lambda item: item[0])
     return Leakage(down(worst[0], nats), up(max(item[1] for item in found), nats), worst[2], unit)

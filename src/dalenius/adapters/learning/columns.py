@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.numerics.types import Ints
 
@@ -97,8 +97,9 @@ def _sorted(column: Values, name: str) -> Values:
     try:
         return np.unique(column)
     except TypeError as error:
-        message = f"{name} has values that cannot be sorted, such as texts and numbers; make them all texts or numbers"
-        raise InputError(message) from error
+        refuse(
+            f"{name} has values that cannot be sorted, such as texts and numbers; make them all texts or numbers", error
+        )
 
 
 def encoded(estimator: Any, X: Values, categories: Sequence[Values]) -> Ints:

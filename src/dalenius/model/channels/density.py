@@ -58,8 +58,7 @@ class Density(Reference):
         try:
             return cls.of((content["edges"], content["masses"]), low, high)
         except InputError as error:
-            message = f"{path}: {error}"
-            raise InputError(message) from error
+            refuse(f"{path}: {error}", error)
 
     @property
     def kind(self) -> str | None:

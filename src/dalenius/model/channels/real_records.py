@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dalenius.errors import InputError
+from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.density import Density, decimal
 from dalenius.model.channels.noise import Gaussian, Laplace
@@ -47,11 +47,10 @@ class RealQuery(UnlistedQuery):
 
     def refuse(self) -> NoReturn:
         """Raise InputError: this is for answers that can be listed."""
-        message = (
+        refuse(
             f"the answers of {self} are real numbers; add laplace, gaussian or geometric noise, or round the records "
             "with queries.total or queries.mean"
         )
-        raise InputError(message)
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} real-valued record{'' if self.n == 1 else 's'}>"
@@ -62,8 +61,7 @@ def real_query(name: Literal["real_sum", "real_mean"], n: object, low: object, h
     many = checks.records(n)
     ends = [checks.real(what, x, -math.inf, math.inf) for what, x in (("low", low), ("high", high))]
     if not ends[0] < ends[1]:
-        message = f"low = {low} is not below high = {high}; records are real numbers between the two"
-        raise InputError(message)
+        refuse(f"low = {low} is not below high = {high}; records are real numbers between the two")
     # Whole numbers stay whole in the call string.
     kept = [int(x) if isinstance(given, (int, np.integer)) else x for x, given in zip(ends, (low, high), strict=True)]
     return RealQuery(name, many, *kept)
@@ -155,11 +153,10 @@ class RealRecords(RealOutputs):
 
     def written(self) -> NoReturn:
         """Raise InputError: records and outputs are real numbers."""
-        message = (
+        refuse(
             f"{self.name} of {self.query} has no table, as its records are real numbers; it can be audited, run and "
             "saved, and for anything else round the records, with queries.total or queries.mean"
         )
-        raise InputError(message)
 
     def density(self, reference: object) -> Density:
         """Return the density that a user gives as the reference."""
@@ -172,26 +169,23 @@ class RealRecords(RealOutputs):
         one = secret[0] if isinstance(secret, (list, tuple)) and len(secret) == 1 else secret
         if one is None or (isinstance(one, (int, np.integer)) and not isinstance(one, bool) and 0 <= one < self.n):
             return None if one is None else int(one)
-        message = (
+        refuse(
             f"secret = {secret!r}: of real-valued records the secret is one record; give its index, 0 to {self.n - 1}, "
             'or {"record": 0, "edges": [...]} for the bin that it lies in'
         )
-        raise InputError(message)
 
     def _bins(self, given: Mapping[object, object]) -> Bins:
         """Return the bin of a record, with edges from low to high; the ends may be left out."""
         low, high = self.query.low, self.query.high
         if set(given) != {"record", "edges"}:
-            message = f'secret = {dict(given)!r} must hold "record" and "edges", and nothing else'
-            raise InputError(message)
+            refuse(f'secret = {dict(given)!r} must hold "record" and "edges", and nothing else')
         record = self.secret(given["record"])
         listed = checks.listed(given["edges"], f"the edges of the secret are {given['edges']!r}, not a list of numbers")
         inside = [checks.real(f"edge {i} of the secret", e, low, high) for i, e in enumerate(listed)]
         edges = (low, *(e for e in inside if low < e < high), high)
         one_bin = 2
         if not isinstance(record, int) or len(edges) == one_bin or any(a >= b for a, b in pairwise(edges)):
-            message = f"the secret needs a record and edges that ascend, one or more between {low} and {high}"
-            raise InputError(message)
+            refuse(f"the secret needs a record and edges that ascend, one or more between {low} and {high}")
         return Bins(record, edges)
 
     def log_maximal(self, n: int) -> float:
@@ -211,8 +205,7 @@ class RealRecords(RealOutputs):
         x = np.asarray(dataset, dtype=float)
         low, high = self.query.low, self.query.high
         if x.shape != (self.n,) or not ((x >= low) & (x <= high)).all():
-            message = f"the dataset {dataset!r} must list {self.n} real numbers from {low} to {high}"
-            raise InputError(message)
+            refuse(f"the dataset {dataset!r} must list {self.n} real numbers from {low} to {high}")
         return x
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> NDArray[np.float64]:

@@ -374,8 +374,7 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
         try:
             outputs = checks.called(partial(_draw, sampler, draws), dataset, "the sampler")
         except InputError as error:
-            message = f"{error}. It takes a dataset and how many outputs to draw: (dataset, size)"
-            raise InputError(message) from error
+            refuse(f"{error}. It takes a dataset and how many outputs to draw: (dataset, size)", error)
         column = _outputs(outputs, where)
         if column.size != draws:
             refuse(f"the sampler returned {column.size} outputs for {where} instead of {draws}")
@@ -426,8 +425,7 @@ def _outputs(column: Any, where: str) -> Column:
     try:
         return Column(tuple(map(_label, distinct)), codes)
     except InputError as error:
-        message = f"samples of {where}: {error}"
-        raise InputError(message) from error
+        refuse(f"samples of {where}: {error}", error)
 
 
 def _two_zeros(values: Any) -> bool:

@@ -447,8 +447,7 @@ def _plain(answer: object) -> object:
     try:
         hash(answer)
     except TypeError as error:
-        message = f"function returned {answer!r}; answers must be numbers, texts or tuples"
-        raise InputError(message) from error
+        refuse(f"function returned {answer!r}; answers must be numbers, texts or tuples", error)
     return answer
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import refuse
 from dalenius.model.files import __version__
 from dalenius.model.storage import read_json, write
 from dalenius.paper.reproduce.experiments import RECIPE
@@ -49,8 +49,7 @@ class Folder:
             with tempfile.TemporaryFile(dir=out):
                 pass
         except OSError as error:
-            message = f"cannot write to {out}: {error.strerror or error}; choose another directory with --out"
-            raise InputError(message) from error
+            refuse(f"cannot write to {out}: {error.strerror or error}; choose another directory with --out", error)
         if not (out / RUN).exists():
             write(out / RUN, (json.dumps(run, indent=2) + "\n").encode())
         remedy = "delete it, and its points are measured again"
