@@ -21,7 +21,7 @@ from .kernel.reading import Refused, mapping, number, refuse, sequence, show
 from .kernel.reading import field as entry
 from .kernel.witness import attains, held, information
 from .special import beside
-from .steps import grid, points, window
+from .steps import grid, window
 
 # Steps to an easier question in cells.
 STEPS: dict[str, Callable[[Question, dict[str, Any]], Question]] = {
@@ -77,8 +77,6 @@ def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: 
     whole = OTHERS.get(kind)
     if whole is not None and steps:
         refuse(f"a proof by {kind} takes no steps")
-    if kind == "monotone" and [step.get("step") for step in steps] == ["points"]:
-        whole = points.bounded
     if whole is not None:
         compare(whole(asked, proof, where) + asked.lost, upper, where)
         return
@@ -86,7 +84,7 @@ def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: 
     for step in steps:
         name = entry(step, "step", "a step")
         if not isinstance(name, str) or name not in STEPS:
-            refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}, or points alone")
+            refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}")
         question = STEPS[name](question, step)
     shown(question, kind, proof, upper, where)
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from flint import arb
 
@@ -58,22 +58,30 @@ NO_CHILD = (
 Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
 Given = Description | list[Description] | None  # the channel that a certificate is to be about, or all of them
-# Kinds of witness, by the form of the release; against independent records every form has the last three.
-WITNESSES = {
-    "rows": ("masses",),
-    "samples": ("masses",),
-    "real-outputs": ("masses",),
-    "real-records": ("cells",),
-    "sum": ("blocks",),
-    "releases": ("blocks",),
-    "histogram": ("blocks", "tied", "counted"),
-    "per-record": ("part", "uniform"),
+
+
+class Form(NamedTuple):
+    """What rebuilds a form of releases and checks its witness and proofs; real-valued records are checked apart."""
+
+    module: Any
+    witnesses: tuple[str, ...]
+    # Whether the rows of the channel are written out; whether independent records are audited too.
+    written: bool = False
+    independent: bool = True
+
+
+FORMS = {
+    "rows": Form(proofs, ("masses",), written=True),
+    "samples": Form(proofs, ("masses",), written=True),
+    "real-outputs": Form(real_outputs, ("masses",), written=True, independent=False),
+    "real-records": Form(rounding, ("cells",)),
+    "sum": Form(sums, ("blocks",)),
+    "releases": Form(releases, ("blocks",), independent=False),
+    "histogram": Form(histograms, ("blocks", "tied", "counted")),
+    "per-record": Form(per_record, ("part", "uniform")),
 }
+# Kinds of witness against independent records, but for real-valued ones.
 BESIDE = ("known", "following", "leaning")
-# What rebuilds each form, asks about it, and checks its witness and proofs; real-valued records are checked apart.
-WRITTEN: dict[str, Any] = {"rows": proofs, "samples": proofs, "real-outputs": real_outputs}
-UNWRITTEN: dict[str, Any] = {"sum": sums, "releases": releases, "histogram": histograms, "per-record": per_record}
-INDEPENDENT = ("rows", "samples", "sum", "histogram", "per-record", "real-records")
 
 
 class Describes(Protocol):
@@ -278,15 +286,15 @@ def _of_one(content: dict[str, Any], mechanism: Description | None, report: _Rep
 def _form(content: dict[str, Any]) -> str:
     """Return the form of the release that a certificate states, its witness being of a kind that goes with it."""
     form = field(content, "form", "the certificate")
-    if not isinstance(form, str) or form not in WITNESSES:
-        refuse(f"the form of the certificate is {show(form)}, which is none of {', '.join(WITNESSES)}")
+    if not isinstance(form, str) or form not in FORMS:
+        refuse(f"the form of the certificate is {show(form)}, which is none of {', '.join(FORMS)}")
     alone = "independent" in mapping(field(content, "adversary", "the certificate"), "the adversary")
-    if alone and form not in INDEPENDENT:
+    if alone and not FORMS[form].independent:
         refuse(f"releases of the form {form} are not audited against independent records")
     if ("samples" in mapping(field(content, "problem", "the certificate"), "the problem")) != (form == "samples"):
         refuse("the form is 'samples' where the problem has samples, and nowhere else")
     kind = field(mapping(field(content, "witness", "the certificate"), "the witness"), "kind", "the witness")
-    kinds = BESIDE if alone and form != "real-records" else WITNESSES[form]
+    kinds = BESIDE if alone and form != "real-records" else FORMS[form].witnesses
     if kind not in kinds:
         refuse(f"the witness is of the kind {show(kind)}, which is none of {', '.join(kinds)}")
     return form
@@ -328,27 +336,40 @@ def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
         report.problem += f"; the secret is {asked.text}"
     adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
     alone = "independent" in adversary
-    if alone and not (adversary["independent"] is True and set(adversary) <= {"independent", "reference", "knowledge"}):
-        refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
     prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
-    if alone and isinstance(prior, reference.Weights):
-        refuse("independent records have a law each, not weights of datasets")
-    words, knowledge = "an adversary under whose prior the records are independent", None
-    if alone and "knowledge" not in adversary:
-        words += f", the others following the reference exactly: {prior.text}" if "reference" in adversary else ""
-    else:
-        limit = {key: x for key, x in adversary.items() if key != "independent"}
-        knowledge, more = _knowledge(limit, statistic, prior)
-        words = f"{words}, and {more}" if alone else more
+    if alone:
+        _check_independent(adversary, prior, asked)
+    knowledge, words = _believed(adversary, statistic, prior)
+    if knowledge is not None:
         report.knowledge = knowledge.most
         report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}"
-    if alone and asked is not None and (not isinstance(asked, Group) or len(asked.records) > 1):
-        refuse("independent records are audited one by one; the secret must be a record")
     if asked is not None and "record" in witness:
         refuse("the witness names a record, but the certificate is about the secret that it states")
     about = secret.of_record(witness, statistic, "the witness") if asked is None else asked
-    return _Posed(asked, about, knowledge, prior, alone, alone and knowledge is None and "reference" in adversary)
+    return _Posed(asked, about, knowledge, prior, alone, knowledge is None and "reference" in adversary)
+
+
+def _check_independent(adversary: dict[str, Any], prior: Reference, asked: Secret | None) -> None:
+    """Refuse an adversary with independent records that says more, or is asked about more, than one has."""
+    if not (adversary["independent"] is True and set(adversary) <= {"independent", "reference", "knowledge"}):
+        refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
+    if isinstance(prior, reference.Weights):
+        refuse("independent records have a law each, not weights of datasets")
+    if asked is not None and (not isinstance(asked, Group) or len(asked.records) > 1):
+        refuse("independent records are audited one by one; the secret must be a record")
+
+
+def _believed(adversary: dict[str, Any], statistic: Statistic, prior: Reference) -> tuple[Knowledge | None, str]:
+    """Return what limits the adversary's prior, None where independence alone does, and words for the adversary."""
+    limit = {key: x for key, x in adversary.items() if key != "independent"}
+    if len(limit) == len(adversary):
+        return _knowledge(limit, statistic, prior)
+    words = "an adversary under whose prior the records are independent"
+    if "knowledge" in limit:
+        knowledge, more = _knowledge(limit, statistic, prior)
+        return knowledge, f"{words}, and {more}"
+    return None, words + (f", the others following the reference exactly: {prior.text}" if limit else "")
 
 
 def _audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> Audited:
@@ -359,11 +380,11 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     """
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
-    form = (WRITTEN | UNWRITTEN)[content["form"]]
-    channel = form.rebuild(description)
+    form = FORMS[content["form"]]
+    channel = form.module.rebuild(description)
     posed = _posed(content, channel, report)
     # Real outputs are compared by their descriptions: a mechanism has no points.
-    compared = (lambda other: other) if form is real_outputs else form.rebuild
+    compared = (lambda other: other) if form.module is real_outputs else form.module.rebuild
     _agree(mechanism, description, lambda other: channel.difference(compared(other)), lower, upper)
     report.confidence = getattr(channel, "confidence", None)
     if report.confidence is not None and lower > 0:
@@ -408,13 +429,14 @@ def _other_priors(content: dict[str, Any], posed: _Posed, report: _Report) -> st
     return f"; nor does any of {len(listed)} other listed priors leak more"
 
 
-def _questions(form: Any, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
+def _questions(form: Form, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
     """What is asked, by the secret."""
+    module = form.module
     if posed.independent:
         return lambda about: independent.Independent(channel, posed.reference, posed.follows, posed.knowledge, about)
-    if form in WRITTEN.values():
-        return lambda about: form.Written(channel, about, posed.knowledge, posed.reference)
-    return lambda about: Unwritten(form, form.ask(channel, about, posed.reference), posed.knowledge)
+    if form.written:
+        return lambda about: module.Written(channel, about, posed.knowledge, posed.reference)
+    return lambda about: Unwritten(module, module.ask(channel, about, posed.reference), posed.knowledge)
 
 
 def _continuous_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:

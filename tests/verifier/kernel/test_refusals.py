@@ -19,7 +19,6 @@ from dalenius.verifier.kernel.contraction import _minimiser, contracts
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import bellman, beside, moved, power, product
-from dalenius.verifier.steps import points
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
@@ -186,28 +185,6 @@ def asked(
 ) -> Asked:
     channel = rebuild({"query": query, "mechanism": mechanism})
     return Asked(channel, Group(records), Knowledge(arb("0.2"), none=False, free=False), reference)
-
-
-def test_points_serve_a_channel_that_is_written_out() -> None:
-    proof, geometric = golden("monotone_points")["proofs"][0], "geometric(epsilon=0.3)"
-    found = points.bounded(asked(geometric), proof, "it")
-    assert found <= proof["upper"]
-    # Neither the law of the records nor the answers have a mirror image: twins are looked at one by one.
-    other = points.bounded(asked(geometric, reference=Product(((0.5, 0.5),))), proof, "it")
-    assert other.overlaps(found)
-    (step,) = proof["steps"]
-    spread = {**proof, "steps": [{**step, "every": 3}], "rho": [0.0] * 5}
-    wide = points.bounded(asked(geometric), spread, "it")
-    told = points.bounded(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.5}]}, "it")
-    assert found < told < wide
-    pairs = points.bounded(asked(geometric, query="pairs(n=4)"), {**proof, "rho": [0.0] * 7}, "it")
-    assert pairs.is_finite()
-    with pytest.raises(Refused, match="the order must be above 1"):
-        points.bounded(asked(geometric), {**spread, "steps": [{**step, "every": 3, "order": 1.0}]}, "it")
-    with pytest.raises(Refused, match="not points"):
-        points.bounded(asked(geometric), {**proof, "steps": [{**step, "step": "grid"}]}, "it")
-    with pytest.raises(Refused, match="for geometric and Laplace noise on a sum only"):
-        points.bounded(asked("gaussian(sigma=2)"), proof, "it")
 
 
 def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,8 +90,8 @@ def inside(**fields: Json) -> Callable[[Json], None]:
         (lambda proof: proof.update(steps={}), "the steps must be a list"),
         (lambda proof: proof.update(steps=[[]]), "a step must be an object"),
         (lambda proof: proof["steps"][0].pop("step"), "a step lacks 'step'"),
-        (lambda proof: proof["steps"][0].update(step="points"), "none of grid, window, order, or points alone"),
-        (lambda proof: proof["steps"][0].update(step=["grid"]), "none of grid, window, order, or points alone"),
+        (lambda proof: proof["steps"][0].update(step="points"), "none of grid, window, order"),
+        (lambda proof: proof["steps"][0].update(step=["grid"]), "none of grid, window, order"),
         # Twice: grid rows have no numbers that were given.
         (lambda proof: proof.update(steps=proof["steps"] * 2), "rows are given as numbers"),
         (inside(kind="simplices"), "eta must be a list"),

@@ -570,9 +570,9 @@ def falling(text: object, asked: Query) -> Falling | None:
     alpha = (-rate).exp()
     if name == "geometric":
         inner, outer = -(-rate).expm1() / (1 + alpha), 1 / (1 + alpha)
-        return Falling(wide.width, places, alpha, inner, outer, None, wide.low, rate)
+        return Falling(wide.width, places, alpha, inner, outer, None, rate)
     x = rate / 2
-    return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1, wide.low, rate)
+    return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1, rate)
 
 
 def same_answers(one: Query, other: Query) -> bool:

@@ -39,7 +39,6 @@ class Falling:
     inner: Ball = field(default_factory=lambda: ZERO)
     outer: Ball = field(default_factory=lambda: ZERO)
     less: Ball | None = None
-    low: int = 0
     rate: Ball = field(default_factory=lambda: ZERO)
 
 

@@ -42,12 +42,8 @@ def sibson(question: Question, proof: Proof, where: str) -> Bounds:
     order = number(entry(proof, "order", "it"), "the order", 1.0)
     if order <= 1:
         refuse("the order must be above 1")
-    yield where, at_order(question, arb(order))
-
-
-def at_order(question: Question, order: Ball) -> Ball:
-    """The bound of "sibson"; it holds for I(A;T) too."""
-    return _by_rows(question, 1 / (order - 1), lambda pairs: log_sum_exp(p + order * x for p, x in pairs) / order)
+    nu = arb(order)
+    yield where, _by_rows(question, 1 / (nu - 1), lambda pairs: log_sum_exp(p + nu * x for p, x in pairs) / nu)
 
 
 def _by_rows(question: Question, sigma: Ball, mean: Callable[[Pairs], Ball]) -> Ball:

@@ -21,15 +21,12 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.forms import together
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.reference import Reference, Uniform
-from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, log_sum_exp
 from dalenius.verifier.kernel.cells import Falling
-from dalenius.verifier.kernel.chains import OneValue, key
-from dalenius.verifier.kernel.closed_forms import at_order
+from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import Recursions
@@ -323,49 +320,3 @@ def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, ever
     if together.count(sizes, most) != outputs:
         refuse(f"{where}: rho has {outputs} entries, not one for every output of the releases, or too many to check")
     return _Several(given.rates, first, every, many, apart)
-
-
-def bounded(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
-    """Return the bound for a channel that is written out."""
-    return bound(_noisy(asked, where), asked.knowledge.most, proof, where)
-
-
-def _noisy(asked: Asked, where: str) -> Noisy:
-    """The answers of a channel whose name says that its noise is geometric or Laplace."""
-    falling = asked.channel.falling
-    if falling is None or falling.width == 0:
-        refuse(f"{where}: answers are mixtures of points for geometric and Laplace noise on a sum only")
-    answers = [falling.low + place for place in falling.places]
-    cells = asked.question.cells
-    # Values of a group with the same sum have the same cells.
-    names: dict[Any, int] = {}
-    totals = [sum(cell.values(), ZERO) for cell in cells]
-    named = [names.setdefault(key(cell), a) for a, cell in enumerate(cells)]
-
-    def law(a: int, low: int, high: int) -> tuple[Sequence[int], Sequence[Ball], Ball]:
-        cell = cells[a]
-        listed = [rho / totals[a] for rho in cell.values()]
-        return inside([answers[t] for t in cell], listed, low, high)
-
-    def told(order: float) -> Ball:
-        if order <= 1:
-            refuse(f"{where}: the order must be above 1")
-        return at_order(asked.question, arb(order))
-
-    twins, turned = _twins(asked, answers, named)
-    laws = list(zip(totals, named, strict=True))
-    return Noisy([(falling.rate, 1)], answers[0], answers[-1], answers, laws, law, told, twins, turned)
-
-
-def _twins(asked: Asked, answers: list[int], names: list[int]) -> tuple[dict[int, int], int | None]:
-    """For every value the one that is its mirror image; and the mirror."""
-    statistic, secret = asked.channel.statistic, asked.secret
-    if not (isinstance(statistic, Sum) and isinstance(secret, Group) and isinstance(asked.reference, Uniform)):
-        return {}, None
-    added = [c for c, _ in statistic.group(secret.records, asked.reference)]
-    turned = mirror(statistic, answers, asked.reference)
-    if turned is None or len(added) != len(names) or answers != list(statistic.values):
-        return {}, None
-    of_sum = dict(zip(reversed(added), reversed(names), strict=True))
-    ends = min(added) + max(added)
-    return {name: of_sum[ends - c] for c, name in zip(added, names, strict=True)}, turned
