@@ -3,6 +3,7 @@
 import pytest
 from damage import damaged, golden
 
+from dalenius.verifier.rested import rested_on
 from dalenius.verifier.verify import verify_here
 
 
@@ -22,11 +23,11 @@ from dalenius.verifier.verify import verify_here
         ("moved", "kernel, histogram, names, tied, moved"),
         ("beside", "kernel, beside"),
         ("independent-own", "kernel, per-record, names, independent"),
-        ("samples", "kernel, samples"),
+        ("samples", "kernel, samples, names"),
         ("real", "kernel, real-outputs, names"),
-        ("design", "kernel, design"),
-        ("mixture", "kernel, mixture"),
-        ("saved", "kernel, names"),
+        ("design", "kernel, design, names"),
+        ("mixture", "kernel, names, mixture"),
+        ("saved", "kernel, names, saved"),
     ],
 )
 def test_a_verdict_says_what_it_rested_on(name: str, words: str) -> None:
@@ -41,6 +42,13 @@ def test_a_verdict_says_what_it_rested_on(name: str, words: str) -> None:
 )
 def test_certificates_inside_count(name: str, words: str) -> None:
     assert verify_here(golden(name)).rested_on.startswith(words)
+
+
+def test_proofs_of_the_parts_of_a_mixture_count() -> None:
+    data = golden("mixture")
+    assert verify_here(data).verified
+    data["proofs"][0]["parts"][0]["proof"]["steps"] = [{"step": "window", "rows": [0, 2], "outputs": [0, 1]}]
+    assert rested_on(data) == "kernel, names, mixture, window"
 
 
 def test_what_is_not_verified_rests_on_nothing() -> None:

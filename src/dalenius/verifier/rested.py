@@ -31,16 +31,25 @@ def _of_audit(content: dict[str, Any]) -> Iterator[str]:
     """Only what was checked is named: steps stand in proofs, audits in the parts of real-valued records."""
     if content["form"] != "rows":
         yield content["form"]
-    if {"mechanism", "releases"} & set(content["problem"]):
+    if {"query", "mechanism", "releases"} & set(content["problem"]):
         yield "names"
     if "independent" in content["adversary"]:
         yield "independent"
     for other in content.get("priors", ()):
         yield from _of_audit(other)
-    for part in (content["witness"], *content["proofs"]):
-        steps = () if part is content["witness"] else part.get("steps", ())
-        yield from (step["step"] for step in steps if step["step"] in STEPS)
-        if part["kind"] in SPECIAL:
-            yield part["kind"]
-        if content["form"] == "real-records" and "audit" in part:
-            yield from _named(part["audit"])
+    witness = content["witness"]
+    if witness["kind"] in SPECIAL:
+        yield witness["kind"]
+    for proof in content["proofs"]:
+        yield from _of_proof(proof)
+    if content["form"] == "real-records":
+        yield from (name for part in (witness, *content["proofs"]) if "audit" in part for name in _named(part["audit"]))
+
+
+def _of_proof(proof: dict[str, Any]) -> Iterator[str]:
+    yield from (step["step"] for step in proof.get("steps", ()) if step["step"] in STEPS)
+    if proof["kind"] in SPECIAL:
+        yield proof["kind"]
+    if proof["kind"] == "mixture":
+        for part in proof["parts"]:
+            yield from _of_proof(part["proof"]) if "proof" in part else ()

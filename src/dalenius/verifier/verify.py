@@ -250,7 +250,7 @@ def _verdict(
             if stored:
                 saved.check_knowledge(content, report.knowledge, report.universe)
             tick()
-        rested, verified = rested_on(certificate), True
+        rested, verified = rested_on(certificate) + (", saved" if stored else ""), True
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
