@@ -248,21 +248,23 @@ def tied_to_digits() -> tuple[float, float]:
     return sum(told), divergence
 
 
-def about_digits(proof: dict[str, object], upper: float) -> dict[str, Any]:
+def about_digits(proof: dict[str, Any], upper: float) -> dict[str, Any]:
     """A certificate of those ten records, with a proof about whole numbers inside."""
     problem = {"query": f"total(n={TEN}, values=[0, 1])", "mechanism": f"geometric(epsilon={RATE})"}
     adversary = {"knowledge": KNOWN + 1e-9, "reference": {"marginal": [0.5, 0.5]}}
     # The first record and a count: the reference itself.
     masses = [[math.comb(TEN - 1, t - a) / 2**TEN if 0 <= t - a < TEN else 0.0 for t in range(TEN + 1)] for a in (0, 1)]
+    on_points = proof["steps"][0]["step"] == "points"
+    blocks = {"kind": "blocks", "blocks": list(range(TEN + 1)), "cuts": [1]}
     inside = {
         "format": "dalenius/audit-certificate",
         "version": 2,
-        "form": "rows",
+        "form": "sum" if on_points else "rows",
         "problem": problem,
         "adversary": adversary,
         "lower": 0.0,
         "upper": upper,
-        "witness": {"record": 0, "kind": "masses", "masses": masses},
+        "witness": {"record": 0, **(blocks if on_points else {"kind": "masses"}), "masses": masses},
         "proofs": [{"record": 0, "upper": upper, **proof}],
     }
     return {
