@@ -2,8 +2,6 @@
 
 import itertools
 import math
-import os
-import signal
 import time
 import warnings
 
@@ -180,22 +178,6 @@ def test_a_channel_is_the_same_however_it_is_described() -> None:
         assert dl.verify(dl.audit(mine, entropy=1.0, tolerance=TOLERANCE), theirs).verified
 
 
-def test_bits() -> None:
-    mechanism = named("count(n=3)", "geometric(epsilon=1)")
-    nats = dl.audit(mechanism, entropy=1.5 * LN2, tolerance=1e-4 * LN2, relative=0)
-    bits = dl.audit(mechanism, entropy=1.5, unit="bits", tolerance=1e-4, relative=0)
-    assert bits.lower * LN2 == pytest.approx(nats.lower, abs=1e-4)
-    assert bits.upper * LN2 == pytest.approx(nats.upper, abs=1e-4)
-    assert bits.gap <= 1e-4
-    assert bits.certificate.lower <= bits.lower * LN2 * (1 + 1e-15)
-    assert bits.lower * LN2 <= bits.certificate.lower * (1 + 1e-15)
-    assert bits.upper * LN2 >= bits.certificate.upper * (1 - 1e-15)
-    assert bits.entropy == 1.5
-    assert bits.knowledge == 1.5
-    assert dl.verify(bits, mechanism).verified
-    assert bits.extremes.unconstrained[0] * LN2 == pytest.approx(nats.extremes.unconstrained[0], abs=1e-4)
-
-
 def test_knowledge_is_what_entropy_leaves() -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     by_knowledge = dl.audit(mechanism, knowledge=3 * LN2 - 1.2, tolerance=TOLERANCE)
@@ -257,35 +239,6 @@ def test_the_tolerance_is_honoured(tolerance: float) -> None:
     assert audit.lower <= 0.3276104430948443 <= audit.upper
     if tolerance >= 1e-3:
         assert audit.nodes < dl.audit(mechanism, entropy=1.5, tolerance=1e-7, relative=0).nodes
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({}, "exactly one of entropy and knowledge"),
-        ({"entropy": 1.0, "knowledge": 1.0}, "exactly one of entropy and knowledge"),
-        ({"entropy": -0.1}, "entropy = -0.1"),
-        ({"entropy": 3.0}, "between 0 and log|X|"),
-        ({"entropy": float("nan")}, "entropy"),
-        ({"entropy": "much"}, "entropy"),
-        ({"knowledge": -1e-9}, "knowledge"),
-        ({"entropy": 1.0, "unit": "hartley"}, "unit = 'hartley'"),
-        ({"entropy": 1.0, "tolerance": 0.0}, "tolerance"),
-        ({"entropy": 1.0, "tolerance": -1.0}, "tolerance"),
-        ({"entropy": 1.0, "tolerance": float("nan")}, "tolerance"),
-        ({"entropy": 1.0, "time_limit": 0.0}, "time_limit"),
-        ({"entropy": 1.0, "time_limit": "long"}, "time_limit"),
-        ({"entropy": 1.0, "seed": -1}, "seed"),
-        ({"entropy": 1.0, "seed": 1.5}, "seed"),
-        ({"entropy": 2.1, "unit": "nats"}, "2.07944"),
-        ({"entropy": 3.01, "unit": "bits"}, "3 bits"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
-    mechanism = named("count(n=3)", "geometric(epsilon=1)")
-    with pytest.raises(dl.InputError) as error:
-        dl.audit(mechanism, **arguments)
-    assert words in str(error.value)
 
 
 def test_what_is_no_mechanism_is_refused() -> None:
@@ -510,24 +463,6 @@ def test_progress_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "[0." in captured.err
-
-
-def test_an_interrupt_between_audits_of_a_curve_is_a_bracket() -> None:
-    mechanism = named("count(n=4)", "geometric(epsilon=1)")
-
-    def interrupt(_: Progress) -> None:
-        if not sent:
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    sent: list[bool] = []
-    before = signal.getsignal(signal.SIGINT)
-    audit = dl.audit(mechanism, entropy=2.0, progress=interrupt, tolerance=1e-9)
-    assert audit.stopped == "interrupted"
-    assert audit.lower <= 0.37404711931908063 + 5e-5
-    assert audit.upper >= 0.37404711931908063 - 5e-5
-    assert signal.getsignal(signal.SIGINT) is before
-    assert dl.verify(audit, mechanism).verified
 
 
 @pytest.mark.parametrize(

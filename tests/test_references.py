@@ -222,13 +222,6 @@ def test_entropy_and_the_papers_method_take_no_reference() -> None:
     refuses("not reference=", dl.audit, COUNT, knowledge=1.0, reference=[0.8, 0.2], method="paper")
 
 
-def test_bits_and_nats_ask_the_same() -> None:
-    nats = audited(COUNT, reference=[0.8, 0.2], knowledge=0.3 * math.log(2))
-    bits = audited(COUNT, reference=[0.8, 0.2], knowledge=0.3, unit="bits")
-    assert bits.lower * math.log(2) == pytest.approx(nats.lower, abs=5e-3)
-    assert bits.knowledge == 0.3
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("secret", [None, [0, 2], lambda x: x[0] == x[1]], ids=["records", "group", "function"])
 @pytest.mark.parametrize("mechanism", [TOTAL, HISTOGRAM, PARITY], ids=lambda m: str(m.query))

@@ -5,17 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.results.audit import Curve
 from dalenius.search.deadline import Deadline
 
 HOOK = """
@@ -49,46 +45,10 @@ def test_the_package_itself_imports_nothing() -> None:
     assert done.stdout.split() == ["dalenius"]
 
 
-TOTAL = dl.queries.total(n=5, values=[0, 1, 3, 7])
-SLOW = dl.mechanisms.geometric(TOTAL, epsilon=1)
-
-
-def interrupting(after: int) -> Callable[[Any], None]:
-    """A listener that sends Ctrl-C at its report of this number."""
-    seen = []
-
-    def listen(state: object) -> None:
-        seen.append(state)
-        if len(seen) == after:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return listen
-
-
-def test_a_curve_that_is_interrupted_is_a_part_and_says_so(tmp_path: Path) -> None:
-    curve = dl.curve(SLOW, knowledges=[0.5, 1.0, 1.5, 2.0], tolerance=1e-9, progress=interrupting(1))
-    assert (len(curve.audits), len(curve.entropies), curve.missing, curve.stopped) == (1, 1, 3, "interrupted")
-    assert "3 points are missing: it was interrupted" in curve.summary()
-    assert "3 points are missing" in repr(curve)
-    assert {key: curve.to_dict()[key] for key in ("stopped", "missing")} == {"stopped": "interrupted", "missing": 3}
-    curve.save(tmp_path / "curve.json")
-    again = dl.load(tmp_path / "curve.json")
-    assert isinstance(again, Curve)
-    assert (again.missing, again.stopped) == (3, "interrupted")
-
-
 def test_a_whole_curve_has_no_mark() -> None:
     curve = dl.curve(dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1), knowledges=[0.1], tolerance=1e-2)
     assert (curve.missing, curve.stopped) == (0, "gap")
     assert "missing" not in curve.summary()
-
-
-def test_a_frontier_counts_what_is_missing() -> None:
-    frontier = dl.frontier(dl.queries.count(n=3), entropy=1.0, points=4, named=False, progress=interrupting(2))
-    assert frontier.stopped == "interrupted"
-    assert frontier.missing == 4 - len(frontier.designs) > 0
-    assert f"{frontier.missing} points are missing: it was interrupted" in frontier.summary()
-    assert frontier.to_dict()["stopped"] == "interrupted"
 
 
 def test_work_inside_work_that_was_interrupted_does_not_begin_in_earnest() -> None:

@@ -1,8 +1,6 @@
 """Audits and designs by the paper's method: true whatever the search misses, and honest about what it proves."""
 
 import math
-import os
-import signal
 
 import brute_force
 import numpy as np
@@ -14,7 +12,6 @@ import dalenius as dl
 from dalenius.model.gallery.parse import parse_query
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
-from dalenius.search.deadline import Progress
 
 LITERAL = {0.0: 0.0795, 0.5: 0.0795, 1.0: 0.0775, 1.5: 0.0572, 2.0: 0.0410, 2.5: 0.0164}  # medians of 20 literal starts
 LAPLACE = named("modular_sum(n=4, modulus=2)", "laplace(epsilon=1)")
@@ -124,14 +121,6 @@ def test_constant_noiseless_and_single_valued(rows: list[list[float]], records: 
     assert audit.lower == pytest.approx(LN2 if len(rows[0]) == 4 else 0.0, abs=1e-4)
 
 
-def test_bits_are_nats_in_another_unit() -> None:
-    mechanism = named("modular_sum(n=2, modulus=2)", "laplace(epsilon=1)")
-    nats = checked(dl.audit(mechanism, knowledge=0.4, method=FEW_STARTS))
-    bits = checked(dl.audit(mechanism, knowledge=0.4 / LN2, method=FEW_STARTS, unit="bits"))
-    assert bits.lower == pytest.approx(nats.lower / LN2, abs=1e-9)
-    assert bits.upper == pytest.approx(1.0, abs=1e-12)
-
-
 @pytest.mark.slow
 def test_the_seed_decides() -> None:
     first, again, other = (dl.audit(SMALL, entropy=0.9, method=FEW_STARTS, seed=seed) for seed in (3, 3, 4))
@@ -147,26 +136,6 @@ def test_a_tiny_time_limit_leaves_a_sound_result() -> None:
     design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper", time_limit=1e-6))
     assert design.stopped == "time_limit"
     assert design.upper >= parity_leakage(2, 0.1, 0.0)
-
-
-def test_the_first_interrupt_gives_what_was_found() -> None:
-    told: list[Progress] = []
-
-    def interrupt(progress: Progress) -> None:
-        told.append(progress)
-        if len(told) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    audit = checked(dl.audit(SMALL, entropy=1.0, method="paper", progress=interrupt))
-    assert audit.stopped == "interrupted"
-    assert {step.start for step in audit.history} == {0, 1}
-    assert [p.stage for p in told] == ["start 1 of 20", "start 2 of 20"]
-    assert told[0].lower <= told[1].lower <= told[1].upper <= LN2
-
-    told = [*told[:1]]
-    design = designed(dl.design(PARITY, distortion=0.1, entropy=0.0, method="paper", progress=interrupt))
-    assert design.stopped == "interrupted"
-    assert {step.start for step in design.history} == {0}
 
 
 def test_what_is_too_large_or_unknown_is_refused_at_once() -> None:

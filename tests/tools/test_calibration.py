@@ -106,16 +106,6 @@ def test_very_many_records(family: str, leakage: float) -> None:
     assert found.audits < 40
 
 
-def test_bits_and_nats_agree() -> None:
-    nats = calibrate("geometric", PARITY, leakage=0.1, entropy=2.0)
-    bits = calibrate("geometric", PARITY, leakage=0.1 / LN2, entropy=2.0 / LN2, unit="bits")
-    assert bits.unit == "bits"
-    assert bits.value == pytest.approx(nats.value, rel=2e-3)
-    assert bits.leakage.upper <= 0.1 / LN2
-    known = calibrate("geometric", PARITY, leakage=0.1, knowledge=4 * LN2 - 2.0)
-    assert known.value == pytest.approx(nats.value, rel=2e-3)
-
-
 def test_a_budget_near_the_tolerance_is_met_less_closely() -> None:
     found = calibrate("symmetric", PARITY, leakage=1e-5, entropy=1.0)
     assert found.accuracy == pytest.approx(0.1)
@@ -179,14 +169,7 @@ def test_a_budget_that_no_noise_can_meet(budget: float, says: str) -> None:
         ({"leakage": -0.1}, "leakage = -0.1 is out of range"),
         ({"leakage": math.nan}, "leakage = nan is out of range"),
         ({"leakage": "0.1"}, "leakage = '0.1' is not a number"),
-        ({"entropy": None}, "entropy"),
-        ({"knowledge": 1.0}, "entropy"),
-        ({"entropy": 9.0}, "entropy"),
-        ({"unit": "dits"}, "unit"),
-        ({"tolerance": 0.0}, "tolerance = 0.0 is out of range"),
         ({"accuracy": 0.0}, "accuracy = 0.0 is out of range"),
-        ({"time_limit": 0.0}, "time_limit = 0.0 is out of range"),
-        ({"seed": -1}, "seed = -1"),
         ({"query": queries.function([2], lambda x: "ab"[x[0]])}, "use symmetric or exponential"),
     ],
 )

@@ -135,16 +135,6 @@ def test_a_constant_changes_no_account() -> None:
     assert book.releases[1].capacity == pytest.approx(0.0, abs=1e-9)
 
 
-def test_bits_are_nats_in_other_units() -> None:
-    nats, bits = (
-        filled(PARITY, THIRDS, entropy=1.3 / scale, unit=unit, tolerance=TOLERANCE / scale).account()
-        for unit, scale in (("nats", 1.0), ("bits", math.log(2)))
-    )
-    assert bits.upper * math.log(2) == pytest.approx(nats.upper, abs=TOLERANCE)
-    assert bits.entropy_left * math.log(2) == pytest.approx(nats.entropy_left, abs=1e-6)
-    assert "bits" in repr(bits)
-
-
 def test_knowledge_without_limit_leaves_nothing_to_promise() -> None:
     book = dl.Ledger(dl.queries.count(n=3), knowledge=math.inf, tolerance=TOLERANCE)
     account = book.release(PARITY)

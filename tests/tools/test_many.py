@@ -1,7 +1,5 @@
 """Many audits in one call: results of single audits, errors that name the mechanism, no hole after Ctrl-C or deaths."""
 
-import os
-import signal
 from typing import Any
 
 import numpy as np
@@ -82,21 +80,6 @@ def test_an_error_of_the_search_itself_names_the_mechanism(monkeypatch: pytest.M
     monkeypatch.setattr(many, "solve", refuse)
     with pytest.raises(dl.InputError, match="mechanism 2: too large"):
         dl.audit_many(mechanisms, knowledge=knowledge, **QUICK)
-
-
-def test_after_an_interrupt_every_audit_has_a_bracket() -> None:
-    mechanisms, pressed = [M.geometric(Q.count(n=3), epsilon=2 + k / 10) for k in range(3)], list[bool]()
-
-    def press(_: object) -> None:
-        if not pressed:
-            pressed.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    first = M.symmetric(Q.modular_sum(n=2, modulus=2), flip=0.3)
-    found = dl.audit_many([first, *mechanisms], knowledge=0.5, tolerance=1e-8, verify=False, jobs=1, progress=press)
-    assert found[0].stopped == "gap"
-    assert all(audit.stopped == "interrupted" for audit in found[1:])
-    assert all(0 <= audit.lower <= audit.upper for audit in found)
 
 
 def test_a_process_that_dies_leaves_its_part_to_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
