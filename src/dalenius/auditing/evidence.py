@@ -111,7 +111,7 @@ def prior_of(mechanism: Mechanism, item: Audited, reference: rho.Reference = rho
 def _witness(witness: Prior, item: Audited) -> dict[str, Any]:
     """The prior; one on coarse classes by these, with the cuts between groups of outputs that tell what is claimed.
 
-    Of a noisy histogram it is about the count of one value.
+    For a noisy histogram it is about the count of one value.
     """
     if (looked_at := witness.mechanism.looked_at) is not None:
         return _some_records(witness, looked_at)

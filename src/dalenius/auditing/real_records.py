@@ -208,7 +208,7 @@ class _Bound:
 
     value: float
     data: dict[str, Any]
-    # Of a lower bound that a grid gave.
+    # The prior of a lower bound that a grid gave.
     prior: Prior | None = None
 
 

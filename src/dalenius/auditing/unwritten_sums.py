@@ -180,7 +180,7 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
         forms.append(lambda: blend(log_joint, knowledge, eta))
     proofs: list[Formula] = []
     for form in forms:
-        # Of a million classes each takes half a second or more.
+        # With a million classes each takes half a second or more.
         if proofs and deadline.expired():
             return proofs
         proofs += [found for found in [form()] if found is not None]

@@ -80,7 +80,7 @@ class Bracket:
 
     @property
     def tolerance(self) -> float:
-        """The gap that will do by now: it grows with what is known to leak, as upper - lower <= share upper."""
+        """Gap at which the search may stop, given the current lower bound: upper - lower <= share upper."""
         return max(self.absolute, self.relative / (1 - self.relative) * self.floor)
 
     @property
@@ -160,7 +160,7 @@ class Bracket:
         most = min(most, settings.most_tree_numbers // held)
         while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
-            # Of few cells a batch takes less time than a look at its priors.
+            # With few cells a batch takes less time than a look at its priors.
             if tree.nodes.heap and (due or not self.few_cells):
                 ascended = batches if due else ascended
                 self._ascend_from(tree, deadline, anyway=due)

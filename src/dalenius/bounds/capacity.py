@@ -138,7 +138,7 @@ def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
     for _ in range(rounds):
         d_0 = d_1 = fall = 0.0
         for a, b in pairs:
-            # Of the least floats a share may be none; any law of outputs bounds the capacity.
+            # A share of the least floats may be zero; any law of outputs bounds the capacity.
             r = max(a + p * (b - a), TINY)
             d_0 += a * math.log(a / r) if a > 0 else 0.0
             d_1 += b * math.log(b / r) if b > 0 else 0.0

@@ -343,7 +343,7 @@ class Ordered:
     law: Floats
     tops: tuple[int, ...]
     rows: list[Floats]
-    # Of every value.
+    # One for every value.
     counts: Ints
 
     @classmethod

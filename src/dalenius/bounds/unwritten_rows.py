@@ -295,7 +295,7 @@ class Points:
         first = max(low, math.floor(self.mean - place.reach))
         first -= (first - low) % wide if self.noise.on_answers else 0
         gaps = max(1, -(-(min(high, math.ceil(self.mean + place.reach)) - first) // wide))
-        # Of a problem that is its own mirror image the points are, too.
+        # A problem that is its own mirror image has points that are, too.
         unit = wide if self.noise.on_answers else 1
         gaps += self.even and (low + high - gaps * wide - 2 * low) // unit % 2
         if self.even and (low + high - gaps * wide - 2 * low) // unit % 2 == 0:

@@ -218,7 +218,7 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
         laws = [certain[v, records[i]] for i, v in known]
     laws[record] = tuple(float(p) for p in witness["law"])
     held = Reference(tuple(laws))
-    # Of a release that is never written out, the prior is held by a part of it: one noisy count, or the record alone.
+    # The prior of a release that is never written out is about a part of it: one noisy count, or the record alone.
     told: Mechanism = mechanism
     counts, channels = mechanism.as_counts, mechanism.as_records
     if counts is not None and not mechanism.has_rows:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     metavar="FILE|CALL",
     multiple=True,
     help="Also check that the certificate is about this mechanism: a saved one (.json), or with --query a call such as "
-    '"geometric(epsilon=1)". Of several releases, one for each.',
+    '"geometric(epsilon=1)". For several releases, one for each.',
 )
 @click.option("--query", metavar="CALL", help='What the mechanisms answer, such as "count(n=4)".')
 @click.option(

@@ -95,7 +95,7 @@ class Designer:
     bare: Found | None = None  # the audit of the fallback, where there is no constant
 
     def allowed(self, lower: LowerBound) -> float:
-        """The gap that will do above a lower bound, as the goal is measured."""
+        """Gap at which the search may stop, given the lower bound, in units of the goal."""
         return self.asked.allowed(lower.value)
 
     @property

@@ -87,7 +87,7 @@ class DesignProblem:
         return self.distortion.query
 
     def allowed(self, lower: float) -> float:
-        """The gap that will do above this lower bound: upper - lower <= share upper, or the tolerance."""
+        """Gap at which the search may stop, given the lower bound: upper - lower <= share upper, or the tolerance."""
         return max(self.tolerance, self.relative / (1 - self.relative) * lower)
 
     def audit(self, mechanism: Mechanism, tolerance: float = 0.0) -> AuditProblem:

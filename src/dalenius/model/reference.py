@@ -181,7 +181,7 @@ class Reference:
     def mean_log(self, statistic: Statistic, secret: Secret) -> Floats:
         """Return E_rho[ log rho(X) | secret = a, T = t ] as (A, K); 0 where impossible.
 
-        Of independent records sum_j E[ log m_j(X_j) | a, t ], a sum over the values of one record of each law.
+        For independent records it is sum_j E[ log m_j(X_j) | a, t ], a sum over the values of one record of each law.
         """
         log_rho, group = self.log_joint(statistic, secret), secrets.members(secret)
         held = np.isfinite(log_rho)

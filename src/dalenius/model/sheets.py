@@ -1,8 +1,8 @@
 """Tables of numbers as people keep them: commas, semicolons, tabs or blanks, decimal commas, headers, an index column.
 
-A reading is a choice of these. Of those that a file allows, the one is taken that gives a table of numbers with the
-number of rows asked for. Where none does, or two that differ, the message says what the file looks like, and the
-option that decides.
+A reading is a choice of these. Among the readings that a file allows, the one is taken that gives a table of numbers
+with the number of rows asked for. Where none does, or two that differ, the message says what the file looks like, and
+the option that decides.
 """
 
 import csv

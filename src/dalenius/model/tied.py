@@ -48,7 +48,7 @@ class OtherCounts:
 
     @cached_property
     def weights(self) -> Floats:
-        """Of each count in the window, before others take what is left."""
+        """Weights of each count in the window, before others take what is left."""
         t = np.arange(self.low, self.low + self.tilt.size)
         return np.exp(log_poisson(t, self.n / self.k) + self.tilt)
 

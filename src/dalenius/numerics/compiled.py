@@ -21,7 +21,7 @@ LIBRARY = Path(__file__).with_name(f"_kernels{SUFFIX}")
 WIDE = Path(__file__).with_name(f"_kernels_wide{SUFFIX}")
 # Leaves the kernels out if it is 0: for comparisons, and where one machine of a cluster has none.
 VARIABLE = "DALENIUS_COMPILED"
-# Of the interface: a library that was compiled from another state of kernels.c is left alone.
+# Version of the interface: a library that was compiled from another state of kernels.c is left alone.
 VERSION = 4
 
 

@@ -46,7 +46,7 @@ class Coarseness(Part):
     # noise: finer ones add nothing.
     near: float = 32.0
     fineness: int = 128
-    # Of several releases: blocks, and groups of outputs of all of them together, at most.
+    # For several releases: blocks, and groups of outputs of all of them together, at most.
     joint_blocks: int = 256
     joint_groups: int = 8192
 
@@ -60,7 +60,7 @@ DEVIATIONS, REACHED = 4.0, 0.02
 class Grid:
     """The first class of every block, from 0 on, and the cuts c: a group ends before each.
 
-    Of several releases every one has cuts.
+    Each of several releases has cuts.
     """
 
     starts: Ints

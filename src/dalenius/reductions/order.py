@@ -94,7 +94,7 @@ def runs_of(labels: tuple[object, ...]) -> list[Ints] | None:
 def _repeated(labels: tuple[object, ...], most: int = 2**22) -> Ints | None:
     """(k, Y) the outputs of k runs in ascending order, where labels are all counts of more than two outputs in k runs.
 
-    Of two outputs the counts are in a line by themselves. most: numbers in what is returned.
+    With two outputs the counts are in a line by themselves. most: numbers in what is returned.
     """
     if not all(isinstance(label, tuple) and all(type(c) is int for c in label) for label in labels):
         return None

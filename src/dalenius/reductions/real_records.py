@@ -39,7 +39,7 @@ class Whole:
     log_most: float
     law: list[Fraction]
     stated: tuple[float, ...]
-    # Of Gaussian noise from above: the deviation of the noise that is added to the one on the grid.
+    # For Gaussian noise from above: the deviation of the noise that is added to the one on the grid.
     spread: float | None = None
     # From below, where records are uniform inside their cells: what their places there hide at most.
     places: float | None = None

@@ -150,7 +150,7 @@ def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
 
 
 def _of_design(design: Design) -> dict[str, Any]:
-    """Of a design beside earlier releases the mechanism is the joint release, and "released" the one to run.
+    """The mechanism of a design beside earlier releases is the joint release, and "released" the one to run.
 
     Its audit is kept as a saved audit without the mechanism, which is the design's, and without the certificate, which
     is the "audit" of the design's, or all of it where the budget is not kept.

@@ -26,7 +26,7 @@ Result = TypeVar("Result", Audit, Design)
 # MiB that checking a loaded result may take: more than for a stranger's file, as results of ours may be large. Half a
 # million classes of three outputs took 830.
 MEMORY = 4096
-# Of some kinds of proof, how many times as long as others they take for each number that they state.
+# Kinds of proof that take longer than others for each number that they state, and how many times as long.
 HEAVY = {"counted": 40, "moved": 16, "bellman": 5}
 NOT_CHECKED = "not checked:"  # how the verifier begins when it ran out of time or memory
 
@@ -151,7 +151,7 @@ def _carries(design: Design) -> bool:
 def _other(result: Audit | Design) -> str:
     """Return why a certificate is about another question than its result, or states other bounds; nothing if not.
 
-    Of a design that does not keep its budget the certificate is that of the audit.
+    A design that does not keep its budget has the certificate of its audit.
     """
     if isinstance(result, Design) and not result.kept:
         return _other(result.leakage)

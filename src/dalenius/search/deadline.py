@@ -14,7 +14,7 @@ from weakref import WeakSet
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 
-# Of processes beside each other each has one thread: linear algebra that takes more would have them wait.
+# Worker processes have one thread each: with more, their linear algebra would compete for the cores.
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 

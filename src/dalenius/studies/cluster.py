@@ -35,7 +35,7 @@ class Parcel:
     key: str
     task: Task
     files: dict[str, bytes]
-    # Of the machine that asks: a worker that joins later may have others.
+    # Versions of the machine that asks: a worker that joins later may have others.
     versions: dict[str, str]
 
     @classmethod

@@ -24,7 +24,7 @@ MOST_LINES = 8
 # More bytes than this in a store are more than a page may carry, however well they are packed.
 MOST_STORED = 8 * MOST_CARRIED
 
-# Of all answers the one that leaks most, by what was asked.
+# The answer that leaks most, by what was asked.
 WORST: dict[TaskName, str] = {
     "audit": "The one that leaks most leaks",
     "design": "Of the mechanisms found the one that leaks most leaks",

@@ -164,7 +164,7 @@ class Ledger(Result):
             )
             given = [float(k) for k in _schedule(knowledge if entropy is None else entropy) if k is not None]
             self._given = {self._scheduled[0].given: given if len(given) > 1 else given[0]}
-        # Of the knowledge that the account is about; `_next` goes on to that of the next release.
+        # The adversary that the account is about; `_next` goes on to that of the next release.
         self.adversary = self._scheduled[0]
         self._ahead: Ledger | None = None
         self.unit = unit

@@ -49,7 +49,7 @@ class Passed(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Of one node: the least and the largest sigma, how many evaluations, and the scale that numbers are rounded to.
+    """One node: the least and the largest sigma, how many evaluations, and the scale that numbers are rounded to.
 
     fresh: the sigma from which a search that was lost begins again.
     """

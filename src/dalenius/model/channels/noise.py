@@ -176,7 +176,7 @@ class Laplace(Rounded):
         return max(0.0, -math.expm1((epsilon - self.rate * apart) / 2))
 
     def between(self, low: Floats, high: Floats) -> Floats:
-        """Of two exponentials."""
+        """The difference of two exponentials."""
         return -0.5 * np.exp(-times(self.rate, low)) * np.expm1(-times(self.rate, high - low))
 
     def divergence(self, d: Floats) -> Floats:
@@ -231,7 +231,7 @@ class Gaussian(Rounded):
         return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
 
     def between(self, low: Floats, high: Floats) -> Floats:
-        """Of two tails of the normal law."""
+        """The difference of two tails of the normal law."""
         with np.errstate(over="ignore"):  # infinity is the right answer then
             return np.asarray(ndtr(-low / self.sigma) - ndtr(-high / self.sigma))
 

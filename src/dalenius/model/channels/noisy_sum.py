@@ -310,7 +310,7 @@ class NoisySum(Noisy):
         which rises with d as long as P(noise = d) >= e^epsilon P(noise = d - s), then falls. That d is found by
         bisection and brought into low - f <= d < high - f. Other pairs are mirror images; of one line the outermost
         are worst.
-        A difference that rounding may have made counts as none.
+        Differences within rounding count as zero.
         """
         e = checks.real("epsilon", epsilon, 0.0, math.inf)
         if not self.fits(self.query):

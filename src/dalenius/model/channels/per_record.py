@@ -117,7 +117,7 @@ class PerRecord(Mechanism):
         e = checks.real("epsilon", epsilon, 0.0, math.inf)
         if math.isinf(e):
             return float(max((self.rows * (other == 0)).sum(axis=1).max() for other in self.rows))
-        # What rounding may have made counts as none.
+        # Differences within rounding count as zero.
         over = self.rows[:, None] - math.exp(min(e, 700.0)) * self.rows[None]
         return float(np.where(over > 1e-15 * self.rows[:, None], over, 0.0).sum(axis=2).max())
 

@@ -79,7 +79,7 @@ class Symmetric(Mechanism):
         e = checks.real("epsilon", epsilon, 0.0, math.inf)
         pairs = (self.kept, self.other), (self.other, self.kept)
         over = ((p, p - math.exp(min(e, 700.0)) * q) for p, q in pairs)
-        # What rounding may have made counts as none.
+        # Differences within rounding count as zero.
         return sum(d for p, d in over if d > 1e-15 * p)
 
     def log_most_likely(self) -> float:

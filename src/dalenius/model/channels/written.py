@@ -65,7 +65,7 @@ class Written(Mechanism):
 
     @property
     def rises(self) -> bool:
-        """Of the exponential mechanism, and of rows that follow a structure with it."""
+        """True of the exponential mechanism, and of rows that follow a structure with monotone ratios."""
         own = self.falls_off and self.query is not None and self.query.rises
         return own or (self.whole is not None and self.whole.rises)
 
