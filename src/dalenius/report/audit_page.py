@@ -12,8 +12,8 @@ from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section
 from dalenius.report.plain import proof_words, three_sentences, what_it_is_not
 from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
-from dalenius.report.sampled_text import ASSERTED
 from dalenius.report.text import (
+    ASSERTED,
     all_checked_words,
     checked_words,
     class_words,

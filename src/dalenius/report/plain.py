@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.secret import Group
 from dalenius.numerics.rounding import round_up, short
-from dalenius.report.sampled_text import confidence_words
+from dalenius.report.text import confidence_words
 from dalenius.results.audit import Audit
 from dalenius.results.guess import sentences
 from dalenius.results.units import in_unit

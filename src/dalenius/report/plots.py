@@ -13,8 +13,7 @@ from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, short
-from dalenius.report.sampled_text import sampled_name
-from dalenius.report.text import counted, secret_name, secret_value
+from dalenius.report.text import counted, sampled_name, secret_name, secret_value
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.units import in_unit
 

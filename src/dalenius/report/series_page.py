@@ -21,8 +21,7 @@ from dalenius.report.page import Section, Table
 from dalenius.report.plain import proof_words, three_sentences
 from dalenius.report.profile_text import BOUNDED
 from dalenius.report.profile_text import facts as profile_facts
-from dalenius.report.sampled_text import confidence_words
-from dalenius.report.text import FROM_FILE, adversary_words, curve_facts
+from dalenius.report.text import FROM_FILE, adversary_words, confidence_words, curve_facts
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint

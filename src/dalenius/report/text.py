@@ -21,7 +21,6 @@ from dalenius.model.secret import Attributes, Bins, Function, Group
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, round_up, short, short_up
 from dalenius.report.proofs import bound_place, bound_words, explained
-from dalenius.report.sampled_text import confidence_words, sampled_leakage, sampled_name, sampled_witness
 from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.result import Loaded, Step, Stopped, missing_words
@@ -38,6 +37,9 @@ Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 UNCHECKED = "certificate attached, not yet checked by verify()"
 # Stands behind what a certificate does not carry.
 FROM_FILE = "from the file"
+# What audits of mechanisms known by samples say.
+NOTHING_BELOW = "samples prove no lower bound, so it is 0; more draws lower the upper bound"
+ASSERTED = "the draws are independent, and all datasets with the same answer have the same law; nothing checks this"
 # Values or probabilities that are listed.
 MOST_NAMES = 6
 WHY: dict[Stopped, str] = {
@@ -70,6 +72,30 @@ def problem(mechanism: Mechanism) -> str:
     if mechanism.as_real_records is not None:
         return f"{name}{of}: {records.replace(' ', ' real-valued ')}"
     return f"{name}{of}: {records}, {checks.size_text(mechanism.records)} datasets"
+
+
+def sampled_name(mechanism: Mechanism) -> str | None:
+    """Return `a mechanism known by 500000 samples`; None where its channel is known."""
+    samples = mechanism.as_samples
+    return None if samples is None else f"a mechanism known by {samples.draws} samples"
+
+
+def confidence_words(result: Audit | Curve) -> str:
+    """Return ` with confidence 0.999`, or nothing where bounds hold for certain."""
+    audit = result.audits[0] if isinstance(result, Curve) else result
+    return "" if audit.confidence is None else f" with confidence {audit.confidence:.12g}"
+
+
+def sampled_leakage(audit: Audit, checked: str) -> list[str]:
+    """Return the lines on what leaks."""
+    most = round_up(audit.upper, decimals(audit.upper))
+    return [f"L <= {most} {audit.unit}{confidence_words(audit)}; {checked}", NOTHING_BELOW, ASSERTED]
+
+
+def sampled_witness(lines: list[str]) -> list[str]:
+    """Return the lines on the witness of an audit of the channel above, as what they are."""
+    what = "this prior leaks most under the channel above, which the samples cannot distinguish from the true one"
+    return [lines[0].replace("this prior attains the lower bound", what), *lines[1:]]
 
 
 def stacked(named: Facts, width: int = 11) -> str:

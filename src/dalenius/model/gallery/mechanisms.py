@@ -26,8 +26,7 @@ from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
-from dalenius.model.gallery.building import asked, call
-from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma
+from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call
 from dalenius.model.query import Query
 from dalenius.model.statistic import Table
 

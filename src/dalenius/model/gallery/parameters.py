@@ -1,15 +1,18 @@
-"""Parameters of the named mechanisms: their limits, and a common scale of noise.
+"""Parameters of the named mechanisms: their limits, a common scale of noise, and the call string that they make.
 
 On the scale of noise levels s more is noisier, whatever the parameter: epsilon = exp(-s), sigma = sensitivity exp(s),
 flip = top / (1 + exp(-s)), where at top = 1 - 1/|range| the answer is uniform.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from dalenius.errors import refuse
 from dalenius.model import checks
-from dalenius.model.query import Query
+from dalenius.model.channels.real_records import RealQuery
+from dalenius.model.query import Query, call_string
 
 
 class Parameter(Protocol):
@@ -126,3 +129,16 @@ class Rate:
 def spread(query: Query) -> float:
     """Return the sensitivity as a scale of noise; 1 for a query with a single answer."""
     return float(query.sensitivity) if query.sensitivity > 0 else 1.0
+
+
+def call(family: str, arguments: Mapping[str, object]) -> str:
+    """Return the call string of a mechanism; arguments that are None are left out."""
+    return call_string(family, [(key, checks.plain(value)) for key, value in arguments.items() if value is not None])
+
+
+def asked(query: object, *, real: bool = False) -> None:
+    """Refuse what is not a query; real-valued records too, where there is no mechanism for them."""
+    if not isinstance(query, Query):
+        refuse(f"a mechanism answers a Query, not {type(query).__name__}; see dl.queries")
+    if isinstance(query, RealQuery) and not real:
+        query.refuse()

@@ -22,8 +22,7 @@ from dalenius.model.channels.processed import SUPPRESSED, Kernel, Processed, pro
 from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial
 from dalenius.model.files import path_of, read_bytes
-from dalenius.model.gallery.building import asked, call
-from dalenius.model.gallery.parameters import Epsilon, Rate
+from dalenius.model.gallery.parameters import Epsilon, Rate, asked, call
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum
 from dalenius.numerics.types import Floats
