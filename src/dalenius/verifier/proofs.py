@@ -47,10 +47,6 @@ class Written(Asked):
         """Return the bound that a proof claims, or refuse it."""
         return check(self, proof, where)
 
-    def most(self, upper: float) -> float:
-        """What proofs may claim: the upper bound itself."""
-        return upper
-
 
 def check(asked: Asked, proof: dict[str, Any], where: str) -> float:
     """Return the bound that a proof claims, or refuse it.

@@ -21,8 +21,16 @@ from .secret import Secret, joint
 from .written import Channel
 
 
+class Claims:
+    """A question, whose proofs may claim the upper bound itself."""
+
+    def most(self, upper: float) -> float:
+        """What proofs may claim."""
+        return upper
+
+
 @dataclass(frozen=True)
-class Asked:
+class Asked(Claims):
     """What a channel tells about a secret, and how much more than the reference an adversary may know."""
 
     channel: Channel
@@ -58,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Unwritten:
+class Unwritten(Claims):
     """A question about a channel that is never written out, which the module of its form checks."""
 
     form: Any
@@ -75,10 +83,6 @@ class Unwritten:
             no_steps(proof, where)
         bound: float = self.form.check_proof(self.asked, self.knowledge, proof, where)
         return bound
-
-    def most(self, upper: float) -> float:
-        """What proofs may claim: the upper bound itself."""
-        return upper
 
 
 def no_steps(proof: dict[str, Any], where: str) -> None:

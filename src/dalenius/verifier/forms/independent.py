@@ -35,17 +35,17 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ZERO, Ball, short, xlogx
+from dalenius.verifier.kernel.balls import ZERO, Ball, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import compare
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import attains, mutual
+from dalenius.verifier.kernel.witness import allowed, attains, mutual
 from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
-from .asked import Asked, Unwritten, no_steps
+from .asked import Asked, Claims, Unwritten, no_steps
 from .counting import Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
@@ -60,7 +60,7 @@ FORMS: dict[type, Any] = {Large: sums, Noisy: histograms, Local: per_record}
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(Claims):
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Large | Noisy | Local
@@ -83,10 +83,6 @@ class Independent:
         """The record that is the secret."""
         assert isinstance(self.about, Group)  # for the type checker
         return self.about.records[0]
-
-    def most(self, upper: float) -> float:
-        """What proofs may claim: the upper bound itself."""
-        return upper
 
     def check_witness(self, witness: dict[str, Any], lower: float) -> None:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
@@ -160,11 +156,8 @@ class Independent:
 
         given: as the witness has it. more: how far the others are.
         """
-        if self.knowledge is None or self.knowledge.free or self._is_reference(given, record, more):
-            return
-        apart = _apart(law, self._reference_law(record)) + more
-        if not apart <= self.knowledge.most:
-            refuse(f"the witness has divergence {short(apart)} where at most {short(self.knowledge.most)} is allowed")
+        if self.knowledge is not None and not self._is_reference(given, record, more):
+            allowed(_apart(law, self._reference_law(record)) + more, self.knowledge, "the witness")
 
     def _reference_law(self, record: int) -> list[Ball]:
         return list(self.reference.law(record, self.statistic.alphabet(record)))

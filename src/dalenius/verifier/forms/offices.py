@@ -181,15 +181,21 @@ def shuffled(counts: Sequence[tuple[int, ...]], epsilon: Ball) -> Rows:
     places = [sum(c * (n + 1) ** y for y, c in enumerate(z[:-1])) for z in counts]
     powers = []
     for a in range(k):
-        form = [ZERO] * ((n + 1) ** max(k - 2, 0) + 1)
-        form[0] = kept if a == k - 1 else other
-        for y in range(k - 1):
-            form[(n + 1) ** y] = kept if y == a else other
+        form = linear([kept if y == a else other for y in range(k)], n)
         powers.append([arb_poly([1])])
         for _ in ticking(range(n)):
-            powers[a].append(powers[a][-1] * arb_poly(form))
+            powers[a].append(powers[a][-1] * form)
     found = []
     for values in ticking(counts):
         total = math.prod((powers[a][many] for a, many in enumerate(values)), start=arb_poly([1]))
         found.append([total[place].nonnegative_part() for place in places])
     return found
+
+
+def linear(row: Sequence[Ball], n: int) -> Ball:
+    """sum_y row(y) x_y as a polynomial of one variable, for powers up to n: x_y is x^((n+1)^y), and 1 for the last."""
+    coefficients = [ZERO] * ((n + 1) ** max(len(row) - 2, 0) + 1)
+    coefficients[0] = row[-1]
+    for y, q in enumerate(row[:-1]):
+        coefficients[(n + 1) ** y] += q
+    return arb_poly(coefficients)

@@ -42,6 +42,7 @@ from dalenius.verifier.special.bellman import bellman
 
 from . import named
 from .counting import Records, people
+from .offices import linear
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Secret, by_label, grouped
 
@@ -312,7 +313,7 @@ def _counted_outputs(channel: Local, a: int, law: Shares, others: int) -> list[B
         sum((p * row[y] for b, (p, row) in enumerate(zip(rho, channel.rows, strict=True)) if b != a), ZERO) / missed
         for y in range(outputs)
     ]
-    own, other = (_form(row, others) for row in (channel.rows[a], mixed))
+    own, other = (linear(row, others) for row in (channel.rows[a], mixed))
     # Horner: R_j = R_(j-1) V + pi(a,j) U^j.
     total, power = arb_poly([law.get(0, ZERO)]), arb_poly([1])
     for t in range(1, others + 1):
@@ -321,15 +322,6 @@ def _counted_outputs(channel: Local, a: int, law: Shares, others: int) -> list[B
         total = total * other + law.get(t, ZERO) * power
     places = (c for c in product(range(others + 1), repeat=outputs - 1) if sum(c) <= others)
     return [total[sum(x * (others + 1) ** y for y, x in enumerate(c))].nonnegative_part() for c in ticking(places)]
-
-
-def _form(row: Sequence[Ball], others: int) -> Ball:
-    """sum_y row(y) x_y as a polynomial of one variable."""
-    coefficients = [ZERO] * ((others + 1) ** (len(row) - 2) + 1)
-    coefficients[0] = row[-1]
-    for y, q in enumerate(row[:-1]):
-        coefficients[(others + 1) ** y] += q
-    return arb_poly(coefficients)
 
 
 def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> Ball:

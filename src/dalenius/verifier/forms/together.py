@@ -7,16 +7,16 @@ left and a right half. With M the chances of the left half's outputs by row, N t
     sum_t w_t q(y, y'|t) = ( M^T diag(w) N )(y, y'),      sum_{y,y'} q(y, y'|t) F(y, y') = sum_y' ( M F * N )(t, y').
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
-from math import comb, factorial, prod
+from math import comb, prod
 from operator import mul
 
 from flint import arb, arb_mat
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
 from dalenius.verifier.kernel.limits import tick, ticking
+from dalenius.verifier.kernel.order import orders as orders_of
 
 # For every release the outputs of its runs, ascending.
 Outputs = tuple[tuple[int, ...], ...]
@@ -40,7 +40,7 @@ def listed(sizes: Sequence[tuple[int, int]]) -> Iterator[Outputs]:
 
 def orders(outputs: Outputs) -> int:
     """How many tuples of outputs of the runs this stands for."""
-    return prod(factorial(len(run)) // prod(map(factorial, Counter(run).values())) for run in outputs)
+    return prod(map(orders_of, outputs))
 
 
 class Together:

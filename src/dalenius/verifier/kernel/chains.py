@@ -5,35 +5,23 @@ I(A;Y) <= sum_a p(a) D(w_a q || r),
 
     I(A;Y) <= s LSE_a( log rho(a) + g_a / s ) + s K,        g_a = max_w { D(wq || r) - s D(w || rho_a) },
 
-rho_a the law of the cells of a. Let these cells t = 0, 1, ... be ordered such that q > 0 and
-(i) q(y'|t) / q(y|t) does not fall in t for outputs y <= y', (ii) q(.|t+1) is stochastically above q(.|t);
-outputs may be partially ordered, as tuples of outputs of independent releases are. (i) gives (ii) where outputs are in
-a line, and products of laws in a line inherit both. Tuples that differ by the order of runs of one mechanism have equal
-columns: put together, with r split evenly among them, they change no number below. With h = log(w / rho_a), d its
-increments, u = wq and
+rho_a the law of the cells of a. These cells t = 0, 1, ... are ordered such that q > 0, q(y'|t) / q(y|t) does not fall
+in t for outputs y <= y', which may be partially ordered, and q(.|t+1) is stochastically above q(.|t). With
+h = log(w / rho_a), d its increments, u = wq and
 
     Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ):
 
-(a) A maximiser w of g_a has d = Theta(d). As q > 0, the gradient of D(wq || r) is finite while that of -s w log w is
-    infinite at 0, so w > 0, and s h = sum_y q(y|.) log(u_y / r_y) + const.
-(b) If d <= d' entrywise, Theta(d) <= Theta(d'). Then h' - h does not fall, and log u'_y / u_y is the logarithm of the
-    mean of exp(h' - h) under mu_y, proportional to rho_a e^h q(y|.) up to a constant; by (i) mu_y' is above mu_y in
-    likelihood ratio for y <= y', so log u'_y / u_y does not fall in y, and by (ii) its mean rises with t.
-(c) Let U be Theta with u = q(.|last cell) and D with u = q(.|first cell). D <= d <= U for every d of (a): u is a
-    mixture of rows, and by (i) log( q(y|last) / u_y ) does not fall in y, log( q(y|first) / u_y ) does not rise. By (b)
-    this stays so when U is replaced by anything at least Theta(U), D by anything at most Theta(D).
+(a) A maximiser w of g_a has d = Theta(d).
+(b) If d <= d' entrywise, Theta(d) <= Theta(d').
+(c) Let U be Theta with u = q(.|last cell) and D with u = q(.|first cell). D <= d <= U for every d of (a), also when U
+    is replaced by anything at least Theta(U), D by anything at most Theta(D).
 (d) For any increments c with law w_c and u_c = w_c q, and rad = sum_t max(U - c, c - D)_t,
-        g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c / r)(y) / s ) + rad^2 / 8,
-    for D(wq || r) = sum_y (wq) log(u_c / r) + D(wq || u_c), the first two terms of g_a are at most the logarithm
-    (Gibbs), and D(wq || u_c) <= D(w || w_c). Along w_x ~ w_c (w / w_c)^x it is the integral of x Var_x( log w/w_c )
-    over [0, 1], and log w/w_c oscillates by rad at most, so its variance is at most rad^2 / 4.
+        g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c / r)(y) / s ) + rad^2 / 8.
 (e) In place of rad^2 / 8 there may be half of  sum_{t >= t0} w_U(t) G(t)^2 + sum_{t < t0} w_D(t) G(t)^2,  w_U and w_D
     the laws of the increments max(U, c) and min(D, c), t0 any cell, G(t) the sum of max(U - c, c - D) between t0 and t.
-    For log w/w_c moves by G(t) at most from t0 to t, so Var_x <= E_x G^2. The increments of w_x are between those of
-    w_c and w, so between min(D, c) and max(U, c): w_x is above w_D and below w_U in likelihood ratio, and G^2 rises
-    from t0 on and falls before it.
 
-Where numbers are given, the rows are monotone but for rounding, and the step "order" comes before (order.py).
+Proof, also where tuples that differ by the order of runs are put together: docs/mathematics.md, 4.11. Where numbers
+are given, the rows are monotone but for rounding, and the step "order" comes before (order.py).
 """
 
 from bisect import bisect_left

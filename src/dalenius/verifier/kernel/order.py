@@ -208,10 +208,10 @@ def _shares(law: list[Ball], tuples: list[Ranked], occurring: list[int]) -> list
     together: dict[Ranked, Ball] = {}
     for y in occurring:
         together[tuples[y]] = together.get(tuples[y], ZERO) + law[y]
-    return [law[y] / together[tuples[y]] * prod(map(_orders, tuples[y])) for y in ticking(occurring)]
+    return [law[y] / together[tuples[y]] * prod(map(orders, tuples[y])) for y in ticking(occurring)]
 
 
-def _orders(ranks: tuple[int, ...]) -> int:
+def orders(ranks: tuple[int, ...]) -> int:
     """How many tuples have these ranks in some order."""
     return factorial(len(ranks)) // prod(map(factorial, Counter(ranks).values()))
 

@@ -8,16 +8,10 @@ leaves); every prior belongs to some leaf (where z_G = 0 take any posterior; see
 there:
 
 1. I = H(A) - H(A|Y).
-2. Let 0 <= eta <= 1 bound the contraction of the within-group channels of every secret value. For any two priors, with
-   D(.) the divergence of what is named under the first from the same under the second, the chain rule gives
-       D(A,Y) - D(Y) = [ D(A,G) - D(G) ] + [ D(Y|A,G) - D(Y|G) ]  <=  D(A,G) - D(G) + D(Y|A,G),
-       D(Y|A,G) <= eta D(X|A,G) = eta ( D(X) - D(A,G) ),
-   X being the cell, which decides A; G given X has the same law under both. As D(G) >= 0,
-       D(A,Y) - D(Y) <= (1-eta) ( D(A,G) - D(G) ) + eta D(X).
-   The left side is what -H(A|Y) differs by from its tangent at the second prior, the right side the same of
-   -(1-eta) H(A|G) - eta H(pi). So
+2. Let 0 <= eta <= 1 bound the contraction of the within-group channels of every secret value. Then
        -H(A|Y) + (1-eta) H(A|G) + eta H(pi)
-   lies below its tangent at any prior pi0 > 0, the linear function with coefficients
+   is concave in pi (docs/mathematics.md, 4.10), and lies below its tangent at any prior pi0 > 0, the linear function
+   with coefficients
        sum_y q_cy log v0(a|y) - (1-eta) sum_G Q_cG log v0(a|G) - eta log pi0_c.
    pi0_c = rho_c exp(q_c.lam_a) / M, with M such that it sums to one; the posteriors v0 do not depend on M.
 3. -(1-eta) H(A|G) = (1-eta) sum_G z_G sum_a phi(v(a|G)), and phi lies below its secant alpha v + beta on a leaf: that

@@ -62,8 +62,14 @@ def held(prior: list[Shares], reference: list[Shares], knowledge: Knowledge, whe
         if not divergence <= knowledge.most:
             if _apart(prior, reference) is None:
                 return reference
-            refuse(f"{where} has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
+            allowed(divergence, knowledge, where)
     return prior
+
+
+def allowed(divergence: Ball, knowledge: Knowledge, where: str) -> None:
+    """Refuse a prior that is farther from the reference than the adversary's knowledge."""
+    if not (knowledge.free or divergence <= knowledge.most):
+        refuse(f"{where} has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
 
 
 def _apart(prior: list[Shares], reference: list[Shares]) -> int | None:

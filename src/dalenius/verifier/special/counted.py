@@ -30,7 +30,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import attains
+from dalenius.verifier.kernel.witness import allowed, attains
 
 Counts = tuple[int, ...]
 Tilts = list[list[Ball]]
@@ -73,8 +73,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     if knowledge.none:
         refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
     spent = sum((c * (x.divergence() + _log_ratio(table, c, x.own)) for c, x in zip(weights, laws, strict=True)), ZERO)
-    if not (knowledge.free or spent <= knowledge.most):
-        refuse(f"the witness has divergence {short(spent)} where at most {short(knowledge.most)} is allowed")
+    allowed(spent, knowledge, where)
     outputs, logs = table.outputs(laws, weights)
     leaked = sum((c * table.mean(x, values, logs) for c, x, values in zip(weights, laws, outputs, strict=True)), ZERO)
     attains(leaked, lower)

@@ -23,11 +23,11 @@ from typing import Any
 from flint import arb, arb_mat, arb_poly
 
 from dalenius.verifier.forms.named import Added
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix, short
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import attains, held
+from dalenius.verifier.kernel.witness import allowed, attains, held
 
 
 def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
@@ -80,8 +80,7 @@ def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_
     if knowledge.none:
         refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
     divergence = others.divergence(prior) + sum((p * (p / reference[t]).log() for t, p in prior.items()), ZERO)
-    if not (knowledge.free or divergence <= knowledge.most):
-        refuse(f"the witness has divergence {short(divergence)} where at most {short(knowledge.most)} is allowed")
+    allowed(divergence, knowledge, "the witness")
     return prior
 
 
