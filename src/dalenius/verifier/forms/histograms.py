@@ -20,7 +20,7 @@ from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, mapping, refuse, sequence, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
@@ -57,13 +57,6 @@ class Noisy:
         reference = self.reference
         return [1.0] * self.statistic.k if isinstance(reference, Uniform) else list(reference.given(0))
 
-    @property
-    def laws(self) -> dict[float, tuple[int, Ball, Ball]]:
-        """For every weight above 0 the first value v that has it, p_v and 1 - p_v."""
-        law = self.reference.law(0, self.statistic.k)
-        first = {mass: self.masses.index(mass) for mass in self.masses if mass > 0}
-        return {mass: (v, law[v], sum((*law[:v], *law[v + 1 :]), ZERO)) for mass, v in first.items()}
-
     def contraction(self, records: list[tuple[int, list[Ball]]]) -> Ball:
         """Return eta with D(p q || W q) <= eta D(p || W), where under W so many records have each of these laws."""
         counts, noise = sum(mass > 0 for mass in self.masses), self.noise
@@ -71,7 +64,7 @@ class Noisy:
         # Rounded Laplace noise is geometric noise, and more of it on top.
         if not noise.steady:
             return eta
-        alike = [product_laws.Alike(many, [x for x in law if not x.is_zero()]) for many, law in records]
+        alike = [(many, [x for x in law if not x.is_zero()]) for many, law in records]
         return eta.min(product_laws.contraction(noise.parameter, alike))
 
     def difference(self, other: "Noisy") -> str | None:
@@ -213,16 +206,14 @@ def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) 
         E_rho exp( sum_v D(t_v - c_v) / s ) <= prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v).
     """
     n = channel.statistic.n
-    s = arb(number(field(proof, "s", where), f"s of {where}"))
-    if not s > 0:
-        refuse(f"{where}: s must be above 0")
-    laws, masses = channel.laws, channel.masses
+    s = arb(above_zero(proof, "s", where))
+    masses = channel.masses
     listed = sequence(field(proof, "centre", where), f"the centre of {where}", channel.statistic.k)
     centres = [whole(c, f"the centre of {where}", 0, n) for c in listed]
     pairs = [(c, mass) for c, mass in zip(centres, masses, strict=True) if mass > 0]
     k, logs = len(pairs), {}
     for centre, mass in set(pairs):
-        law = channel.count(laws[mass][0]).statistic.law(channel.reference, ())
+        law = channel.count(masses.index(mass)).statistic.law(channel.reference, ())
         masses_of = ticking(law.items())
         terms = (x * (channel.noise.divergence(abs(t - centre)) * k / s).exp() for t, x in masses_of)
         logs[centre, mass] = sum(terms, ZERO).log()

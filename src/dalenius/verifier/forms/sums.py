@@ -32,7 +32,17 @@ from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
 from dalenius.verifier.kernel.proofs import claimed, shown, twice
-from dalenius.verifier.kernel.reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import (
+    Refused,
+    above_zero,
+    field,
+    mapping,
+    number,
+    numbers,
+    refuse,
+    sequence,
+    whole,
+)
 from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
@@ -467,9 +477,7 @@ def _centre(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> B
     """
     last = channel.low + channel.width - 1
     centre = whole(field(proof, "centre", where), f"the centre of {where}", channel.low, last)
-    s = arb(number(field(proof, "s", where), f"s of {where}"))
-    if not s > 0:
-        refuse(f"{where}: s must be above 0")
+    s = arb(above_zero(proof, "s", where))
     return _closed(channel, (channel.noise.divergence(abs(f - centre)) for f in channel.answers), s, knowledge.most)
 
 

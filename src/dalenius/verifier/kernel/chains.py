@@ -37,7 +37,7 @@ from .cells import Channel, Question, Shares
 from .closing import close
 from .limits import largest
 from .order import Products, in_order, products
-from .reading import field, number, numbers, refuse, whole
+from .reading import above_zero, field, numbers, whole
 
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.
 ENOUGH = 1e-7
@@ -109,9 +109,7 @@ class OneValue:
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
     """Yield the one bound."""
     channel = question.channel
-    s = arb(number(field(proof, "s", where), "s"))
-    if not s > 0:
-        refuse("s must be above 0")
+    s = arb(above_zero(proof, "s", where))
     given = [arb(r) for r in numbers(field(proof, "rho", where), channel.outputs, "rho")]
     rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
     total = log_sum_exp(given)

@@ -27,11 +27,6 @@ Row = Sequence[Ball]
 FEW = 64
 
 
-def too_many(rows: int, outputs: int) -> bool:
-    """Whether comparing all pairs would take too long."""
-    return rows * (rows - 1) // 2 * outputs > largest().contraction_entries
-
-
 def common_mass(rows: Sequence[Row]) -> Ball:
     """Guarantee: sum_y min_c P_c(y) >= result."""
     total = ZERO
@@ -53,7 +48,7 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
         rows = bundled(rows)
         if not all(ONE - sum(row, ZERO) <= eta for row in rows):
             return False
-    if too_many(len(rows), len(rows[0])):
+    if len(rows) * (len(rows) - 1) // 2 * len(rows[0]) > largest().contraction_entries:
         return False
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
 

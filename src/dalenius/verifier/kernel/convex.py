@@ -32,8 +32,8 @@ from .closing import close, gain
 from .contraction import contracts
 from .limits import tick
 from .order import products
+from .reading import above_zero, number, numbers, refuse, sequence
 from .reading import field as entry
-from .reading import number, numbers, refuse, sequence
 
 
 def secant(low: float, high: float) -> tuple[Ball, Ball]:
@@ -93,9 +93,7 @@ class Row:
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
     """Yield the one bound."""
     outputs, cells = question.channel.outputs, question.cells
-    s = arb(number(entry(proof, "s", "it"), "s"))
-    if not s > 0:
-        refuse("s must be above 0")
+    s = arb(above_zero(proof, "s", where))
     eta = min(1.0, number(entry(proof, "eta", "it"), "eta", low=0.0))
     theta = arb(number(entry(proof, "theta", "it"), "theta", low=0.0, high=1.0))
     omega = arb(number(proof.get("omega", 0.0), "omega"))

@@ -122,6 +122,14 @@ def number(value: object, where: str, low: float = -math.inf, high: float = math
     return value
 
 
+def above_zero(content: dict[str, Any], key: str, where: str) -> float:
+    """Return a field that is a finite number above 0."""
+    found = number(field(content, key, where), f"{key} of {where}")
+    if found <= 0:
+        refuse(f"{where}: {key} must be above 0")
+    return found
+
+
 def numbers(value: object, length: int, where: str, low: float = -math.inf, high: float = math.inf) -> list[float]:
     """Return value if it is a list of this many finite numbers in [low, high]."""
     listed = sequence(value, where, length)

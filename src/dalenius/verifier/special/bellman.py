@@ -27,7 +27,7 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import tick, ticking
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence
+from dalenius.verifier.kernel.reading import field, numbers, refuse, sequence
 
 Row = Sequence[Ball]
 Line = tuple[Ball, Ball]
@@ -37,9 +37,7 @@ def bellman(  # noqa: PLR0917 - the letters of the formula
     rows: Sequence[Row], rho: Row, others: Sequence[Row], knowledge: Ball, proof: dict[str, Any], where: str
 ) -> Ball:
     """The bound, once every stage is shown to lie below its lines; others: the laws of the other records, in order."""
-    s = arb(number(field(proof, "s", where), f"s of {where}"))
-    if not s > 0:
-        refuse(f"{where}: s must be above 0")
+    s = arb(above_zero(proof, "s", where))
     stages = _stages(proof, len(others) + 1, where)
     nodes = sequence(field(proof, "nodes", where), f"the nodes of {where}", len(stages[0]) + 1)
     _begins(rows, [arb(v) for v in numbers(nodes, len(nodes), f"the nodes of {where}", low=0.0)], stages[0], where)

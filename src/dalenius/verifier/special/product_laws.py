@@ -21,11 +21,12 @@ where the denominator is above 0 and e^2c <= 2 + sqrt 8. Proof: docs/proofs/prod
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import reduce
 
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.kernel.closing import largest
 from dalenius.verifier.kernel.limits import tick
 
 # Parts of the range of log M to either side of 0; steps of beta, by a factor, up to the last.
@@ -36,25 +37,20 @@ LAST = 4096.0
 CONVEX = 4.828
 
 
-@dataclass(frozen=True)
-class Alike:
-    """Records with one law: how many there are, and the masses of the values that they can have."""
+def contraction(rate: Ball, records: Sequence[tuple[int, Sequence[Ball]]]) -> Ball:
+    """Guarantee: D(p q || W q) <= result x D(p || W) for every law p of the records, W their product law.
 
-    many: int
-    masses: Sequence[Ball]
-
-
-def contraction(rate: Ball, records: Sequence[Alike]) -> Ball:
-    """Guarantee: D(p q || W q) <= result x D(p || W) for every law p of the records, W their product law."""
+    records: how many have one law, and the masses of the values that they can have.
+    """
     # A record of one value tells nothing.
-    listed = [x for x in records if len(x.masses) > 1]
+    listed = [(many, masses) for many, masses in records if len(masses) > 1]
     crude = (2 * rate).exp() * rate.sinh() ** 2 * (rate / -(-rate).expm1()) ** 2 / 2
-    total = sum((x.many for x in listed), 0) * crude
+    total = sum(many for many, _ in listed) * crude
     if total.is_zero():
         return ZERO
     before, kept = arb(1), ZERO
     after = arb(2)
-    laws = [(x.many, *_ends(x.masses), len(x.masses)) for x in listed]
+    laws = [(many, largest(masses), reduce(arb.min, masses), len(masses)) for many, masses in listed]
     while (2 * rate).exp() <= CONVEX and after <= LAST:
         tick()
         theta = sum((many * _theta(rate, after, *law, crude=crude) for many, *law in laws), ZERO)
@@ -63,14 +59,6 @@ def contraction(rate: Ball, records: Sequence[Alike]) -> Ball:
         kept += (after / before * (1 + before * theta) / (1 + after * theta)).log()
         before, after = after, after * STEP
     return (-kept).exp() * before * total / (1 + before * total)
-
-
-def _ends(masses: Sequence[Ball]) -> tuple[Ball, Ball]:
-    """No less than the largest mass, and no more than the least."""
-    largest, least = masses[0], masses[0]
-    for x in masses[1:]:
-        largest, least = largest.max(x), least.min(x)
-    return largest, least
 
 
 def _theta(c: Ball, b: Ball, most: Ball, least: Ball, k: int, *, crude: Ball) -> Ball:

@@ -1,11 +1,8 @@
 """Several releases of one answer with geometric or Laplace noise, bounded by one: the step "cone".
 
 Let every column q(y|.) > 0 of a release be log-concave in the answer t = 0..R, with slopes of log q(y|.) of at most C
-in absolute value. Then the release is a function, with chance, of t + geometric noise of the rate C. Proof: continue
-f = q(y|.) by the slopes C and -C beyond both ends. As log f is concave and moves by C at most, f(x+1) + f(x-1) is at
-most 2 cosh(C) f(x), so that m_x = ( 2 cosh(C) f(x) - f(x+1) - f(x-1) ) / ( 2 sinh C ) >= 0; it vanishes outside of
-0..R, and as this operator inverts exp(-C|t-x|), f(t) = sum_x m_x exp(-C|t-x|). With n_x > 0 such that
-sum_x n_x exp(-C|t-x|) = 1 on 0..R the law of the output y given x, m_(y,x) / n_x, sums to one over y.
+in absolute value. Then the release is a function, with chance, of t + geometric noise of the rate C. Proof:
+docs/mathematics.md, 4.14.
 
 Columns of geometric noise, and of Laplace noise, rounded, clamped or neither, are log-concave with slopes of at most
 their rate: both laws are, and so are their sums over intervals. Columns of several releases are products, so that C is

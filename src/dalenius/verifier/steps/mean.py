@@ -4,13 +4,10 @@
    v, 1/v = sum_j 1/v_j. Rounded and clamped outputs are functions of real ones. Discrete Gaussian noise of variance w,
    3w > 1, is rounded noise of variance v_j, the larger root of 1/v_j - 1/(12 v_j^2) = 1/w, with a chance of
    sqrt(v_j/w) / S, S the sum of the density of N(0, w) over the integers, and some other law else (4.13).
-2. Let h = 1/g for a whole g, 0 < u < v, and V(x|t) proportional to the density of N(t, u) at x in hZ, in which all
-   answers t lie: discrete Gaussian noise. Add N(0, v - u). The density of the sum at y is that of N(t, v) times
-   sum_x N(x; m, r) / sum_x N(x; t, u) for some m, r = u (v - u) / v: by Poisson's formula the upper sum is at most
-   g (1 + d), d = 2 sum_{k>=1} exp(-2 pi^2 r g^2 k^2), and the lower one at least g. So the real release is that
-   function of V with a chance of 1 / (1 + d), and some other law else.
-3. Coins that do not depend on the data may be shown: L <= kept L(V) + (1 - kept) log|A|, kept the product of the
-   chances (docs/mathematics.md, 1.2). In units of h the answers are g t, and the noise of V is discrete Gaussian noise.
+2. Let h = 1/g for a whole g, 0 < u < v, r = u (v - u) / v, and V(x|t) proportional to the density of N(t, u) at x in
+   hZ, in which all answers t lie: discrete Gaussian noise, in units of h on the answers g t. The real release is
+   V + N(0, v - u) with a chance of 1 / (1 + d), d = 2 sum_{k>=1} exp(-2 pi^2 r g^2 k^2), and some other law else.
+3. L <= kept L(V) + (1 - kept) log|A|, kept the product of the chances. Proof: docs/mathematics.md, 4.14.
 """
 
 from collections.abc import Sequence

@@ -30,8 +30,8 @@ from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import Recursions
+from dalenius.verifier.kernel.reading import above_zero, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.reading import field as entry
-from dalenius.verifier.kernel.reading import mapping, number, numbers, refuse, sequence, show, whole
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,7 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     every = whole(entry(stated, "every", where), f"'every' of {where}", 1, width)
     listed = sequence(entry(proof, "rho", where), f"rho of {where}")
     weights = [arb(x) for x in numbers(listed, len(listed), f"rho of {where}")]
-    s = arb(number(entry(proof, "s", where), f"s of {where}"))
-    if not s > 0:
-        refuse(f"{where}: s must be above 0")
+    s = arb(above_zero(proof, "s", where))
     rounds = whole(entry(proof, "rounds", where), f"rounds of {where}", 0, largest().chain_rounds)
     kappa = arb(number(entry(stated, "beyond", where), f"'beyond' of {where}", 0.0, 0.5))
     points = _placed(given, stated, len(weights), first, every, where)

@@ -29,7 +29,8 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_above, float_b
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, whole
 
-Masses = dict[int, list[Ball]]  # of every answer: w_k p_t(y_k)
+# What a rule makes of every answer, w_k p_t(y_k); its error; and the chance of outputs that it skips.
+Rule = tuple[dict[int, list[Ball]], Ball, Ball]
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,6 @@ class Margins:
     def most(self, upper: float) -> float:
         """Guarantee: a prior that leaks no more than the result to the finite channel leaks at most `upper`."""
         return float_below(self.scale * (upper - self.above))
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """What a rule makes of every answer, and what it misses."""
-
-    masses: Masses
-    error: Ball
-    skipped: Ball
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,11 +115,11 @@ def rebuild(problem: dict[str, Any]) -> Real:
         refuse(f"{asked.text} has a single answer")
     points = mapping(problem["quadrature"], "the quadrature")
     slack = number(field(points, "slack", "the quadrature"), "the slack", 0.0, 0.5)
-    rule = (_laplace if noise.family == "laplace" else _gaussian)(points, answers, noise.parameter)
+    masses, error, skipped = (_laplace if noise.family == "laplace" else _gaussian)(points, answers, noise.parameter)
     scale, rows, rest = ONE - arb(slack), [], ZERO
     for f in answers:
         tick()
-        row = [scale * p for p in rule.masses[f]]
+        row = [scale * p for p in masses[f]]
         left = ONE - sum(row, ZERO)
         if not left >= 0:
             refuse(f"the points of the quadrature have more mass than there is for the answer {f}; give more slack")
@@ -137,11 +129,11 @@ def rebuild(problem: dict[str, Any]) -> Real:
     text = f"{people(asked.statistic)}; {asked.text}; {noise.text}"
     row_of = [of[f] for f in asked.answers]
     hidden = arb(len(answers)).log()
-    margins = Margins(scale, rest * hidden / scale + rule.error, rule.error + rule.skipped * hidden)
+    margins = Margins(scale, rest * hidden / scale + error, error + skipped * hidden)
     return Real(statistic=asked.statistic, rows=rows, row_of=row_of, text=text, margins=margins, problem=problem)
 
 
-def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> _Rule:
+def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> Rule:
     """The rule of Gauss and Legendre on the pieces between edges, among which are all answers."""
     _keys(points, {"edges", "points", "angle", "slack"})
     listed = sequence(points["edges"], "edges of the quadrature")
@@ -168,7 +160,7 @@ def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> _Rule:
         ]
         for f in answers
     }
-    return _Rule(masses, error * constant * 64 / 15, ZERO)
+    return masses, error * constant * 64 / 15, ZERO
 
 
 def _piece(x: Ball, beta: Ball, m: int) -> Ball:
@@ -178,7 +170,7 @@ def _piece(x: Ball, beta: Ball, m: int) -> Ball:
     return x / 2 * ((x * x + beta * beta).sqrt() - x).exp() * rho ** (-2 * m) / (1 - rho**-2)
 
 
-def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> _Rule:
+def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> Rule:
     """The trapezoidal rule from a first point on, in equal steps."""
     _keys(points, {"first", "step", "count", "angle", "slack"})
     first = arb(number(points["first"], "the first point of the quadrature"))
@@ -198,7 +190,7 @@ def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> _Rule:
     places = [first + k * step for k in range(count)]
     factor = step / (sigma * (2 * arb.pi()).sqrt())
     masses = {f: [factor * (-(((y - f) / root) ** 2)).exp() for y in ticking(places)] for f in answers}
-    return _Rule(masses, error, skipped)
+    return masses, error, skipped
 
 
 def _angle(points: dict[str, Any], answers: int) -> tuple[Ball, Ball]:
