@@ -20,7 +20,7 @@ from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import above_zero, field, mapping, refuse, sequence, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums

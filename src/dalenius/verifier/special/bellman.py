@@ -27,7 +27,7 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import tick, ticking
-from dalenius.verifier.kernel.reading import field, numbers, refuse, sequence
+from dalenius.verifier.kernel.reading import above_zero, field, numbers, refuse, sequence
 
 Row = Sequence[Ball]
 Line = tuple[Ball, Ball]
