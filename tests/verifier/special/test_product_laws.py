@@ -8,12 +8,12 @@ from flint import arb
 
 from dalenius.model.channels import product_laws as floats
 from dalenius.verifier.kernel.balls import precision
-from dalenius.verifier.special.product_laws import Alike, contraction
+from dalenius.verifier.special.product_laws import contraction
 
 
 def in_balls(rate: float, records: list[tuple[int, np.ndarray]]) -> float:
     with precision():
-        found = contraction(arb(rate), [Alike(many, [arb(x) for x in law if x > 0]) for many, law in records])
+        found = contraction(arb(rate), [(many, [arb(x) for x in law if x > 0]) for many, law in records])
     assert found.rad() < 1e-20
     return float(found)
 

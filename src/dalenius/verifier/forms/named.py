@@ -268,7 +268,8 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
         refuse(f"{words} has no table of the whole release; its certificate needs a part of it")
     if name == "randomized_response":
         return *_randomized_response(asked.statistic, _positive(given, "epsilon")), words
-    return asked.statistic, _released(name, given, asked)[1], words
+    rows = ROWS[name](asked, given) if name in ROWS else _released(name, given, asked)[1]
+    return asked.statistic, rows, words
 
 
 def _released(name: str, given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Rows]:
@@ -451,7 +452,7 @@ def _constant(asked: Query, _: dict[str, Any]) -> Rows:
 
 @dataclass(frozen=True)
 class Added:
-    """Integer noise, symmetric around 0; or real noise, of which all but `size` is about the noise rounded to integers.
+    """Noise that is added to the answer, symmetric around 0; what is said of real noise is about its nearest integers.
 
     tail(k) is P(noise >= k) for k >= 1. divergence(d) is at least D(f + noise || f' + noise) for |f - f'| = d: that of
     the real noise where it is rounded, as processing brings laws no farther apart.

@@ -419,9 +419,10 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(values)
     powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
     # sum_a rho(a) rho(t|a)^alpha of every class t where that is not 0.
-    for value in ticking(sorted({k + c for k in powers for c, _ in values})):
+    for value in ticking(channel.statistic.values if channel.near is None else channel.seen):
         powered = sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
-        total += (powered.log() / alpha).exp()
+        if not powered.is_zero():
+            total += (powered.log() / alpha).exp()
     s = 1 + 1 / (alpha - 1)
     return close([s * total.log()], s, knowledge)
 
