@@ -49,6 +49,9 @@ def test_proofs_of_the_parts_of_a_mixture_count() -> None:
     assert verify_here(data).verified
     data["proofs"][0]["parts"][0]["proof"]["steps"] = [{"step": "window", "rows": [0, 2], "outputs": [0, 1]}]
     assert rested_on(data) == "kernel, names, mixture, window"
+    constant = golden("mixture")
+    constant["proofs"][0]["parts"][1]["proof"] = {"kind": "beside"}
+    assert verify_here(constant).rested_on == "kernel, names, mixture"
 
 
 def test_what_is_not_verified_rests_on_nothing() -> None:

@@ -51,5 +51,6 @@ def _of_proof(proof: dict[str, Any]) -> Iterator[str]:
     if proof["kind"] in SPECIAL:
         yield proof["kind"]
     if proof["kind"] == "mixture":
-        for part in proof["parts"]:
-            yield from _of_proof(part["proof"]) if "proof" in part else ()
+        # What stands in a part whose rows are all equal was not read.
+        read = (part["proof"] for part in proof["parts"] if len(set(map(tuple, part["rows"]))) > 1)
+        yield from (name for inner in read for name in _of_proof(inner))

@@ -56,7 +56,6 @@ TINY = "geometric(epsilon=1, sensitivity=5e-324)"  # no ball tells its noise fro
         ("moved", {"witness.window": [0, 0], "witness.tilt": [0.0]}, "leave the others more or fewer records"),
         ("mixture", {"proofs.0.parts.0.share": 0.5}, "do not sum to one exactly"),
         ("mixture", {"proofs.0.parts.0.share": -0.5}, "a share is -0.5"),
-        ("mixture", {"proofs.0.parts.1.proof": {}}, "part 1 leaks nothing, and has a proof"),
         ("mixture", {"proofs.0.parts.0.rows": []}, "where 3 are needed"),
         ("mixture", {"proofs.0.parts.1.rows": [[1.0]] * 3}, "part 1 has 1 outputs, not 3"),
         ("mixture", {"proofs.0.parts.0.rows.0": [0.0, 0.0, 1.0]}, "exceeds claimed"),
