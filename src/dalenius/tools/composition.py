@@ -231,18 +231,6 @@ def _pairs(statistics: Sequence[Statistic]) -> Table:
     return Table(statistics[0].records, classes)
 
 
-def same_channel(one: Mechanism, other: Mechanism) -> bool:
-    """Whether two mechanisms are known to be one: by their names, else by the rows on the same classes and labels."""
-    if one is other:
-        return True
-    if all(m.name is not None and m.query is not None and m.query.named for m in (one, other)):
-        return one.name == other.name and str(one.query) == str(other.query)
-    if not (one.has_rows and other.has_rows):
-        return False
-    mine, its = one.written(), other.written()
-    return mine.labels == its.labels and _equal(mine.statistic, its.statistic) and np.array_equal(mine.given, its.given)
-
-
 def _equal(one: Statistic, other: Statistic) -> bool:
     if isinstance(one, Table) and isinstance(other, Table):
         return one is other or np.array_equal(one.classes, other.classes)

@@ -5,6 +5,7 @@ import json
 import math
 import os
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,7 +49,6 @@ from dalenius.tools.composition import (
     joint,
     joint_size,
     records_text,
-    same_channel,
 )
 
 if TYPE_CHECKING:
@@ -439,7 +439,7 @@ class Ledger(Result):
 
     def _alone(self, mechanism: Mechanism, deadline: Deadline) -> Audit | None:
         """What a release leaks against independent records; None where that needs more than a formula, and may fail."""
-        audits = [r.alone for r in self._releases if r.alone is not None and same_channel(r.mechanism, mechanism)]
+        audits = [r.alone for r in self._releases if r.alone is not None and r.mechanism == mechanism]
         if audits:
             return audits[0]
         options = replace(self._options(min(self.tolerance, 1e-6), max(self.least_seconds, deadline.left)), seed=0)
@@ -839,21 +839,15 @@ def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Ac
 
 def _grouped(releases: Sequence[Release]) -> list[Group]:
     """Each channel with how often it was released; those first that can tell most."""
-    groups: list[Group] = []
-    for r in sorted(releases, key=lambda r: -r.capacity):
-        place = next((i for i, (m, _) in enumerate(groups) if same_channel(m, r.whole)), len(groups))
-        groups[place : place + 1] = [(r.whole, groups[place][1] + 1 if place < len(groups) else 1)]
-    return groups
+    return list(Counter(r.whole for r in sorted(releases, key=lambda r: -r.capacity)).items())
 
 
 def _outside(releases: Sequence[Release], part: Sequence[Group]) -> float:
     """Return the capacities of the releases outside a part, added up."""
-    left = [mechanism for mechanism, often in part for _ in range(often)]
-    rest = []
+    left, rest = Counter(dict(part)), []
     for r in releases:
-        place = next((i for i, m in enumerate(left) if same_channel(m, r.whole)), None)
-        if place is None:
-            rest.append(r.capacity)
+        if left[r.whole] > 0:
+            left[r.whole] -= 1
         else:
-            left.pop(place)
+            rest.append(r.capacity)
     return math.fsum(rest)
