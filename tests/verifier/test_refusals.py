@@ -116,6 +116,7 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("design-unbiased", {"problem.within": 3.0}, "proves a lower bound of"),
         ("design-unbiased", {"problem.within": 1.0}, "has an output that class 0 must not have"),
         ("design-unbiased", {"problem.outputs.0": -0.5}, "the mechanism is biased by"),
+        ("design-unbiased", {"problem.outputs.0": 0.0}, "has an output that class 0 must not have"),
         (
             "design-unbiased",
             {"problem.query": GONE, "problem.outputs": GONE, "problem.distortion": [[0.0] * 5] * 3},

@@ -18,7 +18,7 @@ wherever they would count. Only where that does not suffice all classes are gone
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate, pairwise, repeat
 from operator import add, mul
 from typing import Any, TypeVar
@@ -663,7 +663,8 @@ class _Steady:
         assert channel.noise.parameter is not None  # for the type checker: the noise is steady
         self.answers, self.cuts, self.rate = channel.seen_answers, cuts, channel.noise.parameter
         self.tail = channel.noise.tail(1)
-        self.known: list[Ball] = []
+        # Answers between two cuts are many, and their distances are the same again and again.
+        self.fallen = lru_cache(largest().sum_chances)(lambda steps: (-self.rate * steps).exp())
 
     def below(self, weights: list[Ball]) -> list[Ball]:
         """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
@@ -682,25 +683,11 @@ class _Steady:
         for c in ticking(places):
             j = bisect_right(answers, c, i)
             if not total.is_zero():
-                total *= self._fallen(c - at)
-            if j > i:
-                # Answers between two places are many, and their distances are the same again and again.
-                known = self._fallen_up_to(c - answers[i])
-                fallen = [known[c - f] for f in answers[i:j]] if known else [self._fallen(c - f) for f in answers[i:j]]
-                total = sum(map(mul, weights[i:j], fallen), total)
+                total *= self.fallen(c - at)
+            total = sum(map(mul, weights[i:j], [self.fallen(c - f) for f in answers[i:j]]), total)
             at, i = c, j
             found.append(total)
         return found
-
-    def _fallen(self, steps: int) -> Ball:
-        return (-self.rate * steps).exp()
-
-    def _fallen_up_to(self, steps: int) -> list[Ball]:
-        """exp( -rate k ) for k = 0, 1, ... up to `steps` at least; nothing where they are too many to remember."""
-        if steps >= largest().sum_chances:
-            return []
-        self.known += map(self._fallen, range(len(self.known), steps + 1))
-        return self.known
 
 
 class _Noise:
@@ -712,25 +699,13 @@ class _Noise:
         self.channel, self.cuts = channel, cuts
         self.bands = [_band(channel.seen_answers, c, reach) for c in cuts]
         self.beyond = channel.noise.tail(reach + 1)
-        self.known: dict[int, Ball] = {}
+        self.chance = lru_cache(largest().sum_chances)(channel.noise.below)
         answers = channel.seen_answers
         self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
         self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
         # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
         self.rising = list(map(channel.noise.below, ticking(range(-reach, reach + 1)))) if self.consecutive else []
         self.reach = reach
-
-    def chances(self, cut: int, low: int, high: int) -> list[Ball]:
-        """P(noise <= cut - 1 - f) for the answers f of the classes low..high-1, all within the range of the noise."""
-        found = []
-        for f in self.channel.seen_answers[low:high]:
-            k = cut - 1 - f
-            if k not in self.known:
-                if len(self.known) >= largest().sum_chances:
-                    self.known.clear()
-                self.known[k] = self.channel.noise.below(k)
-            found.append(self.known[k])
-        return found
 
     def below(self, weights: list[Ball]) -> list[Ball]:
         """Return sum_t weights(t) P(Y < c | t) for every cut.
@@ -759,7 +734,8 @@ class _Noise:
         if not self.consecutive:
             for cut, (low, high) in zip(self.cuts, met, strict=True):
                 tick()
-                yield sum(map(mul, weights[low:high], self.chances(cut, low, high)), ZERO)
+                chances = (self.chance(cut - 1 - f) for f in self.channel.seen_answers[low:high])
+                yield sum(map(mul, weights[low:high], chances), ZERO)
             return
         product = arb_poly(weights[first:last]) * arb_poly(self.rising)
         start = self.channel.seen_answers[first]
