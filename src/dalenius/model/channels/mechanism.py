@@ -21,7 +21,6 @@ from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
 
 if TYPE_CHECKING:
-    from dalenius import Profile  # by its public name: for type checkers the one thing of a later room
     from dalenius.model.channels.joint import Joint
     from dalenius.model.channels.noisy_counts import NoisyCounts
     from dalenius.model.channels.noisy_sum import NoisySum
@@ -437,7 +436,7 @@ class Mechanism(Described, ABC):
         time_limit: float = 60.0,
         seed: int = 0,
         progress: bool | Callable[[Any], None] = False,
-    ) -> "Profile":
+    ) -> Any:
         """Return a `dl.Profile`: the usual measures of this mechanism side by side.
 
         knowledges: what the adversary may know at each point, in `unit`; by default everything, 3, 1, 0.5, 0.2,
@@ -449,7 +448,7 @@ class Mechanism(Described, ABC):
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
-        found: Profile = later("profile")(
+        return later("profile")(
             self,
             entropies,
             knowledges=knowledges,
@@ -461,7 +460,6 @@ class Mechanism(Described, ABC):
             seed=seed,
             progress=progress,
         )
-        return found
 
     def table(self, digits: int = 4) -> str:
         """Return the rows as text for people: aligned, rounded to this number of decimals, long ones cut.
