@@ -1,24 +1,17 @@
 r"""Proofs by branch and bound over the conditionals themselves ("simplices").
 
-A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
-pi_c = p_a w_c, with D(pi || rho) <= K. phi(u) = u log u, u_a = sum_c w_c q_c, v = sum_a p_a u_a. The cells of
-a secret value are listed in the order in which their rows first appear among the classes.
+A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them pi_c = p_a w_c, with
+D(pi || rho) <= K. The cells of a secret value are listed in the order in which their rows first appear among the classes.
 A node holds for every secret value as many vertices V_j, conditionals over its cells, as it has cells; the
 root's are the single cells. A split [a, i, j, x] puts V = x V_i + (1-x) V_j in the place of V_i on the left
 and of V_j on the right: what is a mixture of the vertices before is one of the vertices after, on one side
-or the other. So every prior is pi = sum_j m_j V_j with m >= 0 at some leaf. With U_j = V_j q and
-F_j = sum_y phi(U_jy), why the bound of a leaf holds there:
+or the other. So every prior is pi = sum_j m_j V_j with m >= 0 at some leaf. With phi(u) = u log u, U_j = V_j q,
+F_j = sum_y phi(U_jy), any s >= 0, law r of outputs and prior pi0 = p0_a w0_a with u0 = w0_a q, eta a bound on the
+contraction of the rows of a, and e <= 1 with e eta <= s, I is there at most
 
-1. I = sum_a p_a F(u_a) - sum_y v log v, F(u) = sum_y phi(u_y), and by Gibbs -sum v log v <= -sum_y v_y log r_y
-   for any law r.
-2. Convexity: p_a F(u_a) <= sum_j m_j F_j over the vertices of a. Contraction: for any w0 with law u0,
-   F(u) = <u, log u0> + D(u||u0) <= <u, log u0> + eta D(w||w0). A share e of the first F is replaced by this:
-       p_a F(u_a) <= sum_j m_j [ (1-e) F_j + e <U_j, log u0> ] + e eta p_a D(w_a || w0_a).
-3. Adding s (K - D(pi || rho)) >= 0: for any prior pi0 = p0_a w0_a,
-       -s D(pi||rho) = -s <pi, log pi0/rho> - s D(pi||pi0),   D(pi||pi0) >= sum_a p_a D(w_a||w0_a),
-   which pays for step 2 where e eta <= s.
-4. What is left is linear in m, and sum m = 1: it is at most its greatest coefficient,
-       max_j [ (1-e) F_j + e <U_j, log u0> - <U_j, log r> - s <V_j, log pi0/rho> ] + s K.
+    max_j [ (1-e) F_j + e <U_j, log u0> - <U_j, log r> - s <V_j, log pi0/rho> ] + s K.
+
+Proof: docs/mathematics.md, 4.7.
 """
 
 from collections.abc import Iterator
