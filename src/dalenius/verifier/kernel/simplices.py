@@ -1,7 +1,7 @@
 r"""Proofs by branch and bound over the conditionals themselves ("simplices").
 
 A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them pi_c = p_a w_c, with
-D(pi || rho) <= K. The cells of a secret value are listed in the order in which their rows first appear among the classes.
+D(pi || rho) <= K. The cells of a secret value are listed in the order in which their rows first appear among classes.
 A node holds for every secret value as many vertices V_j, conditionals over its cells, as it has cells; the
 root's are the single cells. A split [a, i, j, x] puts V = x V_i + (1-x) V_j in the place of V_i on the left
 and of V_j on the right: what is a mixture of the vertices before is one of the vertices after, on one side
