@@ -35,8 +35,8 @@ def sometimes(monkeypatch: pytest.MonkeyPatch) -> Any:
         exec(compile(code, str(PAGE), "exec"), module.__dict__)
     monkeypatch.setattr(roads, "STEPS", [*roads.STEPS, solver.step])
     monkeypatch.setattr(storage, "READERS", {"published": solver.stored, **storage.READERS})
-    monkeypatch.setitem(verifier.WITNESSES, "sometimes", ("masses",))
-    monkeypatch.setitem(verifier.WRITTEN, "sometimes", check)
+    form = verifier.Form(check, ("masses",), written=True, independent=False)
+    monkeypatch.setitem(verifier.FORMS, "sometimes", form)
     return solver.Sometimes
 
 
