@@ -7,7 +7,7 @@ from importlib.metadata import distributions, version
 from pathlib import Path
 
 import dalenius.verifier
-from dalenius.verifier.verify import READERS, verify
+from dalenius.verifier.verify import FORMS, READERS, verify
 
 GOLDEN = Path(__file__).parent / "golden"
 MOST_MB = 30
@@ -34,7 +34,7 @@ def main() -> None:
         assert verify(path).verified, path
         forged = verify({**content, "upper": content.get("lower", 0)})
         assert not forged.verified, path
-    assert {"rows", "sum", "histogram", "per-record", "real-records", "samples"} <= forms, forms
+    assert {*FORMS, "dalenius/design-certificate", "dalenius/joint-certificate"} <= forms, forms
     sys.stdout.write(f"dalenius-verifier {version('dalenius-verifier')} works alone: {size / 1e6:.0f} MB installed\n")
 
 

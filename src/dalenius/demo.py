@@ -171,7 +171,7 @@ def _verified(name: str, answer: "Audit | Design", out: Path) -> tuple[str, bool
     answer.certificate.save(path)
     checked = answer.verify()
     verdict = "verified" if checked.verified else f"NOT VERIFIED, {checked.reason}"
-    return f"Certificate {path.name}: {verdict}. Check it yourself: {_command()} verify {path}", checked.verified
+    return f"Certificate {path.name}: {verdict}. Check it yourself:\n{_command()} verify {path}", checked.verified
 
 
 def _command() -> str:
@@ -195,7 +195,7 @@ def _folded(summary: str) -> str:
         textwrap.wrap(line, 96, subsequent_indent=" " * 11, drop_whitespace=False) or [""]
         for line in summary.splitlines()
     )
-    return "\n".join(part for line in lines for part in line)
+    return "\n".join(part.rstrip() for line in lines for part in line)
 
 
 def _picture(figure: "Figure", caption: str) -> "Picture":

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import dalenius as dl
+from dalenius.numerics import compiled
 
 pytestmark = pytest.mark.extras
 ROOT = Path(__file__).parents[2]
@@ -35,6 +37,18 @@ def test_the_recipe_of_conda_agrees_with_the_project() -> None:
     assert recipe["about"]["summary"] == project["description"]
     for part in (recipe["source"]["path"], "packaging/verifier/LICENSE"):
         assert (ROOT / "packaging" / "conda" / part).exists() or (ROOT / part).exists()
+
+
+def test_the_recipe_of_conda_is_rendered() -> None:
+    """By conda-forge's own tool, for the variant that a build on Linux would have; nothing is built."""
+    import rattler_build
+
+    recipe = rattler_build.Stage0Recipe.from_file(ROOT / "packaging" / "conda" / "recipe.yaml")
+    variant = {"c_compiler": ["gcc"], "c_stdlib": ["sysroot"], "python": ["3.12"]}
+    (rendered,) = recipe.render(rattler_build.VariantConfig(variant))
+    found = rendered.recipe.to_dict()
+    assert found["package"] == {"name": "dalenius", "version": dl.__version__}
+    assert "${{" not in str({name: found[name] for name in ("requirements", "about")})
 
 
 def test_both_distributions_have_one_version_and_one_licence() -> None:
@@ -66,6 +80,15 @@ def test_commands_of_the_workflows_are_there() -> None:
             subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True, capture_output=True)
         else:
             assert words[0] in ("pip", "python"), command
+            subprocess.run(["sh", "-n", "-c", command], check=True)
+
+
+def test_the_command_that_tests_a_wheel_runs() -> None:
+    """In this environment, whose kernels were compiled if there is a compiler."""
+    command = shlex.split(read(".github/workflows/wheels.yml")["jobs"]["wheels"]["env"]["CIBW_TEST_COMMAND"])
+    assert command[0] == "python"
+    done = subprocess.run([sys.executable, *command[1:]], check=False, capture_output=True, text=True)
+    assert (done.returncode == 0) == (compiled.library() is not None), done.stderr
 
 
 def test_the_pages_are_built_as_make_builds_them() -> None:
