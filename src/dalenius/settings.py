@@ -250,6 +250,8 @@ class Settings(Part):
 
     # A search ends at this share of the tolerance that the user gave; the rest is for rounding and margins.
     tolerance_share: float = 0.9
+    # The same of a gap that is given as a share of the upper bound, of which rounding takes next to nothing.
+    relative_share: float = 0.98
     portfolio: Portfolio = field(default_factory=Portfolio)
     limits: Limits = field(default_factory=Limits)
     effort: Effort = field(default_factory=Effort)
@@ -285,8 +287,9 @@ class Settings(Part):
             for one in fields(part)
             if (x := getattr(part, one.name)) != (usual := getattr(plain, one.name))
         ]
-        if self.tolerance_share != DEFAULT.tolerance_share:
-            rows.append(("tolerance_share", str(self.tolerance_share), str(DEFAULT.tolerance_share)))
+        for name in ("tolerance_share", "relative_share"):
+            if (x := getattr(self, name)) != (usual := getattr(DEFAULT, name)):
+                rows.append((name, str(x), str(usual)))
         return shown.table(("setting", "value", "default"), rows, "Settings" if rows else "Settings: all as by default")
 
 

@@ -59,7 +59,7 @@ class AuditProblem:
 
     def closed(self, lower: float, upper: float) -> bool:
         """Whether a bracket in nats is as narrow as the user asked."""
-        return is_closed(lower, upper, self.wanted, self.relative / self.settings.tolerance_share)
+        return is_closed(lower, upper, self.wanted, self.relative / self.settings.relative_share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ int64_t dalenius_kernels(void) { return 4; }
 int64_t dalenius_wide(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    return __builtin_cpu_supports("avx2") != 0;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
     return 0;
 #endif

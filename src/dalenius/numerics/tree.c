@@ -46,6 +46,7 @@ enum { SIGMA, TANGENT, BOUND, OWN, DEPTH, CUT, EXTRA };
 
 typedef struct {
     double *x, *t, *wq, *al, *be, *e, *lam, *u, *lz, *p, *z, *cov, *h, *f, *half, *step, *grad, *tried, *mean;
+    const double **of;
     int64_t *active, *place, *columns;
     double evals;
 } Room;
@@ -59,8 +60,9 @@ static Room *room_of(const Tree *T)
     Room *w = calloc(1, sizeof(Room));
     double *d = malloc(sizeof(double) * (size_t)doubles);
     int64_t *n = malloc(sizeof(int64_t) * (size_t)(K + 2 * Y + 2));
-    if (!w || !d || !n) {
-        free(w), free(d), free(n);
+    const double **of = malloc(sizeof(double *) * (size_t)(Y + 1));
+    if (!w || !d || !n || !of) {
+        free(w), free(d), free(n), free(of);
         return NULL;
     }
     w->x = d, d += C;
@@ -85,10 +87,11 @@ static Room *room_of(const Tree *T)
     w->active = n, n += K;
     w->place = n, n += Y + 1;
     w->columns = n;
+    w->of = of;
     return w;
 }
 
-static void room_free(Room *w) { free(w->x), free(w->active), free(w); }
+static void room_free(Room *w) { free(w->x), free(w->active), free(w->of), free(w); }
 
 static double phi(double v) { return v > 0 ? v * log(v) : 0; }
 
@@ -146,6 +149,20 @@ static double dot(int64_t n, const double *restrict a, const double *restrict b)
     return sum;
 }
 
+/* Products of one vector with several: four sums at once, as one alone waits for each of its additions to end. */
+static void dots(int64_t n, const double *restrict a, int64_t many, const double *const *b, double *out)
+{
+    int64_t k = 0;
+    for (; k + 4 <= many; k += 4) {
+        const double *restrict b0 = b[k], *restrict b1 = b[k + 1], *restrict b2 = b[k + 2], *restrict b3 = b[k + 3];
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        PRAGMA(omp simd reduction(+ : s0, s1, s2, s3))
+        for (int64_t t = 0; t < n; t++) s0 += a[t] * b0[t], s1 += a[t] * b1[t], s2 += a[t] * b2[t], s3 += a[t] * b3[t];
+        out[k] = s0, out[k + 1] = s1, out[k + 2] = s2, out[k + 3] = s3;
+    }
+    for (; k < many; k++) out[k] = dot(n, a, b[k]);
+}
+
 /* The bound at the coefficients lam and sigma. Leaves t = h/sigma, w in x, u_a(y) = w_a q, lz and p. */
 static double evaluate(const Tree *T, Room *w, double sigma, int64_t tangent)
 {
@@ -174,7 +191,8 @@ static double evaluate(const Tree *T, Room *w, double sigma, int64_t tangent)
         for (int64_t c = 0; c < n; c++) x[c] = rho[c] + t[c];
         w->lz[a] = normalise(n, x);
         w->p[a] = share * w->lz[a];
-        for (y = 0; y < Y; y++) w->u[a * Y + y] = dot(n, x, T->q + y * C + begin);
+        for (y = 0; y < Y; y++) w->of[y] = T->q + y * C + begin;
+        dots(n, x, Y, w->of, w->u + a * Y);
     }
     double total = normalise(A, w->p);
     w->evals++;
@@ -313,12 +331,14 @@ static int64_t newton(const Tree *T, Room *w, const double *leaf, const double *
         double et = dot(cells, x, w->t + begin);
         w->mean[a] = -(log(w->p[a] > 1e-300 ? w->p[a] : 1e-300) + et - w->lz[a]);
         knows -= w->p[a] * w->mean[a];
+        for (int64_t i = 0; i <= columns; i++) w->of[i] = i < columns ? T->q + w->columns[i] * C + begin : w->t + begin;
         for (int64_t i = 0; i <= columns; i++) {
-            const double *restrict q = i < columns ? T->q + w->columns[i] * C + begin : w->t + begin;
+            const double *restrict q = w->of[i];
             double ei = i < columns ? w->u[a * Y + w->columns[i]] : et;
             for (int64_t c = 0; c < cells; c++) wq[c] = x[c] * (q[c] - ei);
-            for (int64_t j = 0; j <= i; j++)
-                cov[i * W + j] = cov[j * W + i] = dot(cells, wq, j < columns ? T->q + w->columns[j] * C + begin : w->t + begin);
+            /* in fours, though those beyond i are known */
+            dots(cells, wq, columns < i / 4 * 4 + 4 ? columns + 1 : i / 4 * 4 + 4, w->of, cov + i * W);
+            for (int64_t j = 0; j < i; j++) cov[j * W + i] = cov[i * W + j];
         }
     }
     w->grad[n] = T->knowledge - knows;

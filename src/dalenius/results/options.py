@@ -142,7 +142,7 @@ class Options:
 
     def audit(self, mechanism: Mechanism, adversary: Adversary, secret: Secret | None = None) -> AuditProblem:
         """Return an audit to the tolerance of these options."""
-        gap, share = self.solver_tolerance * self.nats, self.settings.tolerance_share * self.relative
+        gap, share = self.solver_tolerance * self.nats, self.settings.relative_share * self.relative
         return AuditProblem(mechanism, adversary, secret, gap, self.settings, share)
 
     def within(self, seconds: float) -> "Options":
@@ -238,7 +238,7 @@ def design_problem(
     if kept.given and options.method is not None:
         refuse(f"{min(kept.given)} is an option of the certified method; leave it out, or leave method out")
     gap, settings = options.solver_tolerance, options.settings
-    share = settings.tolerance_share * options.relative
+    share = settings.relative_share * options.relative
     if leakage is not None:
         budget = checks.real("leakage", leakage, 0.0, math.inf) * options.nats
         return DesignProblem(task, adversary, "distortion", budget, gap, settings, share, kept)

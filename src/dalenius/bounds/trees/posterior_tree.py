@@ -16,7 +16,7 @@ from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # How far a verifier's evaluation may be above ours, for each of 1 + sigma and of the largest multiplier.
-MARGIN = 1e-10
+MARGIN = 1e-11
 # Seconds that it takes to round a number of a leaf and to write it down: four microseconds a leaf of 15 boxes.
 WRITING = 8e-8
 # The contraction coefficient that is claimed of proportional columns; they have 0, but for rounding.
