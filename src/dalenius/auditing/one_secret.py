@@ -156,12 +156,12 @@ class SecretAudit(Bracket):
         return not self.open or self.upper <= self.best + self.tolerance or deadline.expired()
 
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
-        """Very many cells: grid rows, the convex bound, if there was no time for it, and a few more ascents.
+        """Very many cells: grid rows, the convex bound, if there was no time for it, a few more ascents, and all rows.
 
         The convex bound comes first where it promises to close the bracket, and early where trees are still above it.
         """
         self.convex_of_many(deadline, np.random.default_rng(0), below=self.floor + self.tolerance)
-        for batch, _ in enumerate(portfolio.of_many(self, deadline, report_progress)):
+        for batch, _ in enumerate(portfolio.of_many(self, deadline, "many", report_progress)):
             if batch == self.cells.settings.of(GridSearch).batches:
                 self.convex_of_many(deadline, np.random.default_rng(0))
             yield
@@ -170,6 +170,8 @@ class SecretAudit(Bracket):
             yield
             self._ascend_many(deadline, np.random.default_rng(self.ascents))
             report_progress()
+        if self.cells.size * self.cells.n_outputs <= self.cells.settings.limits.ascent_entries:
+            yield from portfolio.of_many(self, deadline, "many_by_rows", report_progress)
 
     # Stages of the opening.
 

@@ -53,9 +53,9 @@ def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], Non
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 
-def of_many(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of very many cells."""
-    plan = bracket.cells.settings.portfolio.plans["many"]
+def of_many(bracket: Bracket, deadline: Deadline, line: str, report_progress: Callable[[], None]) -> Iterator[None]:
+    """Work off a plan of very many cells: on grid rows, or on the rows as they are where these are not too many."""
+    plan = bracket.cells.settings.portfolio.plans[line]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
 

@@ -52,14 +52,29 @@ class PosteriorTree:
     kind: ClassVar[str] = "posteriors"
     problem: PosteriorProblem
     sigma: float
-    segments: list[Segment] = field(init=False)
+    # Replaced by `_put` alone.
+    segments: list[Segment] = field(init=False, default_factory=list)
     # No pass will bring it lower: a leaf above the target is too narrow to cut, or the trees of the audit have all the
     # room that they may have.
     stuck: bool = False
+    # The largest bound and the number of leaves: a tree of a minute has thousands of segments, which would be looked at
+    # a dozen times a batch.
+    _figures: tuple[float, int] | None = field(init=False, default=None)
     _claimed: Claimed | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.segments = [Segment(root(self.problem, self.sigma), np.inf, open=True)]
+        self._put([Segment(root(self.problem, self.sigma), np.inf, open=True)])
+
+    def _put(self, new: list[Segment], first: int = 0, last: int | None = None) -> None:
+        """Replace some segments, or all."""
+        self.segments[first:last] = new
+        self._figures = self._claimed = None
+
+    def _counted(self) -> tuple[float, int]:
+        if self._figures is None:
+            bounds, sizes = zip(*((segment.bound, len(segment.leaves)) for segment in self.segments), strict=True)
+            self._figures = max(bounds), sum(sizes)
+        return self._figures
 
     @property
     def name(self) -> str:
@@ -69,12 +84,12 @@ class PosteriorTree:
     @property
     def upper(self) -> float:
         """The largest bound of a leaf."""
-        return max(segment.bound for segment in self.segments)
+        return self._counted()[0]
 
     @property
     def size(self) -> int:
         """Number of leaves."""
-        return sum(len(segment.leaves) for segment in self.segments)
+        return self._counted()[1]
 
     @property
     def numbers(self) -> int:
@@ -88,9 +103,9 @@ class PosteriorTree:
 
     def run_pass(self, target: float, lower: float, deadline: Deadline, *, together: int = 8) -> Iterator[None]:
         """Bring every leaf to the target, some segments at a time. lower: what is known to leak."""
-        limits, self._claimed = self._limits(target, lower), None
+        limits = self._limits(target, lower)
         # Piece by piece: a copy of all leaves would take as much memory again.
-        self.segments = [piece for segment in self.segments for piece in _segments(segment.leaves, target)]
+        self._put([piece for segment in self.segments for piece in _segments(segment.leaves, target)])
         deadline.trees.add(self)
         most = self.problem.cells.settings.portfolio.most_tree_numbers
         while not deadline.expired():
@@ -107,7 +122,7 @@ class PosteriorTree:
             work = [(self.segments[k].leaves, target, limits, share) for k in taken]
             done = deadline.crew.map(self._advance, work)
             for k, (nodes, segments) in reversed(list(zip(taken, done, strict=True))):
-                self.segments[k : k + 1] = segments
+                self._put(segments, k, k + 1)
                 deadline.nodes += nodes
             yield
 
@@ -128,8 +143,8 @@ class PosteriorTree:
         Where contraction takes nearly all of s, cuts gain little beside a tangent at the leaf's own prior: a noisy
         count of 2,800 has 73 leaves with 43 such tangents to 2 %, and stayed open with 70,000 leaves that share four.
         """
-        limits, self._claimed = self._limits(goal, lower), None
-        self.segments = _segments(self.leaves, goal, longest=1)
+        limits = self._limits(goal, lower)
+        self._put(_segments(self.leaves, goal, longest=1))
         while self.upper > goal and self.problem.own_tangents and self.size < most and not deadline.expired():
             k = max(range(len(self.segments)), key=lambda k: self.segments[k].bound)
             found = self._fitted(self.segments[k].leaves[0], goal, limits)
@@ -137,9 +152,9 @@ class PosteriorTree:
                 self.stuck = True
                 return
             deadline.nodes += 1
-            self.segments[k : k + 1] = _segments(found.leaves, goal, longest=1)
+            self._put(_segments(found.leaves, goal, longest=1), k, k + 1)
             yield
-        self.segments = [Segment(self.leaves, self.upper, open=True)]
+        self._put([Segment(self.leaves, self.upper, open=True)])
 
     def _fitted(self, leaf: Floats, goal: float, limits: Limits, *, rounds: int = 10) -> Passed:
         """Bring a leaf to the goal, or cut it, with the table's tangents, or with one of its own where that gains."""

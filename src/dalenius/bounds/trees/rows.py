@@ -81,8 +81,9 @@ class Row:
         Random starts and corners, evenly spread where cells are more; the best of them go on after a few rounds.
         """
         settings, size = self.cells.settings.of(RowSearch), self.cells.size
-        random = rng.dirichlet(np.full(size, settings.spread), size=settings.starts)
-        at = np.unique(np.linspace(0, size - 1, min(size, settings.starts)).astype(np.int64))
+        starts = min(settings.starts, 1 + self.cells.settings.limits.ascent_entries // size)
+        random = rng.dirichlet(np.full(size, settings.spread), size=starts)
+        at = np.unique(np.linspace(0, size - 1, min(size, starts)).astype(np.int64))
         away = settings.corner
         corners = np.full((at.size, size), away / size)
         corners[np.arange(at.size), at] += 1 - away
