@@ -95,7 +95,7 @@ static void room_free(Room *w) { free(w->x), free(w->active), free(w->of), free(
 
 static double phi(double v) { return v > 0 ? v * log(v) : 0; }
 
-/* e^x for -700 <= x <= 0 within 1e-14 of itself, by + and * alone, so that compilers make vectors of it. */
+/* e^x for -700 <= x <= 0, by + and * alone, so that compilers make vectors of it. */
 static inline double exp_of(double x)
 {
     const double magic = 6755399441055744.0; /* 1.5 2^52: adding it rounds to a whole number */
@@ -104,7 +104,8 @@ static inline double exp_of(double x)
     memcpy(&bits, &k, 8);
     k -= magic;
     r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10;
-    p = 1.0 / 39916800;
+    p = 1.0 / 479001600;
+    p = p * r + 1.0 / 39916800;
     p = p * r + 1.0 / 3628800;
     p = p * r + 1.0 / 362880;
     p = p * r + 1.0 / 40320;
