@@ -290,9 +290,11 @@ class Settings(Part):
             for one in fields(part)
             if (x := getattr(part, one.name)) != (usual := getattr(plain, one.name))
         ]
-        for name in ("tolerance_share", "relative_share"):
-            if (x := getattr(self, name)) != (usual := getattr(DEFAULT, name)):
-                rows.append((name, str(x), str(usual)))
+        rows += [
+            (name, str(x), str(usual))
+            for name in ("tolerance_share", "relative_share")
+            if (x := getattr(self, name)) != (usual := getattr(DEFAULT, name))
+        ]
         return shown.table(("setting", "value", "default"), rows, "Settings" if rows else "Settings: all as by default")
 
 

@@ -45,6 +45,17 @@ def test_the_row_bound_on_grid_rows_closes_votes_and_verifies() -> None:
     assert "exceeds" in dl.verify(spoilt).reason
 
 
+def test_very_many_cells_without_a_grid_are_closed_by_their_own_rows() -> None:
+    # Rows of a named mechanism are not given as numbers, and have no grid.
+    mechanism = dl.mechanisms.noisy_max(dl.queries.histogram(n=6, k=4), epsilon=0.5)
+    settings = dl.Settings(limits=Limits(many_cells=1))
+    audit = dl.audit(mechanism, knowledge=0.5, relative=0.05, nodes=20_000, settings=settings)
+    assert audit.stopped == "gap"
+    assert "grid" not in audit.tried
+    assert "rows" in audit.tried
+    assert audit.verified
+
+
 def test_rows_on_the_grid_lose_nothing() -> None:
     rows = np.random.default_rng(5).multinomial(8, np.full(3, 1 / 3), size=4) / 8
     mechanism = dl.Mechanism.from_matrix(rows, [2, 2])
