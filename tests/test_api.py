@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import Floats
 from refusals import refuses
+from verdicts import holds
 
 import dalenius as dl
 from dalenius.results.audit import Audit
@@ -60,8 +61,7 @@ def test_brackets_hold_what_brute_force_finds_and_certificates_are_verified(
     assert audit.upper >= best - 1e-10
     assert audit.gap <= TOLERANCE
     assert audit.lower >= best - TOLERANCE
-    answer = dl.verify(audit, audit.mechanism)
-    assert answer.verified, answer.reason
+    answer = holds(audit, audit.mechanism)
     assert (answer.lower, answer.upper) == (audit.lower, audit.upper)
     weights = audit.prior.weights()
     assert brute_force.entropy(weights) >= b - 1e-10
@@ -166,8 +166,7 @@ def test_lumped_answers_equal_those_on_the_full_matrix(query: str, mechanism: st
     one, two = (dl.audit(m, entropy=b, tolerance=TOLERANCE) for m in (lumped, full))
     assert meet(one, two)
     for audit, mechanism_ in ((one, lumped), (two, full)):
-        answer = dl.verify(audit, mechanism_)
-        assert answer.verified, answer.reason
+        holds(audit, mechanism_)
 
 
 def test_a_channel_is_the_same_however_it_is_described() -> None:
@@ -188,8 +187,7 @@ def test_knowledge_is_what_entropy_leaves() -> None:
     assert meet(free, dl.audit(mechanism, entropy=0.0, tolerance=TOLERANCE))
     assert meet(free, dl.audit(mechanism, knowledge=math.inf, tolerance=TOLERANCE))
     for audit in (by_knowledge, free):
-        answer = dl.verify(audit, mechanism)
-        assert answer.verified, answer.reason
+        holds(audit, mechanism)
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
@@ -215,8 +213,7 @@ def test_the_shortest_limit_still_gives_a_true_bracket(limit: float) -> None:
     assert audit.stopped in ("time_limit", "nearly")
     assert audit.lower - 5e-5 <= 0.37404711931908063 <= audit.upper + 5e-5
     assert audit.upper <= LN2 + 1e-10
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 def test_the_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,8 +318,7 @@ def test_entropy_at_and_about_its_most(b: float) -> None:
     at_uniform = brute_force.leaks(np.full(6, 1 / 6), mechanism.matrix(), [2, 3])
     assert audit.lower - 1e-7 <= at_uniform <= audit.upper + 1e-12
     assert audit.gap <= 1e-5
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 7])
@@ -332,8 +328,7 @@ def test_the_float_logarithm_of_the_universe_is_accepted(k: int) -> None:
     at_uniform = brute_force.leaks(np.full(k, 1 / k), rows, [k])
     assert audit.lower == pytest.approx(at_uniform, abs=1e-6)
     assert audit.gap <= 1e-5
-    answer = dl.verify(audit)
-    assert answer.verified, answer.reason
+    holds(audit)
 
 
 def test_no_knowledge_at_all() -> None:
@@ -365,8 +360,7 @@ def test_a_little_knowledge_goes_as_its_root(knowledge: float) -> None:
     if knowledge >= 1e-9:
         assert audit.lower >= at_uniform + 0.05 * math.sqrt(knowledge)
     assert audit.gap <= 1e-5
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 @pytest.mark.parametrize(
@@ -394,8 +388,7 @@ def test_noiseless_constant_and_single_valued(
     assert audit.lower <= value <= audit.upper
     assert audit.gap <= tolerance
     assert audit.extremes.unconstrained[0] <= value <= audit.extremes.unconstrained[1]
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 @pytest.mark.parametrize("flip", [0.0, 1e-300, 1e-17, 1e-12, 1e-6])
@@ -407,8 +400,7 @@ def test_nearly_noiseless(flip: float, b: float) -> None:
     assert audit.lower <= truth + 1e-12
     assert audit.upper >= truth - 1e-12
     assert audit.gap <= 1e-5
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-4, 50.0, 800.0])
@@ -418,8 +410,7 @@ def test_extreme_noise(epsilon: float) -> None:
     best = brute_force.attained(mechanism.matrix(), [2] * 3, 1.0, starts=4)
     assert audit.upper >= best - 1e-10
     assert audit.gap <= 1e-5
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 def test_a_million_records() -> None:
@@ -476,8 +467,7 @@ def test_answers_of_any_kind(answers: list[object]) -> None:
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=TOLERANCE)
     same = dl.audit(named("count(n=2)", "symmetric(flip=0.2)"), knowledge=0.3, tolerance=TOLERANCE)
     assert meet(audit, same)
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 @pytest.mark.parametrize(("records", "seed"), [([2, 2], 3), ([3], 4)])
@@ -486,8 +476,7 @@ def test_a_tolerance_below_rounding_leaves_a_verified_bracket(records: list[int]
     audit = dl.audit(mechanism, knowledge=0.2, tolerance=1e-13, time_limit=0.2)
     b = mechanism.log_universe - 0.2
     assert audit.upper >= brute_force.attained(mechanism.matrix(), records, b, starts=4) - 1e-10
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
 
 
 @pytest.mark.parametrize("shares", [[0.0, 0.3, 0.6, 0.8, 0.95, 1.0], [1.0, 0.8, 0.6, 0.3, 0.0]], ids=["up", "down"])
@@ -500,8 +489,7 @@ def test_a_curve_says_what_its_audits_say(shares: list[float]) -> None:
             alone = dl.audit(mechanism, entropy=b, tolerance=1e-5, relative=0)
             assert point.gap <= 1e-5
             assert max(point.lower, alone.lower) <= min(point.upper, alone.upper)
-            answer = dl.verify(point, mechanism)
-            assert answer.verified, answer.reason
+            holds(point, mechanism)
 
 
 def test_by_default_a_gap_of_a_thousandth_ends_an_audit() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from real_leakage import leakage
 from scipy.optimize import minimize_scalar
+from verdicts import holds
 
 import dalenius as dl
 from dalenius.model.channels.real import Real
@@ -25,8 +26,7 @@ def gaussian(query: Query, sigma: float) -> Real:
 
 
 def verified(audit: Audit) -> Audit:
-    verdict = dl.verify(audit, mechanism=audit.mechanism)
-    assert verdict, verdict.reason
+    holds(audit, mechanism=audit.mechanism)
     return audit
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cases import LN2, named
 from refusals import refuses
+from verdicts import holds
 
 import dalenius as dl
 from dalenius.search.deadline import Progress
@@ -127,8 +128,7 @@ def test_an_interrupt_gives_what_was_found(name: str, tmp_path: Path) -> None:
         found.save(tmp_path / "part.json")
         assert dl.load(tmp_path / "part.json").missing == found.missing
     if isinstance(found, dl.Audit | dl.Design):
-        answer = dl.verify(found, found.mechanism)
-        assert answer.verified, answer.reason
+        holds(found, found.mechanism)
 
 
 WRONG = [

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import LN2, named, parity_distortion, parity_leakage, random_channel
 from refusals import refuses
+from verdicts import holds
 
 import dalenius as dl
 from dalenius.model.gallery.parse import parse_query
@@ -30,8 +31,7 @@ def checked(audit: Audit) -> Audit:
     ceilings = [math.log(min(k, len(mechanism.labels))) / nats for k in mechanism.records]
     assert audit.upper == pytest.approx(max(ceilings), abs=1e-12)
     assert audit.upper >= max(ceilings)
-    answer = dl.verify(audit, mechanism)
-    assert answer.verified, answer.reason
+    holds(audit, mechanism)
     weights = audit.prior.weights()
     assert brute_force.entropy(weights) >= audit.adversary.entropy - 1e-10
     assert audit.lower <= audit.prior.leakage() / nats <= audit.lower + 2e-12 / nats
@@ -48,10 +48,8 @@ def designed(design: Design) -> Design:
     assert (design.method, design.proved, design.lower) == ("paper", "upper", 0.0)
     assert (design.leakage.method, design.leakage.proved) == ("certified", "both")
     assert design.rounds == len(design.history)
-    answer = dl.verify(design, design.mechanism)
-    assert answer.verified, answer.reason
-    inside = dl.verify(design.leakage, design.mechanism)
-    assert inside.verified, inside.reason
+    answer = holds(design, design.mechanism)
+    holds(design.leakage, design.mechanism)
     if design.goal == "leakage":
         assert design.distortion <= design.budget
         assert design.upper == design.leakage.upper

@@ -16,6 +16,7 @@ from cases import LN2, binary_entropy, parity_leakage
 from damage import golden
 from kinds import Floats, Json
 from numpy.typing import ArrayLike
+from verdicts import accepted, at, holds, places, refused, replaced
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
@@ -25,9 +26,8 @@ from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier.kernel.limits import sized
-from dalenius.verifier.verify import Verification, verify_here
+from dalenius.verifier.verify import verify_here
 
-Place = tuple[str | int, ...]
 Maps = list[tuple[int, ...]]  # permutations of the pairs (class, output), outputs fastest
 
 
@@ -69,19 +69,6 @@ def prior(record: int, masses: ArrayLike, ratios: ArrayLike, weight: float) -> J
         "ratios": np.asarray(ratios).tolist(),
         "weight": weight,
     }
-
-
-def accepted(data: Json, mechanism: Mechanism | None = None) -> Verification:
-    answer = verify_here(data, mechanism)
-    assert answer.verified, answer.reason
-    return answer
-
-
-def refused(data: Json, words: str = "") -> None:
-    answer = verify_here(data)
-    assert not answer.verified
-    assert words in answer.reason
-    assert "cannot be checked" not in answer.reason
 
 
 # Parity: the optimum is the binary symmetric channel (MATH 7).
@@ -213,8 +200,7 @@ def test_what_was_established_is_said() -> None:
 def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
     path = tmp_path / "design.json"
     dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0, tolerance=1e-2).save(path)
-    answer = dl.verify(path)
-    assert answer.verified, answer.reason
+    answer = holds(path)
     assert answer.quantity == "eps(D,b)"
     refused({"format": "dalenius/design", "version": 1}, "'certificate'")
     refused({"format": "dalenius/design", "version": 1, "certificate": parity()}, "'leakage'")
@@ -223,9 +209,7 @@ def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
 
 
 def test_the_mechanism_given_must_be_the_one_designed() -> None:
-    answer = verify_here(parity(), parity_mechanism(3, 0.11))
-    assert not answer
-    assert "another channel" in answer.reason
+    refused(parity(), "another channel", mechanism=parity_mechanism(3, 0.11))
     accepted(parity(), Mechanism.from_matrix(parity_mechanism(3, 0.1).matrix(), records=[2, 2, 2]))
 
 
@@ -704,27 +688,6 @@ def test_what_is_too_large_is_refused() -> None:
         refused(parity(), "too")
 
 
-def places(value: Json, path: Place = ()) -> Iterator[Place]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in items:
-        yield (*path, key)
-        yield from places(child, (*path, key))
-
-
-def at(value: Json, path: Place) -> Json:
-    for key in path:
-        value = value[key]
-    return value
-
-
-def replaced(value: Json, path: Place, new: object) -> Json:
-    if not path:
-        return new
-    result = copy.copy(value)
-    result[path[0]] = replaced(value[path[0]], path[1:], new)
-    return result
-
-
 def rich() -> Json:
     """Uses every field; the flips of all three bits swap the outputs."""
     return parity(
@@ -915,5 +878,4 @@ def test_a_mean_is_not_a_count_of_steps(kind: str, query: str) -> None:
 def test_a_design_of_a_mean_is_verified(query: str) -> None:
     for goal in ({"distortion": 0.1}, {"leakage": 0.2}):
         design = dl.design(parse_query(query), knowledge=0.3, **goal, tolerance=3e-2, time_limit=20)
-        verdict = verify_here(json.loads(design.certificate.text()))
-        assert verdict.verified, verdict.reason
+        accepted(json.loads(design.certificate.text()))

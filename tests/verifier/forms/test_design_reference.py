@@ -9,23 +9,12 @@ import numpy as np
 import pytest
 from cases import binary_entropy
 from kinds import Floats, Json
+from verdicts import accepted, refused
 
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.counting import Histogram, Sum, Table, classes_are_orbits
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Weights
-from dalenius.verifier.verify import Verification, verify_here
-
-
-def accepted(data: Json) -> Verification:
-    answer = verify_here(data)
-    assert answer.verified, answer.reason
-    return answer
-
-
-def refused(data: Json, words: str) -> None:
-    answer = verify_here(data)
-    assert not answer.verified
-    assert words in answer.reason
+from dalenius.verifier.verify import verify_here
 
 
 def audit(problem: Json, adversary: Json, masses: Floats, *proofs: Json) -> Json:

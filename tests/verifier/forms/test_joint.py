@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from damage import Described
 from kinds import Json
+from verdicts import accepted, refused
 
 import dalenius as dl
 from dalenius.verifier.verify import verify_here
@@ -35,8 +36,7 @@ def of_one() -> Json:
 
 @pytest.mark.parametrize("knowledge", [None, 0.5])
 def test_an_honest_certificate_verifies(knowledge: float | None) -> None:
-    found = verify_here(json.loads(honest(knowledge)))
-    assert found.verified, found.reason
+    found = accepted(json.loads(honest(knowledge)))
     assert "2 releases" in found.reason
     assert ("independent" if knowledge is None else "0.5 nats beyond") in found.problem
 
@@ -162,9 +162,7 @@ FORGERIES: list[tuple[Callable[[Json], None], str]] = [
 def test_a_forgery_is_refused(forge: Callable[[Json], None], reason: str) -> None:
     data = json.loads(honest())
     forge(data)
-    found = verify_here(data)
-    assert not found.verified
-    assert reason in found.reason
+    refused(data, reason)
 
 
 def test_of_one_person_audits_against_any_prior_are_allowed_and_of_more_they_are_not() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb
+from verdicts import accepted, refused
 
 import dalenius as dl
 from dalenius.model.channels.joint import Joint
@@ -65,8 +66,7 @@ def test_both_are_verified_and_hold_what_the_written_release_leaks(
     assert falling["upper"] >= exact.lower
     assert falling["upper"] - falling["lower"] < 0.05 * falling["upper"]
     for data, words in ((falling, "points"), (normal, "mean")):
-        found = verify_here(data)
-        assert found, found.reason
+        found = accepted(data)
         assert words in found.rested_on
 
 
@@ -106,9 +106,7 @@ REFUSED: list[tuple[str, Change, str]] = [
 def test_damaged_certificates_are_refused(falling: dict[str, Any], change: Change, reason: str) -> None:
     data = copy.deepcopy(falling)
     change(data)
-    found = verify_here(data)
-    assert not found
-    assert reason in found.reason
+    refused(data, reason)
 
 
 def test_a_lying_rate_is_refused(by_cone: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ import pytest
 from flint import arb
 from kinds import Floats, Json
 from posterior_trees import Leaf, Problem, packed, prove, sigma_of, unpacked, written
+from verdicts import accepted, refused
 
 from dalenius.verifier import process
 from dalenius.verifier.forms.written import Channel, rebuild
@@ -137,8 +138,7 @@ def certified(name: str, **changes: Json) -> Json:
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_trees_are_verified_with_numpy_and_without(name: str, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     way(monkeypatch)
-    answer = verify_here(certified(name))
-    assert answer.verified, answer.reason
+    accepted(certified(name))
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -156,9 +156,7 @@ def test_both_ways_find_the_same_bounds(name: str, monkeypatch: pytest.MonkeyPat
 def test_a_claim_below_the_worst_leaf_is_refused_at_that_leaf(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     way(monkeypatch)
     worst, place = max((float(x), place) for place, x in tree_of("three values").bounds(math.inf))
-    answer = verify_here(certified("three values", upper=worst - 1e-7))
-    assert not answer.verified
-    assert f"leaf {place.rpartition(' ')[2]}: bound" in answer.reason
+    refused(certified("three values", upper=worst - 1e-7), f"leaf {place.rpartition(' ')[2]}: bound")
 
 
 def test_what_doubles_cannot_show_balls_show(monkeypatch: pytest.MonkeyPatch) -> None:

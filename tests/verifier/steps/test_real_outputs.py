@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from flint import arb
 from real_leakage import drawn, leakage
+from verdicts import accepted, refused
 
 import dalenius as dl
 from dalenius.model.channels.real import Real
@@ -75,8 +76,7 @@ def test_margins_hold_what_integration_finds(mechanism: Real, error: float) -> N
 @pytest.mark.parametrize("name", ["laplace", "gaussian"])
 def test_audits_are_verified(name: str, certificates: dict[str, dict[str, Any]]) -> None:
     mechanism = LAPLACE if name == "laplace" else GAUSSIAN
-    verdict = verify_here(certificates[name], mechanism=mechanism)
-    assert verdict, verdict.reason
+    verdict = accepted(certificates[name], mechanism=mechanism)
     assert "output='real'" in verdict.problem
 
 
@@ -109,9 +109,7 @@ def test_points_that_a_certificate_picks_do_not_hide_another_scale() -> None:
     data["problem"]["quadrature"] = {"first": -1e200, "step": 2e200, "count": 2, "angle": 1.0, "slack": 0.0}
     data["upper"], data["proofs"] = 0.7, [{"record": 0, "kind": "trivial", "upper": 0.6931471805599454}]
     assert verify_here(data, mechanism=sharp)
-    verdict = verify_here(data, mechanism=wide)
-    assert not verdict
-    assert "its noise is that of gaussian(sigma=10" in verdict.reason
+    refused(data, "its noise is that of gaussian(sigma=10", mechanism=wide)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""What the verifier must say, in tests."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from kinds import Json
+
+import dalenius as dl
+from dalenius.verifier.verify import Verification, verify_here
+
+Place = tuple[str | int, ...]
+
+
+def holds(result: Any, mechanism: Any = None) -> Verification:
+    """Return the verdict on a result; one that is refused fails the test."""
+    answer = dl.verify(result, mechanism)
+    assert answer.verified, answer.reason
+    return answer
+
+
+def accepted(data: Json, mechanism: Any = None) -> Verification:
+    """Return the verdict on a certificate, found in this process; one that is refused fails the test."""
+    answer = verify_here(data, mechanism)
+    assert answer.verified, answer.reason
+    return answer
+
+
+def refused(data: Json, words: str = "", mechanism: Any = None) -> None:
+    """Fail unless a certificate is refused with these words, and not because the verifier broke."""
+    answer = verify_here(data, mechanism)
+    assert not answer.verified
+    assert words in answer.reason
+    assert "cannot be checked" not in answer.reason
+
+
+def places(value: Json, path: Place = ()) -> Iterator[Place]:
+    """Every place in a JSON value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in items:
+        yield (*path, key)
+        yield from places(child, (*path, key))
+
+
+def at(value: Json, path: Place) -> Json:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def replaced(value: Json, path: Place, new: object) -> Json:
+    """Return a copy with another value at a place."""
+    if not path:
+        return new
+    result = copy.copy(value)
+    result[path[0]] = replaced(value[path[0]], path[1:], new)
+    return result
