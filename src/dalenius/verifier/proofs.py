@@ -20,7 +20,7 @@ from .kernel.proofs import KINDS, compare, shown, twice
 from .kernel.reading import Refused, mapping, number, refuse, sequence, show
 from .kernel.reading import field as entry
 from .kernel.witness import attains, held, information
-from .special import beside
+from .special import beside, decoy
 from .steps import grid, window
 
 # Steps to an easier question in cells.
@@ -130,4 +130,8 @@ def _left_out(whole: Channel, shares: list[Ball], parts: list[Channel]) -> Ball:
 
 
 # Kinds that need more than cells.
-OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Ball]] = {"beside": beside.bound, "mixture": _mixture}
+OTHERS: dict[str, Callable[[Asked, dict[str, Any], str], Ball]] = {
+    "beside": beside.bound,
+    "decoy": decoy.bound,
+    "mixture": _mixture,
+}

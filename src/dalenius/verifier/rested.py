@@ -6,7 +6,7 @@ from typing import Any
 from .kernel.reading import DESIGN, JOINT
 
 # Kinds of proof and of witness that are checked in `special`, and mixtures.
-SPECIAL = ("counted", "moved", "tied", "product", "looks", "bellman", "beside", "power", "mixture")
+SPECIAL = ("counted", "moved", "tied", "product", "looks", "bellman", "beside", "power", "decoy", "mixture")
 STEPS = ("grid", "window", "order", "points", "cone", "mean")
 
 
