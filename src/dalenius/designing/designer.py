@@ -10,8 +10,11 @@ import numpy as np
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.evidence import found_of
 from dalenius.auditing.found import Found
-from dalenius.designing import rate_distortion
+from dalenius.bounds.closing import Formula
+from dalenius.designing import decoys, rate_distortion
+from dalenius.designing.blocks import layout
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem
+from dalenius.designing.decoys import DecoySearch
 from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.mixture import PART_GRID, largest_share, mixed
@@ -49,6 +52,11 @@ class DesignSearch(Part):
     # With more outputs than this few outputs come first, then more and more, for the lower bound alone.
     audited_outputs: int = 16
     searched_outputs: tuple[int, ...] = (13, 19, 27)
+    # With more outputs than this truth or decoy comes first, in this share of the time left; with more than the second
+    # number no other mechanism is audited, and all the time goes into the lower bound.
+    decoy_outputs: int = 12
+    decoy_share: float = 0.3
+    decoys_alone: int = 32
     # Pairs of a value and an output beyond which the classical answer for one record is not searched any further.
     searched_pairs: int = 2**13
     # Room for rounding below a leakage budget, in nats; and what a certificate may state of a mechanism that leaks
@@ -151,7 +159,8 @@ class Designer:
         if constant and problem.has_constant:
             planes.judge(problem.constant(), 0.0)
         elif self._very_wide:
-            answers = self._on_fewer_outputs(planes, math.inf)
+            answers = self._truth_or_decoy(planes)
+            answers += self._on_fewer_outputs(planes, min((a.value(problem) for a in answers), default=math.inf))
         else:
             planes.begin(self.deadline)
         if answers and problem.domain.orbit.shape[1] <= max(self.chosen.searched_outputs):
@@ -228,7 +237,8 @@ class Designer:
             for plane in narrow.pool:
                 planes.learn(Attack(0.0, plane.record, plane.masses))
             planes.bound(fewer.widened_evidence(narrow.lower))
-            if most not in chosen.fewer_outputs or not narrow.value < best or self.deadline.expired():
+            audits = most in chosen.fewer_outputs and (math.isinf(best) or rows.shape[1] <= chosen.decoys_alone)
+            if not audits or not narrow.value < best or self.deadline.expired():
                 continue
             narrow_rows = narrow.repaired()
             if self.problem.goal == "leakage":
@@ -238,6 +248,35 @@ class Designer:
             answers.append(self.kept(audited))
             best = min(best, answers[-1].value(self.problem))
         return answers
+
+    def _truth_or_decoy(self, planes: CuttingPlanes) -> list[Designed]:
+        """The best mechanism that tells the truth or a decoy, with the proof that comes with it (MATH 6.13)."""
+        problem, domain = self.problem, self.problem.domain
+        orbits = domain.reference.orbits(domain.statistic)
+        if domain.first is not None or problem.limits is not None or len(orbits) > 1 or not problem.knowledge > 0:
+            return []
+        about = problem.knowledge, problem.goal, problem.budget
+        chosen = problem.settings.of(DecoySearch)
+        made = layout(domain.distance.argmin(axis=1), domain.weights, domain.cost, domain.masses, about, chosen)
+        part = self.deadline.part(self.chosen.decoy_share * self.deadline.left)
+        found = None if made is None else decoys.best(made.task, chosen, part)
+        if made is None or found is None or not np.isfinite(found.worth):
+            return []
+        width = domain.distance.shape[1]
+        mechanism, together = self._released(made.rows(found, width)[made.block])
+        order = made.block[np.sort(np.unique(made.block, return_index=True)[1])]
+        leaks = self._witnessed(together, planes.lower, made.proof(found, width, order))
+        answer = Designed(mechanism, self._distortion(mechanism), leaks, planes.lower, 0, together)
+        return [self.kept(answer)]
+
+    def _witnessed(self, together: Written, lower: LowerBound, proof: Formula) -> Found:
+        """The audit of a mechanism that brings its upper bound: only a witness is looked for."""
+        settings = replace(self.asked.settings, portfolio=replace(self.asked.settings.portfolio, opening=()))
+        audit = replace(self.asked.audit(together, self._fine(lower)), settings=settings)
+        audited = audit_records(audit, self.deadline.part(0.1 * self.deadline.left), self.seed, enough=math.inf)
+        for item in audited:
+            item.audit.keep_upper(proof)
+        return found_of(audit, audited)
 
     def _enough(self, lower: LowerBound) -> float:
         """A leakage below which no finer bound of an audit is needed."""
