@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from dalenius.auditing.evidence import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.designing import known_others, rate_distortion
+from dalenius.designing.blocks import in_blocks
 from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.decoys import DecoySearch
 from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.fallback import check_possible, listed, with_fallback
 from dalenius.designing.known_others import KnownOthersSearch
@@ -142,7 +144,7 @@ def design(
         "max_epsilon": max_epsilon, "floor": floor, "unbiased": unbiased, "within": within, "keep_zero": keep_zero,
     }  # fmt: skip
     asked = design_problem(task, against, options, distortion=distortion, leakage=leakage, **constraints)
-    problem = reduced(asked, certified=options.method is None)
+    asked, problem = reduced(asked, certified=options.method is None)
     return _answered(asked, problem, options, float(asked.budget if leakage is None else leakage), verify)
 
 
@@ -163,7 +165,7 @@ def design_beside(
     checking.check_option(verify)
     asked = design_problem(task, adversary, options, distortion=None, leakage=budget)
     if first is None:
-        return _answered(asked, reduced(asked, certified=True), options, budget, verify)
+        return _answered(*reduced(asked, certified=True), options, budget, verify)
     domain = beside(task, first, adversary.reference)
     spent_nats = spent * options.nats
     problem = Problem(domain, adversary.knowledge, "distortion", asked.budget, asked.settings, spent=spent_nats)
@@ -204,12 +206,16 @@ def _solved(
     return Designer(problem, asked, deadline, seed, bare=bare).solve(known)
 
 
-def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> Problem:
+def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12) -> tuple[DesignProblem, Problem]:
     """Return the design as solvers hold it; refused where it is too large, or no mechanism keeps its budget.
 
+    A count of very many people is answered in blocks, by one output each: the question is then about these outputs.
     A distortion budget that is below the least possible one by no more than `least_slack`, relatively, means that one.
     """
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
+    many = (asked.query.n + 1) ** 2 > asked.settings.limits.design_pairs
+    if certified and many and (found := in_blocks(asked, asked.settings.of(DecoySearch))) is not None:
+        return found
     alone = certified and rate_distortion.possible(asked.query.n, knowledge) and not asked.constraints.given
     if alone:
         domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
@@ -225,7 +231,7 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
         )
     if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
-    return problem
+    return asked, problem
 
 
 def _domain(asked: DesignProblem, *, symmetric: bool = True) -> Domain:

@@ -145,10 +145,9 @@ class Suprema:
     worst: Floats
 
 
-def suprema(
-    decoys: Decoys, feasible: Feasible, corners: Corners, r: Floats, s: float, multipliers: Multipliers
-) -> Suprema:
+def suprema(decoys: Decoys, feasible: Feasible, r: Floats, s: float, part: tuple[Corners, Multipliers]) -> Suprema:
     """Evaluate the bound on sup_w D(wq || r) - s D(w || rho_a), piece by piece."""
+    corners, multipliers = part
     a, e, alpha = corners.value, decoys.truth, decoys.alpha
     rho, top = feasible.given[a], feasible.top[a]
     base = np.maximum(corners.at @ decoys.nu, 0.0)  # (P, Y)
@@ -176,7 +175,9 @@ def suprema(
     x = np.where(end > 0, np.exp((low + high) / 2) * (1 - 1e-12), 0.0)
     held = (rho > 0) & (x > 0)
     # Tangent at x over the concave part, and the end of the convex one.
-    tangent = value(np.maximum(x, TINY)) + np.maximum(slope(np.maximum(x, TINY)) * (end - x), -slope(np.maximum(x, TINY)) * x)
+    tangent = value(np.maximum(x, TINY)) + np.maximum(
+        slope(np.maximum(x, TINY)) * (end - x), -slope(np.maximum(x, TINY)) * x
+    )
     inner = np.where(held, tangent, value(np.zeros_like(x)))
     last = value(np.broadcast_to(top, x.shape))
     outside = np.setdiff1d(np.arange(r.size), decoys.own)
@@ -195,7 +196,7 @@ def decoy_proof(
     """The bound with all values of the secret, in the order of `parts`, and its data for a certificate."""
     gains, listed = [], list[dict[str, Any]]()
     for corners, multipliers in parts:
-        found = suprema(decoys, feasible, corners, r, s, multipliers)
+        found = suprema(decoys, feasible, r, s, (corners, multipliers))
         gains.append(found.bounds.max())
         listed.append({
             "top": feasible.top[corners.value].tolist(),

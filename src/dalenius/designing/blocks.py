@@ -1,14 +1,17 @@
 """Answers in blocks, for mechanisms that tell the truth or a decoy: which answers share a row, and what that costs."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dalenius.bounds.closing import Formula
+from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.decoys import DecoySearch, Found, Task
-from dalenius.model.problem import Goal
+from dalenius.model.problem import DesignProblem
+from dalenius.model.statistic import Blocks, Sum
 from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.symmetry import Domain
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,39 +47,87 @@ class Layout:
 def _spread(values: list[float], places: Ints, width: int, rest: float) -> list[float]:
     spread = np.full(width, rest)
     spread[places] = values
-    return spread.tolist()  # type: ignore[no-any-return]
+    return spread.tolist()
 
 
-def layout(
-    near: Ints, weights: Floats, cost: Floats, masses: Floats, about: tuple[float, Goal, float], chosen: DecoySearch
-) -> Layout | None:
-    """Put classes into blocks by their nearest outputs (K,), which are in the order of numbers.
+def _added(block: Ints, weights: Floats) -> Floats:
+    return np.bincount(block, weights=weights).astype(np.float64)
 
-    weights (K,): P0. cost (K, Y): P0(c) d(c,y). masses (A, K): the reference. about: knowledge, goal and budget. None
-    where fewer than two blocks are left.
-    """
-    keys, place = np.unique(near, return_inverse=True)
-    mass = np.bincount(place, weights=weights)
-    place_of = np.arange(keys.size)
-    middle = mass @ place_of
-    reach = chosen.widths * math.sqrt(mass @ (place_of - middle) ** 2)
-    # Blocks lie evenly about the centre of all places where that is the mean, so that mirror images are blocks again.
-    centre = (keys.size - 1) / 2 if abs(middle - (keys.size - 1) / 2) < 1e-6 * keys.size else round(middle)
-    even = (2 * centre) % 2 != 0
-    wide = max(1, math.ceil((2 * reach + 1) / chosen.blocks))
-    wide += wide % 2 == 0 and not even
-    many = min(max(2, round((2 * reach + 1) / wide)), keys.size // wide)
-    many += (many * wide) % 2 == even
-    if many < 2:  # noqa: PLR2004 - one block is a constant
+
+def layout(problem: Problem, chosen: DecoySearch) -> Layout | None:
+    """Put the classes of a design into blocks by their nearest outputs; None where there are no two blocks."""
+    domain, cost = problem.domain, problem.domain.cost
+    place = np.unique(domain.distance.argmin(axis=1), return_inverse=True)[1]
+    grouped = _runs(_added(place, domain.weights), chosen)
+    if grouped is None:
         return None
-    block = np.clip(np.floor((place_of - centre + many * wide / 2) / wide), 0, many - 1).astype(np.int64)[place]
-    paid = np.zeros((many, cost.shape[1]))
+    block = grouped[place]
+    many, width = int(block.max()) + 1, cost.shape[1]
+    paid = np.zeros((many, width))
     np.add.at(paid, block, cost)
     # On ties the outer one, on both sides.
-    low, high = paid.argmin(axis=1), cost.shape[1] - 1 - paid[:, ::-1].argmin(axis=1)
+    low, high = paid.argmin(axis=1), width - 1 - paid[:, ::-1].argmin(axis=1)
     outputs = np.where(np.arange(many) < many / 2, low, high)
     if np.unique(outputs).size < many:
         return None
-    knowledge, goal, budget = about
-    rho = np.stack([np.bincount(block, weights=row, minlength=many) for row in masses])
-    return Layout(block, outputs, Task(rho, paid[:, outputs], knowledge, goal, budget))
+    rho = np.stack([_added(block, row) for row in domain.masses])
+    task = Task(rho, paid[:, outputs], problem.knowledge, problem.goal, problem.budget)
+    return Layout(block, outputs, task)
+
+
+def in_blocks(asked: DesignProblem, chosen: DecoySearch) -> tuple[DesignProblem, Problem] | None:
+    """A design for a count of very many people on blocks of its answers, each with one output; None for others.
+
+    Mechanisms on blocks are some of all mechanisms: no lower bound but 0 is looked for.
+    """
+    query, task = asked.query, asked.distortion
+    counted = query.name == "count" and isinstance(query.statistic, Sum) and task.outputs == query.outputs
+    plain = task.data.kind == "uniform" and task.measure in ("absolute", "squared") and not asked.constraints.given
+    adversary = asked.adversary
+    if not (
+        counted and plain and adversary.kind == "bounded" and adversary.reference.uniform and adversary.knowledge > 0
+    ):
+        return None
+    statistic = query.statistic
+    assert isinstance(statistic, Sum)  # for the type checker: it is counted
+    weights = np.exp(statistic.log_class_sizes())
+    block = _runs(weights, chosen)
+    if block is None:
+        return None
+    starts = np.unique(block, return_index=True)[1]
+    answers, mass = statistic.values, _added(block, weights)
+    # The middle of every block: its median, or its mean.
+    if task.measure == "absolute":
+        below = np.cumsum(weights) - np.r_[0.0, np.cumsum(mass)][block]
+        centres = np.array([np.searchsorted(below[block == b], mass[b] / 2) for b in range(starts.size)]) + starts
+    else:
+        centres = np.rint(_added(block, weights * answers) / mass).astype(np.int64)
+    half = starts.size // 2
+    centres[-half:] = answers.size - 1 - centres[:half][::-1]
+    power = 1 if task.measure == "absolute" else 2
+    cost = np.stack([_added(block, weights * np.abs(answers - y) ** power) for y in centres], axis=1)
+    size = starts.size
+    orbit = np.arange(size * size).reshape(size, size)
+    coarse = Blocks(statistic, tuple(starts.tolist()))
+    domain = Domain(coarse, mass, uniform=True, distance=cost / mass[:, None], orbit=orbit, symmetries=())
+    outputs = tuple(int(y) for y in centres)
+    problem = Problem(domain, adversary.knowledge, asked.goal, asked.budget, asked.settings)
+    return replace(asked, distortion=replace(task, outputs=outputs)), problem
+
+
+def _runs(mass: Floats, chosen: DecoySearch) -> Ints | None:
+    """The run of every place, given their masses: runs of one width, those at the ends with all beyond."""
+    place = np.arange(mass.size)
+    middle = float(mass @ place) / float(mass.sum())
+    reach = chosen.widths * math.sqrt(float(mass @ (place - middle) ** 2))
+    # They lie evenly about the centre of all places where that is the mean, so that mirror images are runs again.
+    own = (mass.size - 1) / 2
+    centre = own if abs(middle - own) < 1e-6 * mass.size else float(round(middle))
+    even = (2 * centre) % 2 != 0
+    wide = max(1, math.ceil((2 * reach + 1) / chosen.blocks))
+    wide += wide % 2 == 0 and not even
+    many = min(max(2, round((2 * reach + 1) / wide)), mass.size // wide)
+    many += (many * wide) % 2 == even
+    if many < 2:
+        return None
+    return np.clip(np.floor((place - centre + many * wide / 2) / wide), 0, many - 1).astype(np.int64)

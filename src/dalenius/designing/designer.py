@@ -23,6 +23,7 @@ from dalenius.designing.oracle import Attack
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
+from dalenius.model.statistic import Blocks
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
@@ -141,16 +142,16 @@ class Designer:
     def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
         """Solve where distortions are near 1: cutting planes and certified audits in turn."""
         problem, rng = self.problem, np.random.default_rng(self.seed)
+        if isinstance(problem.domain.statistic, Blocks):
+            return self._in_blocks(), known
         if problem.goal == "distortion" and problem.budget == 0 and problem.domain.first is None:
             rows, lower = no_leakage(problem, rng)
             answer = self.audited(rows if problem.limits is None else problem.constant(), lower, 0, 0.0)
             if answer.leakage > self.chosen.no_leakage:
                 answer = self.audited(problem.constant(), lower, 0, 0.0)
             return answer, known
-        if problem.domain.first is None and problem.limits is None and rate_distortion.applies(problem):
-            direct = self._rate_distortion()
-            if direct is not None:
-                return direct, known
+        if (direct := self._rate_distortion()) is not None:
+            return direct, known
         planes = CuttingPlanes(problem, rng)
         for attack in known:
             planes.learn(attack)
@@ -159,7 +160,7 @@ class Designer:
         if constant and problem.has_constant:
             planes.judge(problem.constant(), 0.0)
         elif self._very_wide:
-            answers = self._truth_or_decoy(planes)
+            answers = self._truth_or_decoy(planes.lower, self.chosen.decoy_share)
             answers += self._on_fewer_outputs(planes, min((a.value(problem) for a in answers), default=math.inf))
         else:
             planes.begin(self.deadline)
@@ -177,9 +178,11 @@ class Designer:
     def _rate_distortion(self) -> Designed | None:
         """The best mechanism against one prior; None where others keep it from the tolerance, and a search is possible.
 
-        A dual design has as much of a constant mixed in as its audit asks for.
+        A dual design has as much of a constant mixed in as its audit asks for. None where there are more priors.
         """
         problem = self.problem
+        if problem.domain.first is not None or problem.limits is not None or not rate_distortion.applies(problem):
+            return None
         rows, lower = rate_distortion.design(problem, self.asked.tolerance, self.deadline)
         answer = self.kept(self.audited(rows, lower, 1, -math.inf))
         good = answer.value(problem) <= lower.value + self.allowed(lower)
@@ -249,24 +252,31 @@ class Designer:
             best = min(best, answers[-1].value(self.problem))
         return answers
 
-    def _truth_or_decoy(self, planes: CuttingPlanes) -> list[Designed]:
-        """The best mechanism that tells the truth or a decoy, with the proof that comes with it (MATH 6.13)."""
+    def _in_blocks(self) -> Designed:
+        """The better of a constant and of truth or decoy, where no other mechanism is looked for."""
+        problem, nothing = self.problem, LowerBound(0.0)
+        answers = self._truth_or_decoy(nothing, 0.8) if problem.budget > 0 else []
+        if not answers or problem.goal == "distortion" or problem.distortion(problem.constant()) <= problem.budget:
+            answers.append(self.audited(problem.constant(), nothing, 0, 0.0))
+        return min(answers, key=lambda answer: answer.value(problem))
+
+    def _truth_or_decoy(self, lower: LowerBound, share: float) -> list[Designed]:
+        """The best mechanism that tells the truth or a decoy, in this share of the time left (MATH 6.13)."""
         problem, domain = self.problem, self.problem.domain
         orbits = domain.reference.orbits(domain.statistic)
         if domain.first is not None or problem.limits is not None or len(orbits) > 1 or not problem.knowledge > 0:
             return []
-        about = problem.knowledge, problem.goal, problem.budget
         chosen = problem.settings.of(DecoySearch)
-        made = layout(domain.distance.argmin(axis=1), domain.weights, domain.cost, domain.masses, about, chosen)
-        part = self.deadline.part(self.chosen.decoy_share * self.deadline.left)
+        made = layout(problem, chosen)
+        part = self.deadline.part(share * self.deadline.left)
         found = None if made is None else decoys.best(made.task, chosen, part)
         if made is None or found is None or not np.isfinite(found.worth):
             return []
         width = domain.distance.shape[1]
         mechanism, together = self._released(made.rows(found, width)[made.block])
         order = made.block[np.sort(np.unique(made.block, return_index=True)[1])]
-        leaks = self._witnessed(together, planes.lower, made.proof(found, width, order))
-        answer = Designed(mechanism, self._distortion(mechanism), leaks, planes.lower, 0, together)
+        leaks = self._witnessed(together, lower, made.proof(found, width, order))
+        answer = Designed(mechanism, self._distortion(mechanism), leaks, lower, 0, together)
         return [self.kept(answer)]
 
     def _witnessed(self, together: Written, lower: LowerBound, proof: Formula) -> Found:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -103,8 +104,8 @@ class Distortion:
     query: Query
     outputs: tuple[object, ...]
     measure: str  # one of MEASURES, or "table"
-    table: Floats
     data: Data
+    given: Floats | None = None  # d as a user gave it
 
     @classmethod
     def from_user(
@@ -120,11 +121,18 @@ class Distortion:
         if isinstance(measure, str):
             if measure not in MEASURES:
                 refuse(f"measure = {measure!r} is unknown; use one of {', '.join(MEASURES)}, or a matrix")
-            distance = replace(query, outputs=allowed).distance()
-            if measure != "absolute":
-                distance = distance**2 if measure == "squared" else (distance != 0).astype(float)
-            return cls(query, allowed, measure, distance, data)
-        return cls(query, allowed, "table", _table(query, measure, len(allowed)), data)
+            return cls(query, allowed, measure, data)
+        return cls(query, allowed, "table", data, _table(query, measure, len(allowed)))
+
+    @cached_property
+    def table(self) -> Floats:
+        """d(f, y), one row per class of the query; refused where it would be too large."""
+        if self.given is not None:
+            return self.given
+        distance = replace(self.query, outputs=self.outputs).distance()
+        if self.measure == "absolute":
+            return distance
+        return distance**2 if self.measure == "squared" else (distance != 0).astype(float)
 
     def expected(self, mechanism: Mechanism) -> float:
         """E d(f(X), Y) of a mechanism of this query with these outputs, one row per class of the query."""

@@ -155,6 +155,58 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Runs of neighbouring classes of a sum: block b begins with class starts[b], the first one with class 0."""
+
+    of: Sum
+    starts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starts", checks.integers("blocks", self.starts))
+        if self.starts[:1] != (0,) or self.starts[-1] >= self.of.size or (np.diff(self.starts) <= 0).any():
+            refuse(f"blocks must list the first class of each, ascending from 0 to at most {self.of.size - 1}")
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        return self.of.records
+
+    @property
+    def size(self) -> int:
+        return len(self.starts)
+
+    @property
+    def log_universe(self) -> float:
+        return self.of.log_universe
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        return self.of.orbits
+
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        return self._block(self.of.class_of(datasets))
+
+    def class_table(self) -> Ints:
+        return self._block(self.of.class_table())
+
+    def log_class_sizes(self) -> Floats:
+        return np.asarray(np.logaddexp.reduceat(self.of.log_class_sizes(), self.starts))
+
+    def log_reference(self, record: int) -> Floats:
+        return np.asarray(np.logaddexp.reduceat(self.of.log_reference(record), self.starts, axis=1))
+
+    def neighbours(self) -> Iterator[Ints]:
+        for lines in self.of.neighbours():
+            yield np.unique(self._block(lines), axis=0)
+
+    def class_name(self, cls: int) -> str:
+        last = (*self.starts[1:], self.of.size)[cls] - 1
+        return f"datasets with sum {self.of.values[self.starts[cls]]} to {self.of.values[last]}"
+
+    def _block(self, classes: Ints) -> Ints:
+        return np.searchsorted(self.starts, classes, side="right") - 1
+
+
+@dataclass(frozen=True)
 class Histogram:
     """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records.
 

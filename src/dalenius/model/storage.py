@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of, read_bytes, read_format, read_json, write
-from dalenius.model.statistic import Histogram, Table
+from dalenius.model.statistic import Blocks, Histogram, Sum, Table
 
 if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
@@ -157,6 +157,10 @@ def _written(content: dict[str, Any]) -> "Mechanism":
 
     own = _query(content) if "query" in content else None
     rows, labels = _field(content, "rows", list), _labels(content)
+    if "blocks" in content:
+        if own is None or not isinstance(own.statistic, Sum):
+            refuse("blocks are of the answers of a count or a total, which the file must name")
+        return Written(Blocks(own.statistic, _field(content, "blocks", list)), rows, labels, own)
     if own is not None and "statistic" not in content:
         return of_rows(own, rows, labels)
     if "statistic" not in content and content.get("classes") is None:

@@ -315,7 +315,7 @@ def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":
     asked = design_problem(
         distortion, against, options, distortion=task.distortion, leakage=task.leakage, **constraints
     )
-    return asked, reduced(asked, certified=options.method is None)
+    return reduced(asked, certified=options.method is None)
 
 
 def _against(work: Work, asked: "Mechanism | Query") -> "tuple[Options, Adversary]":

@@ -18,7 +18,7 @@ from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.distortion import class_of_counts
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram, Statistic, Table
+from dalenius.model.statistic import Blocks, Histogram, Statistic, Table
 
 # Tuples label joint releases.
 Label = str | int | float | tuple["Label", ...]
@@ -122,8 +122,8 @@ class Written(Mechanism):
 
         Named mechanisms by their call strings, others by their rows as given, before they are
         divided by their sums: one per class of the query, or per count vector of the records
-        (`statistic` histogram), or per class of a table, where `classes` null means that every
-        dataset has its own row.
+        (`statistic` histogram), or per run of answers (`blocks`: the first of each), or per class of a table, where
+        `classes` null means that every dataset has its own row.
         """
         if self.by_formula:
             return super().describe()
@@ -134,6 +134,8 @@ class Written(Mechanism):
             return {**about, "rows": rows}
         if isinstance(self.statistic, Histogram):
             return {**about, "statistic": "histogram", "rows": rows}
+        if isinstance(self.statistic, Blocks):
+            return {**about, "blocks": list(self.statistic.starts), "rows": rows}
         finest = isinstance(self.statistic, Table) and self.statistic.finest
         classes = None if finest else self.statistic.class_table().tolist()
         return {"records": list(self.records), "classes": classes, "rows": rows}

@@ -7,6 +7,7 @@ positive numbers only. What has no closed form is added up dataset by dataset, i
 
 import math
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -177,6 +178,60 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Runs of neighbouring values of a count of bits, by the first value of each; the first one is 0."""
+
+    of: Sum
+    starts: tuple[int, ...]
+    query: str  # its call
+
+    interchangeable = True
+
+    @property
+    def n(self) -> int:
+        return self.of.n
+
+    @property
+    def size(self) -> int:
+        return len(self.starts)
+
+    def log_universe(self) -> Ball:
+        """Return log|X|, at the precision in force."""
+        return self.of.log_universe()
+
+    def alphabet(self, record: int) -> int:
+        return self.of.alphabet(record)
+
+    def near(self, reference: Uniform | Product, without: Sequence[int]) -> Near:
+        """The law of the count of all records but some, with all of it that is not in the first or the last block."""
+        found = self.of.near(reference, without)
+        if (
+            found is not None
+            and found.values[0] + len(without) < self.starts[1]
+            and self.starts[-1] <= found.values[-1]
+        ):
+            return found
+        law = self.of.law(reference, without)
+        return Near(range(len(law)), list(law.values()), ZERO)
+
+    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+        """rho(a,b) of blocks b: sums of those of counts."""
+        others, ends = self.near(reference, records), (0, self.size - 1)
+        sums = [ZERO, *accumulate(others.masses)]
+        first, result = others.values[0], []
+        for c, p in self.of.group(records, reference):
+            places = [min(max(start - c - first, 0), len(others.masses)) for start in (*self.starts[1:], self.n + 1)]
+            laws = [sums[j] - sums[i] for i, j in zip([0, *places], places, strict=False)]
+            for end in ends:
+                laws[end] += ZERO.union(others.left)
+            result.append({} if p.is_zero() else {b: x * p for b, x in enumerate(laws)})
+        return result
+
+    def datasets(self) -> Iterator[int]:
+        return (bisect_right(self.starts, value) - 1 for value in self.of.datasets())
+
+
+@dataclass(frozen=True)
 class Records:
     """n records of k values; datasets are not told apart by any class, so they make no pairs with secret values."""
 
@@ -272,7 +327,7 @@ class Table:
         return iter(self.classes)
 
 
-Statistic = Sum | Histogram | Table
+Statistic = Sum | Blocks | Histogram | Table
 
 
 def people(statistic: "Statistic | Records") -> str:
@@ -341,7 +396,7 @@ def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> 
     """
     if isinstance(statistic, Table):
         return statistic.size == len(statistic.classes)
-    if isinstance(reference, Weights) or not reference.common:
+    if isinstance(statistic, Blocks) or isinstance(reference, Weights) or not reference.common:
         return False
     even = isinstance(reference, Uniform) or len(set(reference.given(0))) == 1
     if is_parity(statistic) and even:

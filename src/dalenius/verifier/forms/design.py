@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, reduce
-from itertools import permutations
+from itertools import accumulate, pairwise, permutations
 from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
@@ -34,7 +34,7 @@ from dalenius.verifier.kernel.witness import law as law_of
 
 from . import named
 from .asked import Asked, Audited
-from .counting import Statistic, Table, classes_are_orbits, images, rearranged, relabelled
+from .counting import Blocks, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .independent import Independent, lines
 from .reference import UNIFORM, Reference, Uniform, Weights, digest
 from .secret import of_record
@@ -65,6 +65,8 @@ class Task:
     text: str
     beside: int
     kept: "Kept"
+    # P0(c) d(c,y) of a mechanism on blocks, about which no lower bound but 0 is stated.
+    given: Pairs | None = None
 
     @property
     def width(self) -> int:
@@ -207,6 +209,8 @@ class Task:
     @cached_property
     def costs(self) -> Pairs:
         """P0(c) d(c,y)."""
+        if self.given is not None:
+            return self.given
         ball: dict[Exact, Ball] = {}
         result = []
         for p, row in zip(_distribution(self.weights, self.audited.channel.statistic), self.distances, strict=True):
@@ -218,7 +222,9 @@ class Task:
         return result
 
     def _lower_bound(self, content: dict[str, Any]) -> Ball:
-        """Guarantee: result <= optimum (the two formulas of kernel/duality.py)."""
+        """Guarantee: result <= optimum (the two formulas of kernel/duality.py); 0 in any case."""
+        if self.given is not None:
+            return ZERO
         symmetries = sequence(content.get("symmetries", ()), "symmetries")
         if self.beside > 1 and symmetries:
             refuse("a design after earlier releases has no symmetries")
@@ -314,6 +320,38 @@ class Task:
         return found
 
 
+def _in_blocks(problem: dict[str, Any], channel: Any) -> tuple[list[int], Pairs]:
+    """Return the outputs of a mechanism on blocks of a count, and sum P0(t) |t - y|^k over the answers t of a block.
+
+    k is 1 or 2; partial sums of P0 t^j give these sums. P0 is uniform over datasets.
+    """
+    error, blocks = problem.get("distortion"), channel.statistic
+    if set(problem) != {"query", "outputs", "distribution", "distortion"} or error not in ("absolute", "squared"):
+        refuse("a design in blocks has the absolute or the squared error, outputs of its own and no constraint")
+    if problem["distribution"] != "uniform" or named.query(problem["query"]).text != blocks.query:
+        refuse(f"a design in blocks of {blocks.query} is about that query and uniform data")
+    listed = sequence(problem["outputs"], "outputs of the problem", channel.outputs)
+    outputs = [whole(y, "an output of the problem", 0, blocks.n) for y in listed]
+    near, squared = blocks.near(UNIFORM, ()), error == "squared"
+    moments = [[ZERO, *accumulate(p * t**j for p, t in zip(near.masses, near.values, strict=True))] for j in range(3)]
+
+    def part(low: int, high: int, y: int) -> Ball:
+        """The sum over answers from low to below high, all on one side of y."""
+        i, j = (min(max(t - near.values[0], 0), len(near.masses)) for t in (low, high))
+        mass, mean, square = (sums[j] - sums[i] for sums in moments)
+        return square - 2 * y * mean + y * y * mass if squared else abs(mean - y * mass)
+
+    costs = []
+    for low, high in pairwise((*blocks.starts, blocks.n + 1)):
+        tick()
+        # What is not listed lies in blocks at the ends, at most n from any output.
+        far = near.left * blocks.n ** (2 if squared else 1) if low == 0 or high > blocks.n else ZERO
+        for y in outputs:
+            middle = min(max(y, low), high)
+            costs.append(part(low, middle, y) + part(middle, high, y) + far)
+    return outputs, costs
+
+
 def read(content: dict[str, Any], audited: Audited) -> Task:
     """Return the task of a design certificate whose audit has been checked."""
     statistic, joint = audited.channel.statistic, audited.channel.outputs
@@ -326,15 +364,15 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if joint % beside:
         refuse(f"a joint release of {joint} outputs has no first part of {beside}")
     width = joint // beside
-    if not classes_are_orbits(statistic):
+    blocks = isinstance(statistic, Blocks) and isinstance(audited.reference, Uniform)
+    if not (blocks or classes_are_orbits(statistic)):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
-    if not classes_are_orbits(statistic, audited.reference):
+    if not (blocks or classes_are_orbits(statistic, audited.reference)):
         refuse("the reference treats datasets of one class differently; the mechanism needs one row per dataset")
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
     if not set(problem) <= {"query", "outputs", "distribution", "distortion", *CONSTRAINTS}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
-    asked = _query(problem, content["audit"]["problem"], audited, width)
-    distances, words = _distances(problem, asked, statistic.size, width)
+    asked, distances, words, given = _errors(problem, content["audit"]["problem"], audited, width)
     weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
     words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
     kept = _kept(problem, asked, beside)
@@ -352,7 +390,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     else:
         text = f"{audited.text}; the least expected {words}, at a leakage of at most {most!r} nats"
         text += "" if beside == 1 else f" together with what was released before, its first part of {beside} outputs"
-    return Task(audited, weights, distances, primal, most, text, beside, kept)
+    return Task(audited, weights, distances, primal, most, text, beside, kept, given)
 
 
 @dataclass(frozen=True)
@@ -455,6 +493,17 @@ def _distances(problem: dict[str, Any], asked: Named, size: int, width: int) -> 
     return [list(row) for row in table], f"distortion by a table (sha256 {digest(table)}){words}"
 
 
+def _errors(
+    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
+) -> tuple["Named", list[list[Exact]], str, Pairs | None]:
+    """Return the query, d(c,y), words for it; and P0(c) d(c,y) in place of it where the classes are blocks."""
+    if isinstance(audited.channel.statistic, Blocks):
+        outputs, costs = _in_blocks(problem, audited.channel)
+        return (None, [], ""), [], f"{problem['distortion']} error on {width} outputs (sha256 {digest(outputs)})", costs
+    asked = _query(problem, described, audited, width)
+    return asked, *_distances(problem, asked, audited.channel.statistic.size, width), None
+
+
 def _query(problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int) -> Named:
     """Return a named query's answers on the classes, the outputs that the columns stand for, and words for these."""
     if "query" not in problem:
@@ -501,6 +550,7 @@ def _moved(statistic: Statistic, reference: Reference, symmetry: dict[str, Any],
     Guarantee: rho(gx) = rho(x) for every dataset x.
     """
     values = symmetry["values"]
+    assert not isinstance(statistic, Blocks)  # for the type checker: their designs have no pool
     if not isinstance(statistic, Table):  # all records have one law: classes_are_orbits
         new = _permutation(values, statistic.alphabet(0), f"values of {where}")
         _same_laws(reference, [0], [new], where)

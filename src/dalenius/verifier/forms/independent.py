@@ -46,7 +46,7 @@ from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
 from .asked import Asked, Claims, Unwritten, no_steps
-from .counting import Histogram, Statistic, Sum, Table
+from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
 from .reference import UNIFORM, Product, Uniform
@@ -407,6 +407,8 @@ def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIF
             if c[0]:
                 rest = (c[0] - 1, *c[1:])
                 yield [place_of[(*rest[:a], rest[a] + 1, *rest[a + 1 :])] for a in range(statistic.k)]
+    elif isinstance(statistic, Blocks):
+        refuse("independent records of a mechanism on blocks are not checked")
     else:
         sizes = statistic.records
         strides = list(accumulate(sizes[:0:-1], mul, initial=1))[::-1]

@@ -11,7 +11,7 @@ from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.reading import field, mapping, refuse, sequence, show, whole
 
-from .counting import Histogram, Statistic, Sum, Table, numbered, tallied
+from .counting import Blocks, Histogram, Statistic, Sum, Table, numbered, tallied
 from .reference import Reference, Uniform, Weights, digest, enumerable, universe
 
 
@@ -163,7 +163,7 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     if isinstance(secret, Attributes):
         return merged(joint(statistic, secret.group, reference), secret.labels)
     if isinstance(secret, Group) and not isinstance(reference, Weights):
-        if isinstance(statistic, Sum) or (isinstance(statistic, Histogram) and reference.common):
+        if isinstance(statistic, (Sum, Blocks)) or (isinstance(statistic, Histogram) and reference.common):
             return statistic.shares(*secret.records, reference=reference)
         if isinstance(statistic, Table) and isinstance(reference, Uniform):
             return statistic.shares(*secret.records)

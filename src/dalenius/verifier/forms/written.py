@@ -19,7 +19,8 @@ from dalenius.verifier.kernel.reading import numbers, refuse, sequence, show, wh
 from dalenius.verifier.steps import samples
 
 from . import named
-from .counting import Histogram, Statistic, Table, histogram, people
+from .counting import Blocks, Histogram, Statistic, Sum, Table, histogram, people
+from .reference import digest as digest_of
 
 # Radius of balls that pass for the same number where they overlap.
 SAME = arb(2) ** -100
@@ -107,6 +108,10 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         asked = named.query(problem["query"])
         raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
         return numeric(asked.statistic, raw, f"{people(asked.statistic)}; {asked.text}")
+    if keys == {"query", "blocks", "rows"}:
+        blocks, words = _blocks(problem)
+        raw = sequence(problem["rows"], "rows of the problem", blocks.size)
+        return numeric(blocks, raw, f"{people(blocks)}; {words}")
     if "samples" in keys:
         return _sampled(problem, keys)
     if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
@@ -117,6 +122,18 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
     table = _table(problem)
     return numeric(table, problem["rows"], people(table))
+
+
+def _blocks(problem: dict[str, Any]) -> tuple[Blocks, str]:
+    """Runs of the answers of a count of bits."""
+    asked = named.query(problem["query"])
+    listed = sequence(problem["blocks"], "blocks of the problem")
+    starts = [whole(b, "a block of the problem", 0, asked.statistic.n) for b in listed]
+    if asked.name != "count" or len(starts) < 2 or starts[0] != 0 or starts != sorted(set(starts)):
+        refuse("blocks are two or more runs of the answers of a count, by the first of each, ascending from 0")
+    assert isinstance(asked.statistic, Sum)  # for the type checker: it is a count
+    words = f"{asked.text} in {len(starts)} blocks (sha256 {digest_of(starts)})"
+    return Blocks(asked.statistic, tuple(starts), asked.text), words
 
 
 def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:

@@ -9,8 +9,8 @@ A grid of boxes covers the W. For a law r > 0, s > 0, and at every corner c of e
     f(x) = u log(u/r) - (lam + e + sum_j mu_j alpha_j) x - s x log(x/rho_a),   u = e x + sum_j c_j nu_j(y) >= 0,
 
 x = w_a(t) in [0, top], y = own(t), M_j = sum_y nu_j(y), is at least D(w_a m || r) - s D(w_a || rho_a), which closes
-(kernel/closing.py). f is concave up to end = s c / (e (e - s)), c = u(0), everywhere where e <= s, and convex beyond: it
-is at most the larger of f(top) and of its tangent at a point of the concave part. Proof: docs/proofs/decoys.md.
+(kernel/closing.py). f is concave up to end = s c / (e (e - s)), c = u(0), or everywhere if e <= s, and convex beyond:
+it is at most the larger of f(top) and of its tangent at a point of the concave part. Proof: docs/proofs/decoys.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -115,7 +115,7 @@ def _grid(channel: _Channel, law: Shares, limit: Ball | None, value: dict[str, A
     for alpha, points, pair in zip(channel.alpha, grids, tilts, strict=True):
         grid = numbers(points, len(sequence(points, "the grid")), "the grid")
         down, up = numbers(pair, 2, "the tilts", low=0.0)
-        if len(grid) < 2 or sorted(grid) != grid:  # noqa: PLR2004 - two ends
+        if len(grid) < 2 or sorted(grid) != grid:
             refuse("a grid needs two points or more, ascending")
         if not (-grid[0] >= _most(law, [-x for x in alpha], limit, down) and grid[-1] >= _most(law, alpha, limit, up)):
             refuse("a grid does not enclose what priors allow")
