@@ -60,7 +60,7 @@ def test_evidence_on_a_window_loses_what_clamping_costs() -> None:
     query = dl.queries.count(n=8)
     task = Distortion.from_user(query)
     asked = DesignProblem(task, Adversary.from_user(query.records, knowledge=0.3), "distortion", 0.05)
-    whole = reduced(asked, certified=True)
+    _, whole = reduced(asked, certified=True)
     fewer = Fewer.of(whole, whole.truthful(), 5)
     assert fewer is not None
     assert fewer.kept.tolist() == [2, 3, 4, 5, 6]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from refusals import refuses
 
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.model.statistic import Blocks, Histogram, Statistic, Sum, Table
 
 STATISTICS: list[Statistic] = [
     Sum(4, (0, 1)),
@@ -20,6 +20,8 @@ STATISTICS: list[Statistic] = [
     Sum(3, (5, 5)),
     Sum(3, (7,)),
     Sum(1, (0, 1, 2, 3)),
+    Blocks(Sum(4, (0, 1)), (0, 2, 3)),
+    Blocks(Sum(3, (0, 2, 7)), (0, 4)),
     Histogram(4, 3),
     Histogram(1, 4),
     Histogram(5, 2),
@@ -37,6 +39,9 @@ def _datasets(statistic: Statistic) -> NDArray[np.int64]:
 
 def _value(statistic: Statistic, x: tuple[int, ...]) -> object:
     """T(x) by its definition, with no help from the class under test."""
+    if isinstance(statistic, Blocks):
+        firsts = [statistic.of.values[start] for start in statistic.starts]
+        return sum(_value(statistic.of, x) >= first for first in firsts)
     if isinstance(statistic, Sum):
         total = sum(statistic.contributions[v] for v in x)
         return total % statistic.modulus if statistic.modulus else total

@@ -27,6 +27,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.statistic import Blocks
 from dalenius.numerics.types import Ints
 from dalenius.search.deadline import Deadline
 
@@ -49,6 +50,11 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
             f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
             f"every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none of these: leave "
             "output='real' out, or use fewer records"
+        )
+    if isinstance(mechanism.statistic, Blocks):
+        refuse(
+            f'adversary="independent" needs one row for every answer of {mechanism.query}, and this mechanism has one '
+            'for every block of answers; design it with adversary="independent", or give entropy= or knowledge='
         )
     orbits: tuple[Any, ...] = ((secret,),) if isinstance(secret, int) else problem.reference.orbits(mechanism.statistic)
     found = []

@@ -58,7 +58,8 @@ def layout(problem: Problem, chosen: DecoySearch) -> Layout | None:
     """Put the classes of a design into blocks by their nearest outputs; None where there are no two blocks."""
     domain, cost = problem.domain, problem.domain.cost
     place = np.unique(domain.distance.argmin(axis=1), return_inverse=True)[1]
-    grouped = _runs(_added(place, domain.weights), chosen)
+    already = isinstance(domain.statistic, Blocks)
+    grouped = place if already else _runs(_added(place, domain.weights), chosen)
     if grouped is None:
         return None
     block = grouped[place]

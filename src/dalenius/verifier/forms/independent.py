@@ -70,7 +70,9 @@ class Independent(Claims):
     about: Secret
 
     def __post_init__(self) -> None:
-        """Refuse the one answer that is not the sum itself."""
+        """Refuse the one answer that is not the sum itself, and runs of answers."""
+        if isinstance(self.statistic, Blocks):
+            refuse("a mechanism on blocks of answers is not checked against independent records")
         if isinstance(self.channel, Large) and self.channel.query.name == "pairs":
             refuse(f"independent records are for noise on sums of records, not for {self.channel.query.text}")
 
@@ -407,9 +409,8 @@ def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIF
             if c[0]:
                 rest = (c[0] - 1, *c[1:])
                 yield [place_of[(*rest[:a], rest[a] + 1, *rest[a + 1 :])] for a in range(statistic.k)]
-    elif isinstance(statistic, Blocks):
-        refuse("independent records of a mechanism on blocks are not checked")
     else:
+        assert isinstance(statistic, Table)  # for the type checker: blocks were refused
         sizes = statistic.records
         strides = list(accumulate(sizes[:0:-1], mul, initial=1))[::-1]
         values = [[0] if i == record else reference.values(i, k) for i, k in enumerate(sizes)]

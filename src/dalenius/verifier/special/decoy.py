@@ -65,6 +65,7 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I(A;Y) <= result for every prior that the adversary may hold."""
     rows, cells = asked.question.channel.rows, asked.question.cells
     channel, most = _Channel(proof, len(rows), len(rows[0])), asked.knowledge.most
+    differs = channel.left_out(rows)
     exponents = []
     listed = sequence(field(proof, "values", where), "the values", len(cells))
     for masses, value in zip(cells, listed, strict=True):
@@ -75,7 +76,7 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
         limit = most + share.log() - room.log() if room > 0 else None
         gain = largest(_gains(channel, law, limit, mapping(value, "a value")))
         exponents.append(channel.s * share.log() + gain)
-    return close(exponents, channel.s, most) + channel.left_out(rows) * arb(len(cells)).log()
+    return close(exponents, channel.s, most) + differs * arb(len(cells)).log()
 
 
 def _gains(channel: _Channel, law: Shares, limit: Ball | None, value: dict[str, Any]) -> Iterator[Ball]:
