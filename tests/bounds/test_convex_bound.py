@@ -17,8 +17,8 @@ from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, Settings, without
 
-# Without trees on grid rows, which would go on until the time is over.
-FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid"))
+# Without trees, which would close the bracket in place of the convex bound, or go on until the time is over.
+FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid", "rows", "posteriors"))
 
 
 def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:
