@@ -106,7 +106,7 @@ def test_audits_hold_and_verify(records: list[int], outputs: int, knowledge: flo
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
     known = audit(mechanism, knowledge=knowledge, time_limit=5)
-    assert known.lower - 1e-7 <= found.lower <= known.upper
+    assert known.lower - 2e-6 <= found.lower <= known.upper  # both end at gaps of 1e-6
     assert found.upper >= known.lower
     assert found.stopped in ("gap", "method")
 
