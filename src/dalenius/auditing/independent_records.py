@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.auditing.evidence import by_records
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent import (
     IndependentRecord,
     as_counts,
