@@ -12,9 +12,9 @@ from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
-from dalenius.bounds.convex_bound import SharedBounds
+from dalenius.bounds.bracket import fallen
+from dalenius.bounds.convex import SharedBounds
 from dalenius.bounds.counted import Counted
-from dalenius.bounds.trees.posterior_tree import fallen
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.model import secret as secrets
 from dalenius.model.channels.joint import Joint
@@ -25,12 +25,11 @@ from dalenius.model.channels.per_record import PerRecord, SomeRecords
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
 from dalenius.numerics.types import Floats
-from dalenius.reductions.beside import Beside
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lift, Lumped, Merged, lump
-from dalenius.reductions.order import Order, ordered
+from dalenius.reductions.order import Beside, Order, ordered
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied
 from dalenius.settings import Part

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.auditing.found import Found
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.counted import Counted
 from dalenius.bounds.proof import Proof, Rounding
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found, listed
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism

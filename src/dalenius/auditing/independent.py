@@ -20,7 +20,6 @@ from dalenius.bounds.capacity import bracket
 from dalenius.certificates.asked import one_by_one
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
@@ -29,7 +28,7 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr
 from dalenius.numerics.information import TINY
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part, Settings
@@ -114,7 +113,7 @@ def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     values = reference.values(members[0], added.size)
     rows = _clamped(noisy, added[values], int(added.min()) - reach, int(added.max()) + reach)
     law = _capacity_law(rows, values, added.size, tolerance / 4, deadline)
-    lost = 0.0 if isinstance(noisy.noise, (Geometric, Laplace)) else 2 * noisy.tail(reach) * math.log(added.size)
+    lost = 2 * noisy.tail(reach) * math.log(added.size) if noisy.noise.rate is None else 0.0
     upper = float(_divergences(rows, law[values]).max()) + lost
     others, total = _least_and_most(statistic, members[0], reference)
     centres = total + added
@@ -176,13 +175,13 @@ def by_counts(noisy: NoisyCounts, members: range | tuple[int, ...], settings: Se
     k, cell = noisy.k, noisy.cell(0)
     others = (*(0,) * (k - 1), noisy.n - 1)
     flipped, law = cell.tail(1), np.full(k, 1 / k)
-    if isinstance(noisy.noise, Geometric):
-        value = seen_through_bits(k, noisy.noise.rate)
+    if noisy.tells_signs:
+        value = seen_through_bits(k, noisy.noise.rate or 0.0)
         return IndependentRecord(members, value, value, law, others, {"kind": "indicators"})
     value = seen_through_bits(k, math.log1p(-flipped) - math.log(flipped) if flipped > 0 else math.inf)
     reach = _reach(cell, settings.of(IndependentSearch).hidden)
     rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
-    lost = 0.0 if isinstance(noisy.noise, Laplace) else 2 * k * cell.tail(reach) * math.log(k)
+    lost = 2 * k * cell.tail(reach) * math.log(k) if noisy.noise.rate is None else 0.0
 
     def told(share: float) -> float:
         still, moved = _divergences(rows, np.array([1 - share, share]))
@@ -207,13 +206,13 @@ def by_own_channel(
 def as_counts(mechanism: Mechanism) -> NoisyCounts | None:
     """Return a mechanism as noise on every count of a histogram, if it is that, and cannot be taken line by line."""
     noisy = mechanism.as_counts
-    by_line = mechanism.has_rows and (noisy is None or not isinstance(noisy.noise, Geometric))
+    by_line = mechanism.has_rows and (noisy is None or not noisy.tells_signs)
     return None if by_line else noisy
 
 
 def _reach(noisy: NoisySum, hidden: float) -> int:
     """The least k >= 1 with P(noise >= k) hidden; 1 where outputs beyond are proportional."""
-    if isinstance(noisy.noise, (Geometric, Laplace)):
+    if noisy.noise.rate is not None:
         return 1
     low, high = 0, 1
     while noisy.tail(high) > hidden:

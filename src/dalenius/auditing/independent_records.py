@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dalenius.auditing.evidence import by_records
-from dalenius.auditing.found import Found
 from dalenius.auditing.independent import (
     IndependentRecord,
     as_counts,
@@ -21,7 +20,7 @@ from dalenius.auditing.independent import (
     within,
 )
 from dalenius.certificates.asked import independent_prior, law_of, one_by_one
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found
 from dalenius.errors import InputError, refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
