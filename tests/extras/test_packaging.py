@@ -79,7 +79,7 @@ def test_commands_of_the_workflows_are_there() -> None:
         if words[0] == "make":
             subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True, capture_output=True)
         else:
-            assert words[0] in ("pip", "python"), command
+            assert words[0] in ("echo", "pip", "python"), command
             subprocess.run(["sh", "-n", "-c", command], check=True)
 
 
