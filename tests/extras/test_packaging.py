@@ -83,6 +83,15 @@ def test_commands_of_the_workflows_are_there() -> None:
             subprocess.run(["sh", "-n", "-c", command], check=True)
 
 
+def test_hooks_before_a_commit_run_what_make_setup_installs() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    installed = {re.match(r"[\w-]+", line)[0] for line in extras["dev"] + extras["test"]}
+    for hook in read(".pre-commit-config.yaml")["repos"][0]["hooks"]:
+        python, _, module, *words = shlex.split(hook["entry"])
+        assert (python, module in installed) == (".venv/bin/python", True)
+        assert all((ROOT / word).is_file() for word in words if word.endswith(".py"))
+
+
 def test_the_command_that_tests_a_wheel_runs() -> None:
     """In this environment, whose kernels were compiled if there is a compiler."""
     command = shlex.split(read(".github/workflows/wheels.yml")["jobs"]["wheels"]["env"]["CIBW_TEST_COMMAND"])
