@@ -8,7 +8,7 @@ from dalenius.api.audits import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.contraction import coefficient
-from dalenius.bounds.convex_bound import LEAST_S, Bounds, Dual, SharedBounds
+from dalenius.bounds.convex import LEAST_S, Bounds, Dual, SharedBounds
 from dalenius.certificates.verifying import verify
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
