@@ -18,7 +18,7 @@ from cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from refusals import refuses
+from refusals import refuses, refuses_saying
 from verdicts import holds
 
 import dalenius as dl
@@ -356,14 +356,14 @@ def test_progress_is_told_in_the_units_of_the_answer(budget: dict[str, float]) -
     ids=lambda value: str(value)[:60],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
-    with pytest.raises(dl.InputError) as error:
-        dl.design(dl.queries.count(n=2), **{"entropy": 1.0, **arguments})
-    assert words in str(error.value)
+    refuses_saying(words, dl.design, dl.queries.count(n=2), **{"entropy": 1.0, **arguments})
 
 
 def test_what_is_no_query_or_too_large_is_refused() -> None:
     refuses("needs a Query, not int", dl.design, 5, distortion=0.1, entropy=1.0)
-    refuses("limit of 32768 entries", dl.design, dl.queries.count(n=200), distortion=0.1, entropy=1.0)
+    count = dl.queries.count(n=200)
+    refuses("limit of 32768 entries", dl.design, count, distortion=0.1, entropy=1.0, measure="zero-one")
+    refuses("which answers in 31 blocks", dl.design, dl.queries.count(n=1000), distortion=0.1, entropy=1.0)
     refuses("limit of 32768 entries", dl.frontier, dl.queries.histogram(n=20, k=4), entropy=1.0)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.auditing.evidence import by_records
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.blocks import in_blocks
@@ -28,6 +28,7 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.gallery.families import shown_on_frontiers
 from dalenius.model.problem import DesignProblem
 from dalenius.model.query import Query
+from dalenius.model.statistic import Blocks
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import audit_answer, design_answer
@@ -215,6 +216,7 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
     task, knowledge, reference = asked.distortion, asked.adversary.knowledge, asked.adversary.reference
     many = (asked.query.n + 1) ** 2 > asked.settings.limits.design_pairs
     if certified and many and (found := in_blocks(asked, asked.settings.of(DecoySearch))) is not None:
+        _check_least(*found, least_slack)
         return found
     alone = certified and rate_distortion.possible(asked.query.n, knowledge) and not asked.constraints.given
     if alone:
@@ -223,15 +225,22 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
         domain = _domain(asked, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, constraints=asked.constraints)
     check_possible(problem, asked)
-    if asked.goal == "leakage" and problem.budget < problem.least * (1 - least_slack):
-        refuse(
-            f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
-            f"{task.query} with these outputs{f' and {listed(asked)}' if problem.limits else ''} can have; "
-            "allow at least that much, or more outputs"
-        )
+    _check_least(asked, problem, least_slack)
     if alone and domain.distance.size > DEFAULT.limits.design_pairs and not rate_distortion.applies(problem):
         check_size(domain.statistic.size, task)
     return asked, problem
+
+
+def _check_least(asked: DesignProblem, problem: Problem, slack: float) -> None:
+    """Refuse a distortion budget that no mechanism keeps."""
+    if asked.goal == "leakage" and problem.budget < problem.least * (1 - slack):
+        blocks = problem.domain.statistic
+        words = f", which answers in {blocks.size} blocks," if isinstance(blocks, Blocks) else ""
+        refuse(
+            f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
+            f"{asked.query} with these outputs{words}{f' and {listed(asked)}' if problem.limits else ''} can have; "
+            "allow at least that much, or more outputs"
+        )
 
 
 def _domain(asked: DesignProblem, *, symmetric: bool = True) -> Domain:

@@ -1,4 +1,4 @@
-"""Truth or decoy: mechanisms that come with their certificates, for any number of people (MATH 6.13).
+"""Truth or decoy: mechanisms that come with their certificates, for any number of people (MATH 6.14).
 
 Answers are clamped and put into blocks t = 0..T-1, each with an output of its own. A mechanism tells the block with
 chance e_t, and else an output from one law nu, or from one of two, by the side of the middle that t is on:

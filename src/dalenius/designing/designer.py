@@ -7,10 +7,9 @@ from itertools import product
 
 import numpy as np
 
-from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.evidence import found_of
-from dalenius.auditing.found import Found
+from dalenius.auditing.all_records import audit_records, found_of
 from dalenius.bounds.closing import Formula
+from dalenius.certificates.audits import Found
 from dalenius.designing import decoys, rate_distortion
 from dalenius.designing.blocks import layout
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem
@@ -53,9 +52,8 @@ class DesignSearch(Part):
     # With more outputs than this few outputs come first, then more and more, for the lower bound alone.
     audited_outputs: int = 16
     searched_outputs: tuple[int, ...] = (13, 19, 27)
-    # With more outputs than this truth or decoy comes first, in this share of the time left; with more than the second
-    # number no other mechanism is audited, and all the time goes into the lower bound.
-    decoy_outputs: int = 12
+    # Truth or decoy then comes first of all, in this share of the time left; with more outputs than the second number no
+    # other mechanism is audited, and all the time goes into the lower bound.
     decoy_share: float = 0.3
     decoys_alone: int = 32
     # Pairs of a value and an output beyond which the classical answer for one record is not searched any further.
@@ -254,14 +252,16 @@ class Designer:
 
     def _in_blocks(self) -> Designed:
         """The better of a constant and of truth or decoy, where no other mechanism is looked for."""
-        problem, nothing = self.problem, LowerBound(0.0)
-        answers = self._truth_or_decoy(nothing, 0.8) if problem.budget > 0 else []
-        if not answers or problem.goal == "distortion" or problem.distortion(problem.constant()) <= problem.budget:
-            answers.append(self.audited(problem.constant(), nothing, 0, 0.0))
+        problem, nothing, rows = self.problem, LowerBound(0.0), self.problem.constant()
+        fits = problem.goal == "distortion" or problem.distortion(rows) <= problem.budget
+        answers = [] if fits and problem.goal == "leakage" else self._truth_or_decoy(nothing, 0.8)
+        if fits or not answers:
+            rows = rows if fits else problem.within_distortion(rows, certain_budget(problem))
+            answers.append(self.audited(rows, nothing, 0, 0.0))
         return min(answers, key=lambda answer: answer.value(problem))
 
     def _truth_or_decoy(self, lower: LowerBound, share: float) -> list[Designed]:
-        """The best mechanism that tells the truth or a decoy, in this share of the time left (MATH 6.13)."""
+        """The best mechanism that tells the truth or a decoy, in this share of the time left (MATH 6.14)."""
         problem, domain = self.problem, self.problem.domain
         orbits = domain.reference.orbits(domain.statistic)
         if domain.first is not None or problem.limits is not None or len(orbits) > 1 or not problem.knowledge > 0:

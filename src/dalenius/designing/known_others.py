@@ -59,6 +59,10 @@ class KnownOthersSearch(Part):
     tries: int = 6
 
 
+# Shares of the multipliers with which a lower bound is tried where blocks made them.
+SCALES = tuple(np.linspace(0.1, 1.0, 19))
+
+
 @dataclass(frozen=True, eq=False)
 class Line:
     """The classes of the datasets that agree but for one record, by its value; number: its place among such lines."""
@@ -69,6 +73,9 @@ class Line:
     # The classes whose rows these have, and the outputs that any of them may have.
     blocks: Ints
     outputs: Ints
+    # All lines with the same blocks, this one among them: their places, and their classes.
+    like: Ints
+    members: Ints
 
 
 def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designed:
@@ -121,6 +128,11 @@ class Programme:
                 return np.clip(classes, low, classes.size - 1 - low)
         return classes
 
+    @property
+    def exact(self) -> bool:
+        """Whether every class has a row of its own, or that of the end of a window."""
+        return all(len(line.like) == 1 for line in self.lines)
+
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
         """(K, Y) which outputs the row of a block may have: near ones, and all that symmetries take them to."""
@@ -158,8 +170,10 @@ class Programme:
                     continue
                 columns = orbit[blocks]
                 key = min(_sorted(columns[list(order)]) for order in _orders(len(blocks)))
-                outputs = np.flatnonzero(self.allowed[blocks].any(axis=0))
-                found.setdefault(key, Line(record, number, classes, blocks, outputs))
+                if key not in found:
+                    outputs = np.flatnonzero(self.allowed[blocks].any(axis=0))
+                    like = np.flatnonzero((self.block[lines] == blocks).all(axis=1))
+                    found[key] = Line(record, number, classes, blocks, outputs, like, lines[like])
         return list(found.values())
 
     def solve(self, deadline: Deadline) -> tuple[Floats, LowerBound] | None:
@@ -185,7 +199,7 @@ class Programme:
         """The bound of 6.3 by priors that know the others: multipliers are their laws and weights."""
         problem, domain, chosen = self.problem, self.problem.domain, self.chosen
         primal = problem.goal == "leakage"
-        inside = (nu if primal else 1.0) * domain.cost
+        inside, added = (nu if primal else 1.0) * domain.cost, np.zeros(domain.cost.shape)
         found, weights, at, term = list[Evidence](), list[float](), 0, 0
         mechanism = Written(domain.statistic, problem.constant(), tuple(range(domain.distance.shape[1])))
         total = float(np.maximum(bounds[: sum(len(line.classes) for line in self.lines)], 0.0).sum())
@@ -207,20 +221,28 @@ class Programme:
             p = lam / lam.sum()
             nearest = shared[np.abs(np.arange(domain.distance.shape[1])[:, None] - shared).argmin(axis=1)]
             r = legal(p, np.clip(r, -chosen.largest_log_ratio, chosen.largest_log_ratio)[:, nearest])
-            weight = float(lam.sum()) / (total if primal else 1.0)
-            for c, share, row in zip(line.classes, p, r, strict=True):
-                inside[c] += weight * share * row
-            masses = np.zeros((many, domain.statistic.size))
-            masses[np.arange(many), line.classes] = p
-            others = others_of(mechanism, line.record, line.number)
-            found.append(Evidence(line.record, masses, r, others))
-            weights.append(weight)
+            # Lines with the same blocks share the weight, by the least likely of their datasets: a total of 0..3 for 20
+            # people has 1.72 by it, 1.64 by the geometric mean and 1.51 by the sum.
+            shares = domain.weights[line.members].min(axis=1)
+            for number, classes, share in zip(line.like.tolist(), line.members, shares / shares.sum(), strict=True):
+                weight = share * float(lam.sum()) / (total if primal else 1.0)
+                added[classes] += weight * p[:, None] * r
+                masses = np.zeros((many, domain.statistic.size))
+                masses[np.arange(many), classes] = p
+                found.append(Evidence(line.record, masses, r, others_of(mechanism, line.record, number)))
+                weights.append(weight)
         if not found and primal:
             return LowerBound(0.0)
-        price = nu * problem.budget if primal else problem.budget * math.fsum(weights)
         priced = limits / (total if primal else 1.0)
-        value, prices = least_within(problem.limits, priced, domain.averaged(inside), price)
-        return LowerBound(max(value, 0.0), tuple(found), np.array(weights), nu, prices)
+        # Multipliers are of mechanisms that see the answer alone, where there are blocks: less of them may prove more.
+        best = LowerBound(0.0)
+        for scale in (1.0,) if primal or self.exact else SCALES:
+            price = nu * problem.budget if primal else scale * problem.budget * math.fsum(weights)
+            averaged = domain.averaged(inside + scale * added)
+            value, prices = least_within(problem.limits, priced, averaged, price)
+            if value > best.value:
+                best = LowerBound(value, tuple(found), scale * np.array(weights), nu, prices)
+        return best
 
 
 @dataclass(eq=False)
