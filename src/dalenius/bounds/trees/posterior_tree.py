@@ -187,7 +187,7 @@ class PosteriorTree:
         leaves, target, limits, share = work
         # A node takes some passes over the channel, and some factorisations of a matrix over its boxes.
         price = self.problem.cells.size * self.problem.n_groups + self.problem.size**3 // 64 + 400
-        nodes = int(min(share, max(1, 4_000_000 // price)))
+        nodes = int(min(share, max(1, 12_000_000 // price)))
         found = run(self.problem, leaves, target, nodes, limits)
         rest = leaves[found.taken :]
         if found.nodes < nodes and not len(rest):
@@ -262,7 +262,7 @@ class PosteriorTree:
         return [[outputs.spread(row) for row in table] for table in lam]
 
 
-def fallen(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
+def fallen(upper: float, goal: float, share: float = 0.25, near: float = 0.03) -> float:
     """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound."""
     if upper == np.inf:
         return 1e300

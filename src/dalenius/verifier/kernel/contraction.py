@@ -12,6 +12,9 @@ Many rows are bundled (MATH 4.3). x y / (lam x + (1-lam) y) rises with x >= 0 an
 and Q >= m' >= 0, entry by entry, h(lam) of P and Q is at least that of m and m', which need not sum to one. With the
 least entries of its rows for m, a bundle stands for all of them; two rows of one bundle have h >= sum_y m, that of m
 with itself. Any bundles will do. All rows in one are Doeblin's bound, each by itself are all pairs.
+
+Rows over two outputs are mixtures of two of them, those with the least and with the largest first entry: P = M E. As M
+does not raise a divergence, D(wP || w0P) <= eta(E) D(wM || w0M) <= eta(E) D(w || w0), and one pair suffices.
 """
 
 from collections.abc import Sequence
@@ -44,6 +47,8 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     """Guarantee: if true, D(wP || w0P) <= eta D(w || w0) for all w, w0 on these rows."""
     if eta >= 1 or len(rows) <= 1 or ONE - common_mass(rows) <= eta:
         return True
+    if len(rows[0]) == 2:  # noqa: PLR2004 - two outputs
+        return pair_contracts(*_ends([row[0] for row in rows]), eta)
     if len(rows) > FEW:
         rows = bundled(rows)
         if not all(ONE - sum(row, ZERO) <= eta for row in rows):
@@ -51,6 +56,14 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     if len(rows) * (len(rows) - 1) // 2 * len(rows[0]) > largest().contraction_entries:
         return False
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
+
+
+def _ends(first: Sequence[Ball]) -> list[Row]:
+    """Guarantee: every law over two outputs with one of these first entries is a mixture of the two laws returned."""
+    least, most = ONE, ZERO
+    for x in first:
+        least, most = least.min(x.lower()), most.max(x.upper())
+    return [[end, ONE - end] for end in (least.nonnegative_part(), most.min(ONE))]
 
 
 def bundled(rows: Sequence[Row]) -> list[Row]:
