@@ -5,8 +5,8 @@ eta is the least number with D(wP || w0P) <= eta D(w || w0) for all priors w, w0
 variation of a pair (Dobrushin [dobrushin56]) and the mass that all rows do not have in common (Doeblin) bound it too.
 
 Many rows are bundled: the least entries m >= 0 of its rows stand for a bundle, as h rises with P and with Q, and two
-rows of one bundle have h >= sum_y m. Any bundles will do. Rows over two outputs are mixtures of the two with the least and
-the largest first entry, which stand for all. Proofs: docs/mathematics.md, 4.3.
+rows of one bundle have h >= sum_y m. Any bundles will do. Rows over two outputs are mixtures of the two with the least
+and the largest first entry, which stand for all. Proofs: docs/mathematics.md, 4.3.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     """Guarantee: if true, D(wP || w0P) <= eta D(w || w0) for all w, w0 on these rows."""
     if eta >= 1 or len(rows) <= 1 or ONE - common_mass(rows) <= eta:
         return True
-    if len(rows[0]) == 2:  # noqa: PLR2004 - two outputs
+    if len(rows[0]) == 2:
         return pair_contracts(*_ends([row[0] for row in rows]), eta)
     if len(rows) > FEW:
         rows = bundled(rows)
