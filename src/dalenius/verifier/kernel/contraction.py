@@ -40,7 +40,8 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     if eta >= 1 or len(rows) <= 1 or ONE - common_mass(rows) <= eta:
         return True
     if len(rows[0]) == 2:
-        return pair_contracts(*_ends([row[0] for row in rows]), eta)
+        least, most = _ends([row[0] for row in rows])
+        return pair_contracts(least, most, eta)
     if len(rows) > FEW:
         rows = bundled(rows)
         if not all(ONE - sum(row, ZERO) <= eta for row in rows):
@@ -50,12 +51,13 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
 
 
-def _ends(first: Sequence[Ball]) -> list[Row]:
+def _ends(first: Sequence[Ball]) -> tuple[Row, Row]:
     """Guarantee: every law over two outputs with one of these first entries is a mixture of the two laws returned."""
     least, most = ONE, ZERO
     for x in first:
         least, most = least.min(x.lower()), most.max(x.upper())
-    return [[end, ONE - end] for end in (least.nonnegative_part(), most.min(ONE))]
+    least, most = least.nonnegative_part(), most.min(ONE)
+    return [least, ONE - least], [most, ONE - most]
 
 
 def bundled(rows: Sequence[Row]) -> list[Row]:
