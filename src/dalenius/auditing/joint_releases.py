@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalenius.auditing.one_secret import SecretAudit
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.unwritten_sums import audit_large, from_below, on_few_points, refusal
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import Several
@@ -27,8 +27,8 @@ from dalenius.model.gallery import queries
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Secret
 from dalenius.model.statistic import Sum
-from dalenius.reductions.coarse import Coarseness, Grid, coarsen_releases
-from dalenius.reductions.lump import Lift, OriginalOutputs
+from dalenius.reductions.coarse import Coarseness, coarsen_releases
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # Above the sum of the rates, so that rounding does not bring it below.
@@ -111,21 +111,19 @@ def one_release(joint: Joint) -> OneRelease:
 ONE_SHARE, ONLY_SHARE = 0.3, 0.7
 
 
-def audit_joint(
-    problem: AuditProblem, joint: Joint, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid]:
+def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: Deadline) -> Audited:
     """Bracket max I(about;Y_1,Y_2,...), with the way from coarse cells to classes."""
     if (reason := refusal(problem, joint.rounded[0], about)) is not None:
         raise InputError(reason)
     one = one_release(joint)
     share = deadline.part((ONE_SHARE if joint.rates else ONLY_SHARE) * deadline.left)
     single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
-    masses = single[1].masses(single[0].pi)
+    masses = single.masses
     coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
-    proofs: list[Proof] = [one.proof(single[0].proof, coarse[0].secrets)]
+    proofs: list[Proof] = [one.proof(single.audit.proof, coarse[0].secrets)]
     if problem.knowledge <= 0:
-        proofs.append(Formula("trivial", single[0].trivial))
-    audit, lift, grid = from_below(
+        proofs.append(Formula("trivial", single.audit.trivial))
+    joined = from_below(
         problem,
         joint.rounded[0],
         about,
@@ -135,9 +133,10 @@ def audit_joint(
         known=masses / masses.sum(),
         coarse=coarse,
     )
+    audit = joined.audit
     if audit.worth_more and joint.rates and not deadline.expired():
         found = on_few_points(problem, joint.rounded[0], about, deadline, known=audit.lower, noise=Several.of(joint))
         if found is not None:
             audit.try_formulas(found)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
-    return audit, lift, grid
+    return joined

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from dalenius.auditing.evidence import by_records
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.certificates.audits import Found

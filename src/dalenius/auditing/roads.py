@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dalenius.auditing.evidence import by_records
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.auditing.one_record import one_record, symmetric
 from dalenius.auditing.one_secret import WarmStart
