@@ -52,8 +52,8 @@ class DesignSearch(Part):
     # With more outputs than this few outputs come first, then more and more, for the lower bound alone.
     audited_outputs: int = 16
     searched_outputs: tuple[int, ...] = (13, 19, 27)
-    # Truth or decoy then comes first of all, in this share of the time left; with more outputs than the second number no
-    # other mechanism is audited, and all the time goes into the lower bound.
+    # Truth or decoy comes first of all then, in this share of the time left; with more outputs than the second number
+    # no other mechanism is audited, and all the time goes into the lower bound.
     decoy_share: float = 0.3
     decoys_alone: int = 32
     # Pairs of a value and an output beyond which the classical answer for one record is not searched any further.
