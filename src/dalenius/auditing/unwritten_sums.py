@@ -90,8 +90,8 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
     """Bounds that need rows, on those that matter: wider windows where the first tell too much by what is far."""
     audit, lift = first.audit, first.lift
     settings, log_joint = problem.settings.of(WindowSearch), problem.reference.log_joint(mechanism.statistic, about)
-    held = np.isfinite(log_joint).any(axis=1)
-    log_joint = log_joint[held]
+    alive = np.isfinite(log_joint).any(axis=1)
+    log_joint = log_joint[alive]
     plan = problem.settings.portfolio.general
     if len(log_joint) > settings.values or "window" not in problem.settings.portfolio.opening:
         return
@@ -102,7 +102,7 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
             return
         cells = Cells(window.cells(mechanism, log_joint), problem.knowledge, problem.settings)
         inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
-        start = window.there(log_joint, first.masses[held])
+        start = window.there(log_joint, first.masses[alive])
         inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
         if "stationary" in problem.settings.portfolio.opening:
             inner.try_formulas(stationary.steep(cells, inner.pi, inner.s, deadline))
@@ -113,7 +113,7 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
             if inner.lower > known:
                 known = inner.lower
                 masses = np.zeros((1, *lift.cell_of.shape))
-                masses[0, held] = window.back(log_joint, inner.pi)
+                masses[0, alive] = window.back(log_joint, inner.pi)
                 home = lift.cells(masses, audit.cells.size)
                 _raise(problem, audit, home, deadline)
             if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
@@ -227,8 +227,8 @@ def from_below(
         weight = np.exp(reference.log_classes(mechanism.statistic))
         starts = _starts(mechanism, weight, _sums(mechanism, about), lift, cells)
         if known is not None:
-            held = lift.cell_of >= 0
-            start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
+            alive = lift.cell_of >= 0
+            start = np.bincount(lift.cell_of[alive], weights=known[alive], minlength=cells.size)
             starts = np.concatenate([starts, start[None] / start.sum()])
         _raise(problem, audit, starts, deadline)
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
@@ -268,8 +268,8 @@ def _starts(mechanism: NoisySum, weight: Floats, sums: Floats, lift: Lift, cells
     def mean(x: Floats) -> Floats:
         total = np.zeros(cells.size)
         for row, cell, log_share in zip(x, lift.cell_of, lift.log_share, strict=True):
-            held = cell >= 0
-            total += np.bincount(cell[held], weights=(row * np.exp(log_share))[held], minlength=cells.size)
+            alive = cell >= 0
+            total += np.bincount(cell[alive], weights=(row * np.exp(log_share))[alive], minlength=cells.size)
         return total
 
     x, u = mean(place), mean(phase)

@@ -156,8 +156,8 @@ class Bracket:
         # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
         # verifier too long. A node holds matrices over cells, and over cells and outputs.
         most = settings.most_numbers // max(1, self.cells.lumped.stated if tree.by_output else 0)
-        held = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
-        most = min(most, settings.most_tree_numbers // held)
+        numbers = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
+        most = min(most, settings.most_tree_numbers // numbers)
         while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
             # With few cells a batch takes less time than a look at its priors.

@@ -174,8 +174,8 @@ class _Choice:
         eta = (1 - sigma) * self.eta
         lam = eta + excess
         lam = lam if sigma + lam > 0 else least
-        told = (xlogy(self.rows, self.rows) - xlogy(self.rows, law @ self.rows)).sum(axis=1)
-        gain = told + sigma * np.log(law)
+        divergence = (xlogy(self.rows, self.rows) - xlogy(self.rows, law @ self.rows)).sum(axis=1)
+        gain = divergence + sigma * np.log(law)
         upper = float(close(np.log(self.rho), gain, self.knowledge, s=lam, theta=sigma, eta=eta))
         data = {"eta": self.eta, "sigma": sigma, "lambda": lam, "law": law.tolist()}
         # The margin is that of h alone, which has sufficed so far: lam may be as large as e^20.

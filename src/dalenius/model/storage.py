@@ -38,7 +38,7 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
     """
     from dalenius.model.sheets import Reading, read_excel, read_sheet
 
-    asked = Reading.from_user(**reading)
+    wanted = Reading.from_user(**reading)
     if path.suffix == ".npy":
         return _read_npy(path), None
     if path.suffix == ".json":
@@ -47,9 +47,9 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
             refuse(f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)")
         return matrix, None
     if path.suffix in (".csv", ".tsv", ".txt"):
-        return read_sheet(path, rows, asked)
+        return read_sheet(path, rows, wanted)
     if path.suffix == ".xlsx":
-        return read_excel(path, rows, asked)
+        return read_excel(path, rows, wanted)
     refuse(f"{path} has suffix {path.suffix!r}; a channel is read from {', '.join(TABLES)}")
 
 

@@ -64,7 +64,7 @@ class OtherCounts:
         """Where the others' sum n - own is in the last power."""
         return np.asarray(self.n - own - (self.k - 1) * self.low)
 
-    def held(self, own: Ints) -> Bools:
+    def possible(self, own: Ints) -> Bools:
         """Whether the others can have the rest, for counts of the own value."""
         places = self.places(own)
         inside = (places >= 0) & (places < self.powers[-1].size)
@@ -128,7 +128,7 @@ def log_poisson(t: Ints, mean: float) -> Floats:
 class TiedPrior(ToldPrior):
     """masses[a, t]: the record has the value a, and t records have that same value; inside as the reference.
 
-    All k values have the same probability. The counts of other values may be tilted. `told` is by the decoder.
+    All k values have the same probability. The counts of other values may be tilted. `leaked` is by the decoder.
     """
 
     decoder: Decoder = field(kw_only=True)
@@ -143,13 +143,13 @@ class TiedPrior(ToldPrior):
         law: Floats,
         *,
         decoder: Decoder,
-        told: float,
+        leaked: float,
         tilt: tuple[float, ...] = (),
         reference: Reference = UNIFORM,
     ) -> "TiedPrior":
         """The law of the own count, the same for every value; law[t] for t = 0..n."""
         masses = np.tile(law / (mechanism.k * law.sum()), (mechanism.k, 1))
-        return cls(mechanism, secret, masses, reference, decoder=decoder, told=told, tilt=tilt)
+        return cls(mechanism, secret, masses, reference, decoder=decoder, leaked=leaked, tilt=tilt)
 
     @cached_property
     def others(self) -> OtherCounts | None:

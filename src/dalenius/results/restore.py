@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.certificates.asked import adversary_of, secret_of, witness_of
 from dalenius.certificates.audits import Group
 from dalenius.certificates.certificate import Certificate
+from dalenius.certificates.question import adversary_of, secret_of, witness_of
 from dalenius.errors import refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.channels.mechanism import Mechanism
