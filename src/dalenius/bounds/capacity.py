@@ -98,7 +98,7 @@ class CapacityBracket(Capacity):
         return low if low is high else CapacityBracket(low.lower, high.upper, low.prior, high.law)
 
 
-# An overflow ends in infinity, which is no step; it needs no warning.
+# An overflow ends in infinity, which no step takes; it needs no warning.
 @np.errstate(all="ignore")
 def interior_point(q: Floats, tolerance: float, deadline: Deadline, method: InteriorPoint = USUAL) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows.

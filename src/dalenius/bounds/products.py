@@ -126,7 +126,7 @@ def _ratio(laws: Floats, w: Floats, law: Floats) -> Floats:
 
 
 def _least(f: Callable[[Floats], Floats], low: float, high: float, points: int = 1001, rounds: int = 3) -> float:
-    """The least value of f on a grid, then on finer ones around it, to some 1e-9; inf where f is no number anywhere."""
+    """The least value of f on a grid, then on finer ones around it, to some 1e-9; inf where f is nan everywhere."""
     best = math.inf
     for _ in range(rounds):
         share = (1 - np.cos(math.pi * np.linspace(0.0, 1.0, points))) / 2

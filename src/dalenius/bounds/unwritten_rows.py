@@ -8,8 +8,8 @@ B the same from the other side. With 1 - A - B made the same b for all f, L <= (
 alone, on which the noise is geometric with factor exp(-c step); S is what the answer itself tells at most. Where an
 answer is beyond the outermost points, it or the secret is told in full: that is so rare that it costs nothing.
 
-Several releases have the sum of their rates as c; each has noise of its own on every few of the points. Of other noise
-than geometric and Laplace noise every answer between the outermost points is a point.
+Several releases have the sum of their rates as c; each has noise of its own on every few of the points. With noise
+other than geometric and Laplace, every answer between the outermost points is a point.
 
 A verifier repeats every step of the chains at every point. Where a share of the bound is asked for, points are as few,
 and the multiplier as large, as the share allows.
@@ -276,7 +276,7 @@ class Points:
         rate = self.noise.rate
         far, near = -np.expm1(-2 * rate * (step - offset)), -np.expm1(-2 * rate * offset)
         left = far / (far + near * np.exp(rate * (2 * offset - step)))
-        # In logarithms: masses far out are no floats, and a large multiple of knowledge makes them count.
+        # In logarithms: masses far out underflow, and a large multiple of knowledge makes them count.
         points = np.full((len(self.log_p), many + 1), -np.inf)
         with np.errstate(divide="ignore"):
             sides = (j, np.log(left)), (j + 1, np.log1p(-left))

@@ -1,4 +1,4 @@
-"""From a certificate back to what was asked: adversary, reference, secret; and to the prior of its witness.
+"""From a certificate back to its question: adversary, reference, secret; and to the prior of its witness.
 
 Each kind of witness is read in its own way. Whatever is unsound raises.
 """
@@ -127,7 +127,7 @@ def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[st
 
 
 def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
-    """Return the prior that the witness of a certificate states; whatever is no prior of this mechanism raises."""
+    """Return the prior that the witness of a certificate states; whatever is not a prior of this mechanism raises."""
     witness = certificate["witness"]
     if "law" in witness:
         assert isinstance(secret, int)  # for the type checker: the verifier's rule

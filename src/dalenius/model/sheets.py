@@ -260,7 +260,7 @@ def _plain(piece: bytes, reading: Reading, width: int, *, drop: bool) -> Floats 
 
 
 def _slow(lines: list[bytes], reading: Reading, width: int, *, drop: bool, before: int) -> Iterator[float]:
-    """The same cell by cell, with the place of what is no number."""
+    """The same cell by cell, with the place of what is not a number."""
     for number, line in enumerate(lines, before):
         cells = _cells(line, reading)
         if len(cells) != width + drop:
@@ -288,7 +288,7 @@ def _cells(line: bytes, reading: Reading) -> list[str]:
 
 
 def _point(cell: str, reading: Reading) -> str:
-    """The cell with a decimal point; one that has a point where commas are decimal is no number."""
+    """The cell with a decimal point; one that has a point where commas are decimal is not a number."""
     return cell.replace(".", "x").replace(",", ".") if reading.decimal == "," else cell
 
 

@@ -22,7 +22,7 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.types import Floats, Ints
 
-# Of the chance of error, the share that goes to outputs known before sampling where others may turn up, and the part of
+# The share of the chance of error that goes to outputs known before sampling where others may turn up, and the part of
 # the draws in which those are looked for. The first keeps limits within 0.5 % of what they are without the others.
 KNOWN_SHARE = 0.9
 LOOKED_AT = 0.1

@@ -263,7 +263,7 @@ def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
 
 
 def _likely(content: object) -> str:
-    """What numbers of a file that are no channel may be, and the option that reads them so."""
+    """What the numbers of a file may be where they are not a channel, and the option that reads them so."""
     try:
         numbers = _numbers(content)  # type: ignore[arg-type]
     except InputError:
