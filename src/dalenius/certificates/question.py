@@ -84,7 +84,7 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
         return whole
     many = max(values) + 1
     expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
-    if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
+    if len(values) != expected or set(values) != set(range(many)) or not checks.all_whole(values):
         refuse("the secret of its certificate is not one value for every dataset, or for all values of its records")
     names = _texts(content["names"], "names")
     if len(names) != many:
@@ -104,10 +104,6 @@ def _texts(listed: object, name: str) -> tuple[str, ...]:
 
 def _words(group: Sequence[int]) -> tuple[str, ...]:
     return tuple(f"a function of record {i}" for i in group)
-
-
-def _whole_numbers(listed: Sequence[object]) -> bool:
-    return all(type(value) is int for value in listed)
 
 
 def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:

@@ -57,7 +57,7 @@ class Tilts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ToldPrior(Prior):
+class CountsPrior(Prior):
     """A prior on counts of which `leaked` is what the noisy counts tell at least: their values are too many to list."""
 
     mechanism: NoisyCounts
@@ -81,7 +81,7 @@ class ToldPrior(Prior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountedPrior(ToldPrior):
+class CountedPrior(CountsPrior):
     """masses[a, t] for count vectors t."""
 
     tilts: Tilts = field(kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius import shown
 from dalenius.errors import refuse
@@ -16,9 +16,7 @@ from dalenius.model.equality import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.information import mutual_information
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
@@ -29,9 +29,7 @@ from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
 from dalenius.numerics.deferred import xlogy
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 SMOOTH = "give every value a little mass, such as one count more (add-one smoothing)"
 

@@ -29,8 +29,7 @@ from dalenius.model.gallery import releases
 from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call
 from dalenius.model.query import Query
 from dalenius.model.statistic import Table
-
-Floats = NDArray[np.float64]
+from dalenius.numerics.types import Floats
 
 # Datasets of randomized_response with a matrix, which has their square.
 MOST_RESPONSES = 2**12
