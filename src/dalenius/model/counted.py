@@ -57,7 +57,7 @@ class Tilts:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountsPrior(Prior):
+class PriorOnCounts(Prior):
     """A prior on counts of which `leaked` is what the noisy counts tell at least: their values are too many to list."""
 
     mechanism: NoisyCounts
@@ -81,7 +81,7 @@ class CountsPrior(Prior):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountedPrior(CountsPrior):
+class CountedPrior(PriorOnCounts):
     """masses[a, t] for count vectors t."""
 
     tilts: Tilts = field(kw_only=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dalenius.model import checks
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.counted import CountsPrior
+from dalenius.model.counted import PriorOnCounts
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
 from dalenius.model.reference import UNIFORM, Reference
@@ -124,7 +124,7 @@ def log_poisson(t: Ints, mean: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TiedPrior(CountsPrior):
+class TiedPrior(PriorOnCounts):
     """masses[a, t]: the record has the value a, and t records have that same value; inside as the reference.
 
     All k values have the same probability. The counts of other values may be tilted. `leaked` is by the decoder.
