@@ -193,7 +193,10 @@ def _opened(
     order = ordered(mechanism, merged) if wanted else None
     order = _with_answers(order, mechanism, merged)
     beside = _beside(problem, other)
-    common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
+    # Only very many cells are brought to grid rows.
+    many = other is not None or merged.first.size * max(mechanism.records) > problem.settings.limits.many_cells
+    grids = SharedGrids.of(mechanism, merged) if many else SharedGrids()
+    common, found = SharedBounds(), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)

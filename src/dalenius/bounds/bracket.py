@@ -34,7 +34,7 @@ class Tree(Proof, Protocol):
         """Bound the root."""
 
     def step(self, deadline: Deadline) -> int:
-        """Split the worst nodes, and bound their parts; returns how many batches that were, one or none."""
+        """Split the worst nodes, and bound their parts; return the number of batches, one or none."""
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes."""
@@ -127,7 +127,7 @@ class Bracket:
 
     def keep_growing(self, proof: Proof) -> None:
         """Hold a proof that may still become the best."""
-        if not any(proof is held for held in self.proofs):
+        if not any(proof is other for other in self.proofs):
             self.proofs.append(proof)
 
     def keep_finished(self, proof: Proof) -> None:
@@ -206,7 +206,10 @@ class Bound(ABC):
 
 
 def fallen(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
-    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound."""
+    """The next target between an upper bound and a goal: `share` of the way is left, or none near the goal.
+
+    A root that is not bounded yet has an infinite upper bound.
+    """
     if upper == np.inf:
         return 1e300
     target = goal + share * (upper - goal)
