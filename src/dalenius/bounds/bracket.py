@@ -208,8 +208,8 @@ class Bound(ABC):
 def fallen(upper: float, goal: float, share: float = 0.5, near: float = 0.1) -> float:
     """The next target between an upper bound and a goal: `share` of the way is left, or none near the goal.
 
-    Every target costs an evaluation of the leaves of the one before: with .6 and .03 a quarter of all nodes. A root that
-    is not bounded yet has an infinite upper bound.
+    Every target costs an evaluation of the leaves of the one before: with .6 and .03 a quarter of all nodes. A root
+    that is not bounded yet has an infinite upper bound.
     """
     if upper == np.inf:
         return 1e300
