@@ -89,3 +89,27 @@ def test_no_law_of_the_records_keeps_more_of_its_divergence(seed: int) -> None:
         kept = prior @ rows
         told = kept @ np.log(kept / (whole @ rows))
         assert told <= eta * (prior @ np.log(prior / whole)) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_releases_contract_as_the_proof_says(seed: int) -> None:
+    """Step 7: a count and a subgroup of two or three records, random noise of bounded ratios on each."""
+    rng = np.random.default_rng(seed)
+    n, k, c = (3, 2, 0.2) if seed == 0 else (2, 3, 0.3)
+    datasets = np.array(list(product(range(k), repeat=n)))
+    sums = [(datasets > 0).sum(axis=1), (datasets == k - 1).sum(axis=1)]
+    outputs = np.arange(-30, n + 31)
+    rows = np.ones((len(datasets), 1))
+    for total in sums:
+        part = np.exp(-c * np.abs(outputs - total[:, None]))
+        rows = (rows[:, :, None] * (part / part.sum(axis=1, keepdims=True))[:, None, :]).reshape(len(datasets), -1)
+    most = 2 * c
+    theta = np.sinh(most) ** 2 * (most / -np.expm1(-most)) ** 2 / (4 if k == 2 else 1)
+    law = rng.dirichlet(np.full(k, 2.0))
+    whole = law[datasets].prod(axis=1)
+    for _ in range(40):
+        prior = whole * np.exp(rng.uniform(0, 3) * rng.normal(size=len(whole)))
+        prior /= prior.sum()
+        kept = prior @ rows
+        told = kept @ np.log(kept / (whole @ rows))
+        assert told <= n * theta / (1 + n * theta) * (prior @ np.log(prior / whole)) + 1e-12
