@@ -191,11 +191,8 @@ def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:
 
 def _folded(summary: str) -> str:
     """A summary without lines that run over the edge of the page, or of a usual terminal."""
-    lines = (
-        textwrap.wrap(line, 96, subsequent_indent=" " * 11, drop_whitespace=False) or [""]
-        for line in summary.splitlines()
-    )
-    return "\n".join(part.rstrip() for line in lines for part in line)
+    lines = (textwrap.wrap(line, 96, subsequent_indent=" " * 11) or [""] for line in summary.splitlines())
+    return "\n".join(part for line in lines for part in line)
 
 
 def _picture(figure: "Figure", caption: str) -> "Picture":

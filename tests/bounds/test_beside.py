@@ -11,7 +11,7 @@ from verdicts import refused
 import dalenius as dl
 from dalenius.bounds import beside
 from dalenius.numerics.information import mutual_information
-from dalenius.reductions.beside import Beside
+from dalenius.reductions.order import Beside
 from dalenius.search.deadline import Deadline
 from dalenius.settings import only
 

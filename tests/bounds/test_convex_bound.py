@@ -8,7 +8,7 @@ from dalenius.api.audits import audit
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import capacity
 from dalenius.bounds.contraction import coefficient
-from dalenius.bounds.convex_bound import LEAST_S, Bounds, Dual, SharedBounds
+from dalenius.bounds.convex import LEAST_S, Bounds, Dual, SharedBounds
 from dalenius.certificates.verifying import verify
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
@@ -17,8 +17,8 @@ from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, Settings, without
 
-# Without trees on grid rows, which would go on until the time is over.
-FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid"))
+# Without trees, which would close the bracket in place of the convex bound, or go on until the time is over.
+FEW_ARE_MANY = Settings(limits=Limits(many_cells=0), portfolio=without("grid", "rows", "posteriors"))
 
 
 def bounds_of(mechanism: Mechanism, knowledge: float, record: int = 0) -> Bounds:
@@ -106,7 +106,7 @@ def test_audits_hold_and_verify(records: list[int], outputs: int, knowledge: flo
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
     known = audit(mechanism, knowledge=knowledge, time_limit=5)
-    assert known.lower - 1e-7 <= found.lower <= known.upper
+    assert known.lower - 2e-6 <= found.lower <= known.upper  # both end at gaps of 1e-6
     assert found.upper >= known.lower
     assert found.stopped in ("gap", "method")
 

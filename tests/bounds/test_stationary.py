@@ -7,8 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.bounds import stationary
-from dalenius.bounds.convex import Convex
-from dalenius.bounds.convex_bound import Dual
+from dalenius.bounds.convex import Convex, Dual
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, polish, random_priors

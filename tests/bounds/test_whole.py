@@ -9,7 +9,7 @@ import dalenius as dl
 from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
 from dalenius.bounds.closed_forms import sibson_of
-from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
+from dalenius.bounds.convex import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells

@@ -38,6 +38,17 @@ def test_a_ledger_from_new_to_show(tmp_path: Path) -> None:
     assert "0.000000 of it left" in words
 
 
+def test_a_ledger_against_knowledge_that_grows(tmp_path: Path) -> None:
+    book = tmp_path / "book.json"
+    answer("ledger", "new", book, "--query", "count(n=2)", "--knowledge", "0.1,0.4")
+    first, second = (answer("ledger", "release", book, *COUNT, "geometric(epsilon=0.5)")["upper"] for _ in range(2))
+    assert "knowledge <= 0.4 (by release: 0.1, 0.4)" in command("ledger", "show", book).stdout
+    assert second > 1.5 * first
+    other = tmp_path / "other.json"
+    refused = command("ledger", "new", other, "--query", "count(n=2)", "--knowledge", "0.4,0.1")
+    assert (refused.exit_code, "never falls" in refused.stderr) == (2, True)
+
+
 def test_a_ledger_of_columns(tmp_path: Path) -> None:
     book, law = tmp_path / "book.json", tmp_path / "law.csv"
     law.write_text("0.1,0.2,0.1,0.2,0.2,0.2\n")

@@ -79,8 +79,17 @@ def test_commands_of_the_workflows_are_there() -> None:
         if words[0] == "make":
             subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, check=True, capture_output=True)
         else:
-            assert words[0] in ("pip", "python"), command
+            assert words[0] in ("echo", "pip", "python"), command
             subprocess.run(["sh", "-n", "-c", command], check=True)
+
+
+def test_hooks_before_a_commit_run_what_make_setup_installs() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    installed = {re.match(r"[\w-]+", line)[0] for line in extras["dev"] + extras["test"]}
+    for hook in read(".pre-commit-config.yaml")["repos"][0]["hooks"]:
+        python, _, module, *words = shlex.split(hook["entry"])
+        assert (python, module in installed) == (".venv/bin/python", True)
+        assert all((ROOT / word).is_file() for word in words if word.endswith(".py"))
 
 
 def test_the_command_that_tests_a_wheel_runs() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dalenius.numerics.acceleration import Anderson, squarem
+from dalenius.numerics.iterations import Anderson, squarem
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.9, 0.99])

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 
 
 @pytest.mark.parametrize(

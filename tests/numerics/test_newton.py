@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from dalenius.numerics import newton
+from dalenius.numerics import iterations
 
 
 def test_a_batch_of_systems_is_solved_and_singular_ones_are_made_regular() -> None:
     rng = np.random.default_rng(0)
     matrix, right = rng.standard_normal((4, 3, 3)), rng.standard_normal((4, 3))
-    found = newton.solve(matrix, right)
+    found = iterations.solve(matrix, right)
     np.testing.assert_allclose((matrix @ found[..., None])[..., 0], right, atol=1e-12)
     matrix[2] = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
-    assert np.isfinite(newton.solve(matrix, right)).all()
+    assert np.isfinite(iterations.solve(matrix, right)).all()
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, 7), (7, 3), (4, 4)])
@@ -21,14 +21,14 @@ def test_low_rank_plus_diagonal_is_inverted(rows: int, columns: int) -> None:
     diagonal, inner = 10.0 ** rng.uniform(-8, 8, rows), rng.random(columns) + 0.1
     q, right = rng.standard_normal((rows, columns)), rng.standard_normal((rows, 2))
     matrix = np.diag(diagonal) + (q / inner) @ q.T
-    apply = newton.factorised(diagonal, q, inner)
+    apply = iterations.factorised(diagonal, q, inner)
     np.testing.assert_allclose(matrix @ apply(right), right, atol=1e-6)
     np.testing.assert_allclose(apply(right[:, 0]), apply(right)[:, 0], rtol=1e-9)
 
 
 def test_an_indefinite_matrix_is_refused() -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        newton.factorised(-np.ones(3), 0.1 * np.eye(3), np.ones(3))
+        iterations.factorised(-np.ones(3), 0.1 * np.eye(3), np.ones(3))
 
 
 def test_a_predicted_step_keeps_what_newton_linearises() -> None:
@@ -38,27 +38,27 @@ def test_a_predicted_step_keeps_what_newton_linearises() -> None:
     root = rng.standard_normal((4, 6))
     hessian, offset = root @ root.T, rng.standard_normal(4)
     gradient = offset - hessian @ x
-    dx, d_slack = newton.predicted_step(x, slack, gradient, newton.factorised(slack / x, root, np.ones(6)))
+    dx, d_slack = iterations.predicted_step(x, slack, gradient, iterations.factorised(slack / x, root, np.ones(6)))
     after = offset - hessian @ (x * (1 + dx)) + slack * (1 + d_slack)
     np.testing.assert_allclose(after, 0, atol=1e-9)
 
 
 def test_steps_stay_inside() -> None:
-    assert newton.step_inside(0.9, np.array([0.5, -0.2]), np.array([3.0])) == 1
-    assert newton.step_inside(0.9, np.array([0.5, -0.2]), np.array([-3.0])) == pytest.approx(0.3)
+    assert iterations.step_inside(0.9, np.array([0.5, -0.2]), np.array([3.0])) == 1
+    assert iterations.step_inside(0.9, np.array([0.5, -0.2]), np.array([-3.0])) == pytest.approx(0.3)
 
 
 def test_the_longest_step_ends_on_the_boundary_and_may_be_infinite() -> None:
     x = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]])
     dx = np.array([[-1.0, -4.0], [1.0, -1.0], [0.0, 3.0]])
-    assert newton.longest_inside(x, dx).tolist() == [0.5, 2.0, np.inf]
-    assert newton.inside(dx / x, 0.9).tolist() == pytest.approx([0.45, 1.0, 1.0])
-    assert float(newton.longest_inside(np.ones(0), np.ones(0))) == np.inf
+    assert iterations.longest_inside(x, dx).tolist() == [0.5, 2.0, np.inf]
+    assert iterations.inside(dx / x, 0.9).tolist() == pytest.approx([0.45, 1.0, 1.0])
+    assert float(iterations.longest_inside(np.ones(0), np.ones(0))) == np.inf
 
 
 def test_slacks_follow_the_linearised_product() -> None:
     rng = np.random.default_rng(1)
     x, slack, dx = rng.random(5) + 0.5, rng.random(5) + 0.5, 0.1 * rng.standard_normal(5)
-    d_slack = newton.slack_step(x, slack, dx, 0.3)
+    d_slack = iterations.slack_step(x, slack, dx, 0.3)
     np.testing.assert_allclose(x * slack + x * d_slack + slack * dx, 0.3, atol=1e-14)
-    assert newton.centring(0.9) < newton.centring(0.1)
+    assert iterations.centring(0.9) < iterations.centring(0.1)

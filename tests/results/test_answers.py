@@ -3,8 +3,8 @@
 import pytest
 from cases import named, posed
 
-from dalenius.auditing.all_records import Audited, audit_records
-from dalenius.auditing.evidence import found_of
+from dalenius.auditing.all_records import audit_records, found_of
+from dalenius.auditing.audited import Audited
 from dalenius.model.adversary import Adversary
 from dalenius.model.problem import AuditProblem
 from dalenius.results.answers import Run, audit_answer

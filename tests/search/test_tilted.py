@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from kinds import Floats
 
+from dalenius.numerics.information import neg_entropies
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
-from dalenius.search.tilted import density, neg_entropies, tilt
+from dalenius.search.tilted import density, tilt
 from dalenius.settings import Limits, Settings
 
 

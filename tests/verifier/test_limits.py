@@ -169,7 +169,7 @@ def test_matrices_that_are_not_held_give_the_same_products() -> None:
     vector, weights = [arb(j) / 3 for j in range(3)], [arb(i) / 5 for i in range(5)]
     with precision():
         held = Rows(rows)
-        with sized(held=1, part=6):
+        with sized(joint=1, part=6):
             parts = Rows(rows)
         times = [sum((q * x for q, x in zip(row, vector, strict=True)), ZERO) for row in rows]
         combined = [sum((w * row[j] for w, row in zip(weights, rows, strict=True)), ZERO) for j in range(3)]

@@ -12,11 +12,12 @@ from flint import arb
 from dalenius.verifier import verify as checking
 from dalenius.verifier.forms import design, sums
 from dalenius.verifier.forms.asked import Audited, Knowledge
-from dalenius.verifier.forms.reference import UNIFORM
+from dalenius.verifier.forms.counting import Records
+from dalenius.verifier.forms.reference import UNIFORM, enumerable
 from dalenius.verifier.forms.secret import Group
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel import balls
-from dalenius.verifier.kernel.limits import NotChecked
+from dalenius.verifier.kernel.limits import NotChecked, sized
 from dalenius.verifier.kernel.reading import Refused, read
 from dalenius.verifier.verify import Verification, verify_here, verify_stream
 
@@ -171,12 +172,12 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
 @pytest.mark.parametrize(
     ("name", "sizes", "words"),
     [
-        ("sibson", {"secret_entries": 1}, "too many cells to check"),
+        ("sibson", {"shared_entries": 20}, "too many cells to check"),
         ("large", {"classes": 5}, "is for sums of at most 5 records"),
-        ("group", {"secret_pairs": 1}, "have more than 1 values together"),
-        ("group", {"secret_pairs": 4}, "the secret has too many values: 16 pairs with a class"),
+        ("group", {"own_entries": 1}, "have more than 1 values together"),
+        ("group", {"own_entries": 4}, "the secret has too many values: 16 pairs with a class"),
         ("weights", {"datasets": 2}, "more than 2 datasets, too many for a table"),
-        ("design", {"design_pairs": 2}, "too large to check"),
+        ("design", {"joint": 2}, "too large to check"),
     ],
 )
 def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: str) -> None:
@@ -186,7 +187,7 @@ def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: s
 def test_datasets_that_are_too_many_to_list_are_refused() -> None:
     weights = {"adversary.reference": {"weights": [0.125] * 8}}
     assert "there are more than 2 datasets" in reason("sibson", weights, sizes={"datasets": 2})
-    assert "there are more than" in reason("sibson", weights, sizes={"dataset_records": 2})
+    assert "there are more than" in reason("sibson", weights, sizes={"joint": 2})
 
 
 def test_a_group_of_many_records_is_named_by_its_fingerprint() -> None:
@@ -209,7 +210,8 @@ def test_a_joint_release_that_is_no_product_is_refused() -> None:
 def test_attributes_may_count_from_weights_of_datasets() -> None:
     even = {"adversary.reference": {"weights": [1 / 16] * 16}}
     assert verify_here(damaged("attributes", even)).verified
-    assert "16 datasets are too many to go through" in reason("attributes", even, sizes={"enumerated": 2})
+    with sized(classes=15), pytest.raises(Refused, match="16 datasets are too many to go through"):
+        enumerable(Records(2, 4))
 
 
 def designed(problem: dict[str, Any], described: dict[str, Any], **more: Any) -> Any:

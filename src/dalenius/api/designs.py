@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.auditing.evidence import by_records
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.cutting_planes import Problem

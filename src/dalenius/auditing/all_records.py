@@ -1,10 +1,11 @@
-"""All records: one per orbit, the most exposed first, one time limit for all. Or one secret."""
+"""All records: one per orbit, the most exposed first, one time limit for all; or one secret. And what is found."""
 
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.joint_releases import audit_joint
 from dalenius.auditing.local_records import LocalSearch, audit_local
 from dalenius.auditing.local_records import refusal as refused_by_records
@@ -12,27 +13,19 @@ from dalenius.auditing.one_secret import SecretAudit, WarmStart
 from dalenius.auditing.unwritten_histograms import audit_histogram
 from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
 from dalenius.bounds.beside import SharedBeside
-from dalenius.bounds.convex_bound import SharedBounds
-from dalenius.bounds.counted import Counted
-from dalenius.bounds.trees.posterior_tree import fallen
+from dalenius.bounds.bracket import fallen
+from dalenius.bounds.convex import SharedBounds
 from dalenius.bounds.unwritten_rows import PointRows
+from dalenius.certificates.audits import MARGIN_DOWN, Found
 from dalenius.model import secret as secrets
-from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.per_record import PerRecord, SomeRecords
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Function, Group, Secret
-from dalenius.numerics.types import Floats
-from dalenius.reductions.beside import Beside
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.coarse import Grid
 from dalenius.reductions.grid_rows import SharedGrids
-from dalenius.reductions.lump import Lift, Lumped, Merged, lump
-from dalenius.reductions.order import Order, ordered
+from dalenius.reductions.lump import Lumped, Merged, lump
+from dalenius.reductions.order import Beside, Order, ordered
 from dalenius.search.deadline import Deadline
-from dalenius.search.tied import Tied
 from dalenius.settings import Part
 
 
@@ -48,38 +41,57 @@ class RecordTurns(Part):
     worth_coarse: float = 1.05
 
 
+MARGIN_COARSE = 1e-10  # of bounds on coarse cells: a verifier leaves out the far tails of the noise
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
 
 
-@dataclass(frozen=True, eq=False)
-class Audited:
-    """The audit of one orbit of records, through its first member; or of another secret."""
+def by_records(
+    problem: AuditProblem, deadline: Deadline, seed: int, known: dict[int, WarmStart] | None = None
+) -> Found:
+    """Search every record, or the one secret, and return the bracket of the worst."""
+    return found_of(problem, audit_records(problem, deadline, seed, known=known))
 
-    members: range | tuple[int, ...]  # none where the secret is not a record
-    audit: SecretAudit
-    lift: Lift
-    grid: Grid | None = None  # where the cells are coarse
-    other: Group | Function | None = None  # the secret that is not a record
-    # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
-    count: NoisySum | SomeRecords | None = None
-    # A better prior of a noisy histogram than any on the cells.
-    tied: Tied | Counted | None = None
 
-    @property
-    def record(self) -> int:
-        """The member that was audited; 0 where the secret is not a record."""
-        return self.members[0] if self.members else 0
+def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | None = None, tie: float = 1e-9) -> Found:
+    """Return the bracket of the worst record, or of the one secret that was asked for.
 
-    @property
-    def masses(self) -> Floats:
-        """(A, K) the best prior, over values of the secret and classes."""
-        return self.lift.masses(self.audit.pi)
+    witness: the one whose prior is shown. By default the worst: records within `tie` of it are tied, and the lowest
+    index is named.
+    """
+    mechanism, adversary = problem.mechanism, problem.adversary
+    if witness is None:
+        best = max(item.audit.lower for item in audited)
+        witness = min((item for item in audited if item.audit.lower >= best - tie), key=lambda item: item.record)
+    prior = witness.prior(mechanism, adversary.reference)
+    leaked = prior.leakage() if witness.grid is None else witness.audit.lower - MARGIN_COARSE
+    lower = max(0.0, leaked - MARGIN_DOWN)
+    in_order = sorted(audited, key=lambda item: item.record)
+    proofs = {item.record: item.claim(mechanism, adversary.reference) for item in in_order}
+    highest = max((proofs[item.record] for item in audited), key=lambda proof: proof[1])
+    upper = max(highest[1], lower)
+    lowers = {item.record: max(0.0, item.audit.lower - MARGIN_DOWN) for item in audited} | {witness.record: lower}
+    return Found(
+        lower,
+        upper,
+        prior,
+        prior.record,
+        witness.witness(prior),
+        tuple((item.record, item.proof_data(prior.mechanism, *proofs[item.record])) for item in in_order),
+        tuple((item.members or (None,), lowers[item.record], proofs[item.record][1]) for item in audited),
+        highest[0].name,
+        _extremes(audited, (lower, upper), free=adversary.free),
+        tried=tuple(dict.fromkeys(name for item in audited for name in item.audit.tried)),
+    )
 
-    @property
-    def secret(self) -> Secret:
-        """The secret that was audited."""
-        return self.record if self.other is None else self.other
+
+def _extremes(audited: list[Audited], bracket: tuple[float, float], *, free: bool) -> tuple[float, float, float]:
+    """What is known of the extreme adversaries: L(0) is never below L(b), and is L(b) where there is no limit."""
+    low, high = (max(item.audit.unconstrained[k] for item in audited) for k in (0, 1))
+    low, high = max(0.0, low - MARGIN_DOWN, bracket[0]), high + MARGIN_DOWN
+    if free:
+        high = min(high, bracket[1])
+    return low, max(low, high), max(item.audit.cells.reference_leakage for item in audited)
 
 
 def audit_records(
@@ -105,7 +117,7 @@ def audit_records(
     if secret is None:
         orbits = problem.reference.orbits(mechanism.statistic)
     if not mechanism.has_rows or _long_sum(problem, orbits, other):
-        return _without_any_rows(problem, deadline, orbits, other)
+        return _by_structure(problem, deadline, orbits, other)
     local = _record_by_record(problem, deadline, other)
     late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.of(RecordTurns)))
     if local and (late or _closed(local, problem, enough)):
@@ -201,7 +213,7 @@ def _opened(
         )
         if twin is None:
             audit.open_bracket(deadline, rng)
-        found.append(Audited(members, audit, lift, other=other))
+        found.append(Audited(audit, lift, members=members, other=other))
     return found
 
 
@@ -228,51 +240,28 @@ def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other |
     return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
-def _without_any_rows(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
-    """Audit a channel that is never written out, by its structure."""
+def _by_structure(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:
+    """Audit a channel by its structure: rows are never written out."""
+    found = []
+    for members in orbits:
+        one = _on_its_road(problem, members[0] if other is None else other, deadline)
+        found.append(replace(one, members=members, other=other))
+    return found
+
+
+def _on_its_road(problem: AuditProblem, about: Secret, deadline: Deadline) -> Audited:
+    """Bracket max I(about;Y) on the road of the channel's structure."""
     mechanism = problem.mechanism
-    if (noisy := mechanism.as_sum or mechanism.as_joint) is not None:
-        return _by_sums(problem, noisy, deadline, orbits, other)
+    if (noisy := mechanism.as_sum) is not None:
+        return audit_large(problem, noisy, about, deadline)
+    if (joint := mechanism.as_joint) is not None:
+        return audit_joint(problem, joint, about, deadline)
     if (counts := mechanism.as_counts) is not None:
-        return _by_counts(problem, counts, deadline, orbits, other)
+        return audit_histogram(problem, counts, about, deadline)
     if (records := mechanism.as_records) is not None:
-        return _by_records(problem, records, deadline, orbits, other)
+        return audit_local(problem, records, about, deadline)
     message = f"{mechanism} has neither rows nor a structure that an audit of records can use"
     raise AssertionError(message)
-
-
-def _by_sums(
-    problem: AuditProblem, mechanism: NoisySum | Joint, deadline: Deadline, orbits: Orbits, other: Other | None
-) -> list[Audited]:
-    """Audit noise on a sum, or several releases of one, without rows."""
-
-    def audited(about: Secret) -> tuple[SecretAudit, Lift, Grid]:
-        if isinstance(mechanism, Joint):
-            return audit_joint(problem, mechanism, about, deadline)
-        return audit_large(problem, mechanism, about, deadline)
-
-    return [Audited(members, *audited(members[0] if other is None else other), other) for members in orbits]
-
-
-def _by_counts(
-    problem: AuditProblem, mechanism: NoisyCounts, deadline: Deadline, orbits: Orbits, other: Other | None
-) -> list[Audited]:
-    """Audit noise on every count of a histogram; records are all alike, or refused."""
-    members = orbits[0]
-    about = members[0] if other is None else other
-    audit, lift, grid, count, tied = audit_histogram(problem, mechanism, about, deadline)
-    return [Audited(members, audit, lift, grid, other, count, tied)]
-
-
-def _by_records(
-    problem: AuditProblem, mechanism: PerRecord, deadline: Deadline, orbits: Orbits, other: Other | None
-) -> list[Audited]:
-    """Audit records that each go through their own channel."""
-    rng, found = np.random.default_rng(0), list[Audited]()
-    for members in orbits:
-        audit, lift, part = audit_local(problem, mechanism, members[0] if other is None else other, deadline, rng)
-        found.append(Audited(members, audit, lift, None, other, part))
-    return found
 
 
 def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | None) -> list[Audited]:
@@ -291,7 +280,7 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     orbits: Orbits = ((about,) if isinstance(about, int) else (),)
     if about is None:
         orbits = problem.reference.orbits(whole.statistic)
-    return _by_records(replace(problem, mechanism=whole), whole, deadline, orbits, other)
+    return _by_structure(replace(problem, mechanism=whole), deadline, orbits, other)
 
 
 def _long_sum(problem: AuditProblem, orbits: Orbits, other: Other | None) -> bool:
@@ -316,16 +305,15 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
-    known = item.masses
-    audit, lift, grid = from_below(
-        problem, noisy, item.secret, deadline, proofs=proofs, outputs=noisy.n_outputs, known=known
-    )
+    outputs, known = noisy.n_outputs, item.masses
+    coarse = from_below(problem, noisy, item.secret, deadline, proofs=proofs, outputs=outputs, known=known)
+    audit = coarse.audit
     if audit.gap >= item.audit.gap:
         return item
     low, high = zip(audit.unconstrained, item.audit.unconstrained, strict=True)
     audit.unconstrained = (max(low), min(high))
     audit.tried = item.audit.tried | audit.tried
-    return Audited(item.members, audit, lift, grid, item.other)
+    return replace(coarse, members=item.members, other=item.other)
 
 
 def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: bool = True) -> None:

@@ -7,7 +7,7 @@ every count of a histogram has closed forms: see `by_counts`. Where every record
 `by_own_channel`. Where the others follow a law exactly, it is the capacity of the channel averaged over it.
 
 Where the adversary's knowledge counts from a reference, no record has a value without mass under it, however much is
-known: `reference` is then that one, else the uniform one, which leaves nothing out.
+known: the `support` is then that of the reference, else that of the uniform one, which leaves nothing out.
 """
 
 import math
@@ -20,19 +20,19 @@ from dalenius.bounds.capacity import bracket
 from dalenius.certificates.asked import one_by_one
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.counting import log_binomial
+from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
 from dalenius.numerics.deferred import rel_entr
 from dalenius.numerics.information import TINY
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part, Settings
+from dalenius.settings import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,48 @@ class IndependentSearch(Part):
 # Values that others lean to: each of so many, else the first and the last; and what is left of the reference then.
 MOST_LEANED = 8
 MOST_LEAN = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked about one record, the first of an orbit, and how long the answer may take."""
+
+    problem: AuditProblem
+    members: range | tuple[int, ...]
+    deadline: Deadline
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The release."""
+        return self.problem.mechanism
+
+    @property
+    def record(self) -> int:
+        """The member that is audited."""
+        return self.members[0]
+
+    @property
+    def search(self) -> IndependentSearch:
+        """How far to search."""
+        return self.problem.settings.of(IndependentSearch)
+
+    @property
+    def support(self) -> Reference:
+        """The reference outside of whose support no prior has mass: that of the knowledge, if there is any."""
+        return UNIFORM if self.problem.adversary.unlimited else self.problem.reference
+
+    @property
+    def values(self) -> Ints:
+        """The values that the record may have; where the others follow the reference exactly its own law is free."""
+        return self.support.values(self.record, self.mechanism.records[self.record])
+
+    def capacity_law(self, rows: Floats, values: Ints, tolerance: float | None = None) -> Floats:
+        """A law of the record near the one that attains the capacity of the rows, which are those of these values."""
+        accuracy = self.problem.tolerance / 4 if tolerance is None else tolerance
+        found = bracket(rows, accuracy, self.deadline).prior
+        law = np.zeros(self.mechanism.records[self.record])
+        law[values] = found / found.sum()
+        return law
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +130,7 @@ def as_sum(mechanism: Mechanism) -> NoisySum | None:
     return None if noisy is None or noisy.query.name == "pairs" else noisy
 
 
-def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
-    noisy: NoisySum,
-    members: range | tuple[int, ...],
-    tolerance: float,
-    deadline: Deadline,
-    settings: Settings,
-    reference: Reference = UNIFORM,
-) -> IndependentRecord:
+def by_shift(noisy: NoisySum, question: Question) -> IndependentRecord:
     """Bracket a record of noise on a sum, whatever the number of records.
 
     Given the sum s of the others, Y is a function of s and of c_a + N: it tells no more of a than c_a + N does, and one
@@ -104,25 +139,25 @@ def by_shift(  # noqa: PLR0917 - a problem, and what is known of it
     statistic = noisy.statistic
     assert isinstance(statistic, Sum)  # for the type checker: noise on a sum
     added = np.asarray(statistic.contributions, dtype=np.int64)
-    reach = _reach(noisy, settings.of(IndependentSearch).hidden)
+    reach, most = _reach(noisy, question.search.hidden), question.search.most_outputs
     width = int(added.max() - added.min()) + 2 * reach + 1
-    if width > settings.of(IndependentSearch).most_outputs:
+    if width > most:
         refuse(
             f"the noise of {noisy.name} of {noisy.query} reaches over {width} outputs around the values of a record, "
-            f"above the limit of {settings.of(IndependentSearch).most_outputs}; use fewer values or less noise"
+            f"above the limit of {most}; use fewer values or less noise"
         )
-    values = reference.values(members[0], added.size)
+    values = question.values
     rows = _clamped(noisy, added[values], int(added.min()) - reach, int(added.max()) + reach)
-    law = _capacity_law(rows, values, added.size, tolerance / 4, deadline)
-    lost = 0.0 if isinstance(noisy.noise, (Geometric, Laplace)) else 2 * noisy.tail(reach) * math.log(added.size)
+    law = question.capacity_law(rows, values)
+    lost = 2 * noisy.tail(reach) * math.log(added.size) if noisy.noise.rate is None else 0.0
     upper = float(_divergences(rows, law[values]).max()) + lost
-    others, total = _least_and_most(statistic, members[0], reference)
+    others, total = _least_and_most(statistic, question.record, question.support)
     centres = total + added
     low, high = max(noisy.low, int(centres.min()) - reach), min(noisy.high, int(centres.max()) + reach)
     seen = _clamped(noisy, centres, low, high)
     lower = float(law @ _divergences(seen, law))
     proof = {"kind": "lines", "weights": [law.tolist()], "reach": reach}
-    return IndependentRecord(members, lower, upper, law, others, proof, reach, unwritten="sum")
+    return IndependentRecord(question.members, lower, upper, law, others, proof, reach, unwritten="sum")
 
 
 def _least_and_most(statistic: Sum, record: int, reference: Reference) -> tuple[tuple[int, ...], int]:
@@ -142,14 +177,6 @@ def _least_and_most(statistic: Sum, record: int, reference: Reference) -> tuple[
     return tuple(others.tolist()), int(others @ added)
 
 
-def _capacity_law(rows: Floats, values: Ints, k: int, tolerance: float, deadline: Deadline) -> Floats:
-    """A law of all k values near the one that attains the capacity of the rows, which are those of some values."""
-    found = bracket(rows, tolerance, deadline).prior
-    law = np.zeros(k)
-    law[values] = found / found.sum()
-    return law
-
-
 def seen_through_bits(k: int, rate: float) -> float:
     """Return the capacity of one value out of k seen as k noisy bits, flipped with chance alpha/(1+alpha) each.
 
@@ -167,22 +194,24 @@ def seen_through_bits(k: int, rate: float) -> float:
     return max(0.0, math.log(k) - 2 * rate * flipped - mean)
 
 
-def by_counts(noisy: NoisyCounts, members: range | tuple[int, ...], settings: Settings) -> IndependentRecord:
+def by_counts(noisy: NoisyCounts, question: Question) -> IndependentRecord:
     """Bracket a record of noise on every count, whatever the number of records.
 
     Given the counts t' of the others, geometric noise tells of the record only whether Y_v is above t'_v; other noise
     tells that too. From above D( 1 + N || r ) + (k-1) D( N || r ), r = (1-w) N + w (1+N).
     """
     k, cell = noisy.k, noisy.cell(0)
-    others = (*(0,) * (k - 1), noisy.n - 1)
+    members, others = question.members, (*(0,) * (k - 1), noisy.n - 1)
+    if len(question.support.laws) > 1:
+        others = one_by_one(others, question.record)
     flipped, law = cell.tail(1), np.full(k, 1 / k)
-    if isinstance(noisy.noise, Geometric):
-        value = seen_through_bits(k, noisy.noise.rate)
+    if noisy.tells_signs:
+        value = seen_through_bits(k, noisy.noise.rate or 0.0)
         return IndependentRecord(members, value, value, law, others, {"kind": "indicators"})
     value = seen_through_bits(k, math.log1p(-flipped) - math.log(flipped) if flipped > 0 else math.inf)
-    reach = _reach(cell, settings.of(IndependentSearch).hidden)
+    reach = _reach(cell, question.search.hidden)
     rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
-    lost = 0.0 if isinstance(noisy.noise, Laplace) else 2 * k * cell.tail(reach) * math.log(k)
+    lost = 2 * k * cell.tail(reach) * math.log(k) if noisy.noise.rate is None else 0.0
 
     def told(share: float) -> float:
         still, moved = _divergences(rows, np.array([1 - share, share]))
@@ -194,26 +223,24 @@ def by_counts(noisy: NoisyCounts, members: range | tuple[int, ...], settings: Se
     return IndependentRecord(members, min(value, upper), upper, law, others, proof, unwritten="counts")
 
 
-def by_own_channel(
-    mechanism: PerRecord, members: range | tuple[int, ...], tolerance: float, deadline: Deadline
-) -> IndependentRecord:
+def by_own_channel(mechanism: PerRecord, question: Question) -> IndependentRecord:
     """Bracket a record that has its own channel: what the others' outputs are is independent of it."""
-    law = _capacity_law(mechanism.rows, np.arange(mechanism.k), mechanism.k, tolerance / 4, deadline)
+    law = question.capacity_law(mechanism.rows, np.arange(mechanism.k))
     d = _divergences(mechanism.rows, law)
     proof = {"kind": "lines", "weights": [law.tolist()]}
-    return IndependentRecord(members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
+    return IndependentRecord(question.members, float(law @ d), float(d.max()), law, None, proof, unwritten="own")
 
 
 def as_counts(mechanism: Mechanism) -> NoisyCounts | None:
     """Return a mechanism as noise on every count of a histogram, if it is that, and cannot be taken line by line."""
     noisy = mechanism.as_counts
-    by_line = mechanism.has_rows and (noisy is None or not isinstance(noisy.noise, Geometric))
+    by_line = mechanism.has_rows and (noisy is None or not noisy.tells_signs)
     return None if by_line else noisy
 
 
 def _reach(noisy: NoisySum, hidden: float) -> int:
     """The least k >= 1 with P(noise >= k) hidden; 1 where outputs beyond are proportional."""
-    if isinstance(noisy.noise, (Geometric, Laplace)):
+    if noisy.noise.rate is not None:
         return 1
     low, high = 0, 1
     while noisy.tail(high) > hidden:
@@ -232,38 +259,30 @@ def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
 
 
-def by_lines(  # noqa: PLR0917 - a problem, and what is known of it
-    mechanism: Mechanism,
-    members: range | tuple[int, ...],
-    tolerance: float,
-    deadline: Deadline,
-    settings: Settings,
-    reference: Reference = UNIFORM,
-    known: Floats | None = None,
-) -> IndependentRecord:
+def by_lines(question: Question, common: Floats | None = None) -> IndependentRecord:
     """Bracket a record by one capacity for everything that the others may be.
 
-    known: a law of the record that may serve for all of it, as that of noise on a sum does.
+    common: a law of the record that may serve for all of it, as that of noise on a sum does.
     """
-    record, rows = members[0], mechanism.written().rows
-    lines, kept = _lines(mechanism, record, reference)
-    values = reference.values(record, mechanism.records[record])
+    mechanism, record, search = question.mechanism, question.record, question.search
+    tolerance, deadline, support = question.problem.tolerance, question.deadline, question.support
+    rows, values = mechanism.written().rows, question.values
+    lines, kept = _lines(mechanism, record, support)
     lines = lines[:, values]
     many = lines.size * rows.shape[1]
-    if many > settings.of(IndependentSearch).most_entries:
+    if many > search.most_entries:
         refuse(
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
             f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
-            f"{settings.of(IndependentSearch).most_entries}; use fewer records or outputs, or say what others follow "
-            "(reference=)"
+            f"{search.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
         )
-    weights = _alternated(rows, lines, settings.of(IndependentSearch).rounds, deadline)
+    weights = _alternated(rows, lines, search.rounds, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
         lowers[j], uppers[j] = law @ d, d.max()
-        if known is not None and (other := _divergences(rows[line], known[values])).max() < uppers[j]:
-            weights[j], lowers[j], uppers[j] = known[values], known[values] @ other, other.max()
+        if common is not None and (other := _divergences(rows[line], common[values])).max() < uppers[j]:
+            weights[j], lowers[j], uppers[j] = common[values], common[values] @ other, other.max()
     # Only lines that may be the worst are closed to the tolerance.
     while uppers.max() > lowers.max() + tolerance / 2 and not deadline.expired():
         j = int(uppers.argmax())
@@ -276,9 +295,9 @@ def by_lines(  # noqa: PLR0917 - a problem, and what is known of it
     worst = int(lowers.argmax())
     laws = np.zeros((len(lines), mechanism.records[record]))
     laws[:, values] = weights
-    others = others_of(mechanism, record, int(kept[worst]), reference)
+    others = others_of(mechanism, record, int(kept[worst]), support)
     proof = {"kind": "lines", "weights": laws.tolist()}
-    return IndependentRecord(members, float(lowers[worst]), float(uppers.max()), laws[worst], others, proof)
+    return IndependentRecord(question.members, float(lowers[worst]), float(uppers.max()), laws[worst], others, proof)
 
 
 def _lines(mechanism: Mechanism, record: int, reference: Reference) -> tuple[Ints, Ints]:
@@ -366,25 +385,24 @@ def _summing(statistic: Sum, record: int, line: int, reference: Reference) -> tu
     return tuple(np.bincount(x[:record] + x[record + 1 :], minlength=len(added)).tolist())
 
 
-def averaged(  # noqa: PLR0917 - a problem, and what is known of it
-    mechanism: Mechanism,
-    members: range | tuple[int, ...],
-    reference: Reference,
-    values: Ints,
-    tolerance: float,
-    deadline: Deadline,
-) -> tuple[IndependentRecord, Floats]:
+def averaged(question: Question, part: Mechanism | None = None) -> tuple[IndependentRecord, Floats]:
     """Bracket a record whose others follow the reference, by the capacity of the averaged channel; and that channel.
 
-    values: those that the record may have.
+    part: of the release, where the rest of it is left out.
     """
-    rows = averaged_rows(mechanism, members[0], reference)
-    law = _capacity_law(rows[values], values, len(rows), tolerance / 4, deadline)
+    mechanism, values, reference = part or question.mechanism, question.values, question.problem.reference
+    if not mechanism.has_rows and reference.kind in ("marginals", "weights"):
+        refuse(
+            f"a reference of {reference.kind} needs the rows of the channel, and {mechanism.name} of "
+            f"{question.mechanism.query} has too many to write out; give one law for all records, or use fewer records"
+        )
+    rows = averaged_rows(mechanism, question.record, reference)
+    law = question.capacity_law(rows[values], values)
     d = _divergences(rows[values], law[values])
     proof = {"kind": "averaged", "weights": law.tolist()}
     unwritten = None if mechanism.has_rows else "sum"
     lower, upper = float(law[values] @ d), float(d.max())
-    return IndependentRecord(members, lower, upper, law, None, proof, unwritten=unwritten), rows
+    return IndependentRecord(question.members, lower, upper, law, None, proof, unwritten=unwritten), rows
 
 
 def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Floats:
@@ -394,19 +412,13 @@ def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Fl
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def tilted(  # noqa: PLR0917 - a problem, and what is known of it
-    mechanism: Mechanism,
-    record: int,
-    reference: Reference,
-    knowledge: float,
-    shares: tuple[float, ...],
-    deadline: Deadline,
-) -> list[tuple[float, Floats, tuple[float, ...]]]:
+def tilted(question: Question, shares: tuple[float, ...]) -> list[tuple[float, Floats, tuple[float, ...]]]:
     """Priors under which the others lean to one value, with what they leak, the law of the record and that of others.
 
     Some of the knowledge is for the others, n - 1 times D( law || reference ), and the rest for the record. Only where
     all records have one law, and something is known.
     """
+    mechanism, reference, knowledge = question.mechanism, question.problem.reference, question.problem.knowledge
     sizes, n = set(mechanism.records), mechanism.n
     if len(sizes) > 1 or len(reference.laws) > 1 or n == 1 or knowledge == 0:
         return []
@@ -415,12 +427,12 @@ def tilted(  # noqa: PLR0917 - a problem, and what is known of it
     found: list[tuple[float, Floats, tuple[float, ...]]] = []
     for v in values if values.size <= MOST_LEANED else values[[0, -1]]:
         for share in shares:
-            if deadline.expired():
+            if question.deadline.expired():
                 return found
             lean = (1 - MOST_LEAN) * np.eye(k)[v] + MOST_LEAN * rho
             beside = _between(rho, lean, share * knowledge / (n - 1))
-            rows = averaged_rows(mechanism, record, Reference((tuple(beside.tolist()),)))
-            law = _capacity_law(rows[values], values, k, 1e-4, deadline)
+            rows = averaged_rows(mechanism, question.record, Reference((tuple(beside.tolist()),)))
+            law = question.capacity_law(rows[values], values, 1e-4)
             own, told = within(rows, law, rho, (1 - share) * knowledge)
             found.append((told, own, tuple(beside.tolist())))
     return found

@@ -1,44 +1,129 @@
 """Audits of several releases of one sum that are never written out.
 
 Lower bound: ascents on coarse classes, and on groups of outputs of every release. Upper bound: that of one release of
-which all are a function; where the bracket stays open, and the noise falls by a factor a step, monotone rows on points.
+which all are a function, with chance; where the bracket stays open, and the noise falls by a factor a step, monotone
+rows on points.
+
+Geometric and Laplace noise of the rates c_1, c_2, ... is a function of geometric noise of the rate c_1 + c_2 + ... on
+the same answer (the cone, MATH 4.14). Gaussian noise of the variances v_1, v_2, ... is one of Gaussian noise of the
+variance v, 1/v = 1/v_1 + 1/v_2 + ..., as the weighted mean is sufficient; and that, but for a tiny chance, of discrete
+Gaussian noise of a little less variance on a lattice, which is what is audited. From below neither says anything.
 """
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
-from dalenius.auditing.one_release import one_release
-from dalenius.auditing.one_secret import SecretAudit
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.unwritten_sums import audit_large, from_below, on_few_points, refusal
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import Several
-from dalenius.bounds.proof import Proof
+from dalenius.bounds.proof import Proof, Rounding
 from dalenius.errors import InputError
 from dalenius.model.channels.joint import Joint
+from dalenius.model.channels.noise import DiscreteGaussian, Geometric, over_integers
+from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.gallery import queries
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Secret
-from dalenius.reductions.coarse import Coarseness, Grid, coarsen_releases
-from dalenius.reductions.lump import Lift
+from dalenius.model.statistic import Sum
+from dalenius.reductions.coarse import Coarseness, coarsen_releases
+from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
+
+# Above the sum of the rates, so that rounding does not bring it below.
+ROUNDED_UP = 1 + 1e-13
+# What the lattice may take of the variance, as a share, and the finest one. What it takes is TAKEN / g^2: the sum over
+# the lattice of a density of that variance is 1 within 1e-6.
+SHARE, FINEST, TAKEN = 0.002, 16, 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class OneRelease:
+    """The release, and the way back for upper bounds: the chance `kept` that all releases are a function of it."""
+
+    channel: NoisySum
+    step: dict[str, Any]
+    kept: float = 1.0
+
+    def proof(self, inside: Proof, values: int) -> "ThroughOne":
+        """The proof about several releases that one about this makes; the secret has so many values."""
+        return ThroughOne(inside, self, (1 - self.kept) * math.log(values))
+
+
+@dataclass(frozen=True, eq=False)
+class ThroughOne:
+    """Guarantee: upper >= I(A;Y_1,Y_2,...) of every prior the adversary may hold."""
+
+    inside: Proof
+    one: OneRelease
+    added: float
+
+    @property
+    def kind(self) -> str:
+        """The kind of the proof inside."""
+        return self.inside.kind
+
+    @property
+    def name(self) -> str:
+        """The step, and the bound inside."""
+        return f"{self.one.step['step']}, {self.inside.name}"
+
+    @property
+    def upper(self) -> float:
+        """The bound."""
+        return self.one.kept * self.inside.upper + self.added
+
+    def claim(self, rounding: Rounding) -> float:
+        """What the proof inside claims, and what the coin tells."""
+        return self.one.kept * self.inside.claim(rounding) + self.added + rounding.bound
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return the proof inside, after one more step."""
+        data = self.inside.to_certificate(outputs)
+        return {**data, "steps": [self.one.step, *data.get("steps", ())]}
+
+
+def one_release(joint: Joint) -> OneRelease:
+    """Return the release that stands for all parts of a joint one."""
+    if joint.rates:
+        rate = math.fsum(joint.rates) * ROUNDED_UP
+        channel = NoisySum(joint.query, f"geometric(rate={rate!r})", Geometric(rate))
+        return OneRelease(channel, {"step": "cone", "rate": rate})
+    precision, kept = 0.0, 1.0
+    for part in joint.rounded:
+        assert part.noise.normal is not None  # for the type checker: no other
+        variance, chance = part.noise.normal
+        kept, precision = kept * chance, precision + 1 / variance
+    v = 1 / precision
+    g = min(FINEST, max(1, math.ceil(math.sqrt(TAKEN / (SHARE * v)))))
+    u = v - min(TAKEN / g**2, v / 2)
+    sigma = g * math.sqrt(u)
+    kept *= (1 - 1e-12) / over_integers(u * (v - u) / v * g**2)
+    statistic = joint.statistic
+    assert isinstance(statistic, Sum)  # for the type checker: a joint release is of a sum
+    query = queries.total(n=statistic.n, values=[g * c for c in statistic.contributions])
+    channel = NoisySum(query, f"discrete_gaussian(sigma={sigma!r})", DiscreteGaussian(sigma), clamp=False)
+    return OneRelease(channel, {"step": "mean", "lattice": g, "sigma": sigma}, kept)
+
 
 # The part of the time that the audit of one release may take; of Gaussian noise it is the only upper bound.
 ONE_SHARE, ONLY_SHARE = 0.3, 0.7
 
 
-def audit_joint(
-    problem: AuditProblem, joint: Joint, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid]:
+def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: Deadline) -> Audited:
     """Bracket max I(about;Y_1,Y_2,...), with the way from coarse cells to classes."""
     if (reason := refusal(problem, joint.rounded[0], about)) is not None:
         raise InputError(reason)
     one = one_release(joint)
     share = deadline.part((ONE_SHARE if joint.rates else ONLY_SHARE) * deadline.left)
     single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
-    masses = single[1].masses(single[0].pi)
+    masses = single.masses
     coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
-    proofs: list[Proof] = [one.proof(single[0].proof, coarse[0].secrets)]
+    proofs: list[Proof] = [one.proof(single.audit.proof, coarse[0].secrets)]
     if problem.knowledge <= 0:
-        proofs.append(Formula("trivial", single[0].trivial))
-    audit, lift, grid = from_below(
+        proofs.append(Formula("trivial", single.audit.trivial))
+    joined = from_below(
         problem,
         joint.rounded[0],
         about,
@@ -48,9 +133,10 @@ def audit_joint(
         known=masses / masses.sum(),
         coarse=coarse,
     )
+    audit = joined.audit
     if audit.worth_more and joint.rates and not deadline.expired():
         found = on_few_points(problem, joint.rounded[0], about, deadline, known=audit.lower, noise=Several.of(joint))
         if found is not None:
             audit.try_formulas(found)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
-    return audit, lift, grid
+    return joined

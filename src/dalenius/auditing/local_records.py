@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import bellman
 from dalenius.bounds.closing import Formula
@@ -48,34 +49,32 @@ class LocalSearch(Part):
     bellman_goal: float = 0.95
 
 
-def audit_local(
-    problem: AuditProblem, mechanism: PerRecord, about: Secret, deadline: Deadline, rng: np.random.Generator
-) -> tuple[SecretAudit, Lift, SomeRecords]:
+def audit_local(problem: AuditProblem, mechanism: PerRecord, about: Secret, deadline: Deadline) -> Audited:
     """Bracket max I(about;Y), with the way from cells to classes of the part of the release that the prior is on."""
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
     trivial = math.log(min(secrets.size(about, mechanism.records), mechanism.n_outputs))
-    proofs = closed_forms(problem, mechanism, about)
-    found: tuple[SecretAudit, Lift, SomeRecords] | None = None
+    proofs, rng = closed_forms(problem, mechanism, about), np.random.default_rng(0)
+    best: Audited | None = None
     for part in _parts(problem, mechanism, about):
         lumped, lift = lump(part, about, None, problem.reference)
         cells = Cells(lumped, problem.knowledge, problem.settings)
         audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
         audit.try_formulas(*proofs)
-        best = _climbed(audit.cells, lift, part, deadline, rng)
-        audit.pi, audit.lower = best.pi, best.value
+        climbed = _climbed(audit.cells, lift, part, deadline, rng)
+        audit.pi, audit.lower = climbed.pi, climbed.value
         if problem.knowledge <= 0:
             audit.proofs = [Formula("reference", audit.lower)]
         deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
-        if found is None or audit.lower > found[0].lower:
-            found = audit, lift, part
+        if best is None or audit.lower > best.audit.lower:
+            best = Audited(audit, lift, part=part)
         if not audit.open or deadline.expired():
             break
-    assert found is not None  # for the type checker: there is a first part
-    _step_by_step(found[0], problem, mechanism, _members(about), deadline)
+    assert best is not None  # for the type checker: there is a first part
+    _step_by_step(best.audit, problem, mechanism, _members(about), deadline)
     low, high = _unconstrained(mechanism, about, trivial)
-    found[0].unconstrained = (max(found[0].lower, low), high)
-    return found
+    best.audit.unconstrained = (max(best.audit.lower, low), high)
+    return best
 
 
 def closed_forms(problem: AuditProblem, mechanism: PerRecord, about: Secret) -> list[Formula]:

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.auditing.found import Found
 from dalenius.bounds.capacity import CapacityBracket, bracket, two_rows
 from dalenius.bounds.trees.choices import ChoiceSearch
-from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, listed
+from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found, listed
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.symmetric import EvenPrior, Symmetric

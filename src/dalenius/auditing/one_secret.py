@@ -27,8 +27,7 @@ from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closed_forms import maximal, sibson_of
 from dalenius.bounds.closing import Formula
-from dalenius.bounds.convex import Convex
-from dalenius.bounds.convex_bound import LEAST_S, Dual, SharedBounds
+from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
 from dalenius.bounds.monotone import MonotoneRows, Scan
 from dalenius.bounds.trees.choices import Choices, ChoiceSearch, obvious
 from dalenius.bounds.trees.grid_rows import GridSearch

@@ -3,9 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import cast
 
-from dalenius.auditing.evidence import by_records
-from dalenius.auditing.found import Found
-from dalenius.certificates.audits import MARGIN_DOWN
+from dalenius.auditing.all_records import by_records
+from dalenius.certificates.audits import MARGIN_DOWN, Found
 from dalenius.errors import InputError
 from dalenius.model.channels.real import Real
 from dalenius.model.problem import AuditProblem

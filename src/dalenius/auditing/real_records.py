@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from dalenius.auditing.evidence import by_records
-from dalenius.auditing.found import Found
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.bounds.unwritten_rows import PointRows
+from dalenius.certificates.audits import Found
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from dalenius.auditing.evidence import by_records
-from dalenius.auditing.found import Found
+from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.auditing.one_record import one_record, symmetric
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.auditing.real_outputs import real_outputs
 from dalenius.auditing.real_records import real_records
+from dalenius.certificates.audits import Found
 from dalenius.model.problem import AuditProblem
 from dalenius.reductions import samples
 from dalenius.reductions.way_back import Step

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import SumSearch, blend_of_counts, centre_of_counts
@@ -22,12 +23,9 @@ from dalenius.bounds.moved_counts import MovedSearch, moved_counts
 from dalenius.errors import refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
-from dalenius.reductions.coarse import Grid
-from dalenius.reductions.lump import Lift
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied, TiedSearch, tie, tie_others
 from dalenius.settings import Part, Settings
@@ -47,9 +45,7 @@ class HistogramSearch(Part):
     count_pairs: int = 2**26
 
 
-def audit_histogram(
-    problem: AuditProblem, mechanism: NoisyCounts, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid, NoisySum, Tied | Counted | None]:
+def audit_histogram(problem: AuditProblem, mechanism: NoisyCounts, about: Secret, deadline: Deadline) -> Audited:
     """Bracket max I(X_i;Y), with the way from coarse cells to the classes of one count, and the mechanism of it.
 
     Where a prior on all counts, or one that ties every value to its own count, leaks more, with that one.
@@ -62,19 +58,20 @@ def audit_histogram(
     formulas = deadline.part(problem.settings.of(SumSearch).formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, law, about, formulas)
     outputs = (n + 1) ** k
-    found: list[tuple[SecretAudit, Lift, Grid, NoisySum]] = []
+    tried: list[Audited] = []
     for value in _telling(law, settings.witness_counts):
         cell = mechanism.cell(value)
-        found.append((*from_below(problem, cell, about, deadline, proofs=proofs, outputs=outputs), cell))
+        one = from_below(problem, cell, about, deadline, proofs=proofs, outputs=outputs)
+        tried.append(replace(one, part=cell))
         if deadline.expired():
             break
-    best = max(found, key=lambda item: item[0].lower)
-    low, high = best[0].unconstrained
-    audit = best[0]
-    tied = _by_all_counts(problem, mechanism, law, about, audit, deadline)
+    best = max(tried, key=lambda item: item.audit.lower)
+    audit = best.audit
+    low, high = audit.unconstrained
+    better = _by_all_counts(problem, mechanism, law, about, audit, deadline)
     audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism, about)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
-    return (*best, tied)
+    return replace(best, better=better)
 
 
 def _by_all_counts(  # noqa: PLR0917 - the whole question

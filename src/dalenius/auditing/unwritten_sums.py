@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.auditing import portfolio
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import stationary
 from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
@@ -44,17 +45,15 @@ from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, polish
 from dalenius.search.deadline import Deadline
 
 
-def audit_large(
-    problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline
-) -> tuple[SecretAudit, Lift, Grid]:
+def audit_large(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline) -> Audited:
     """Bracket max I(about;Y), with the way from coarse cells to classes."""
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
     # A short limit is not for formulas alone: without an ascent there is no lower bound.
     formulas = deadline.part(problem.settings.of(SumSearch).formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, about, formulas)
-    audit, lift, grid = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
-    entries = len(lift.cell_of) * mechanism.n_outputs
+    found = from_below(problem, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs)
+    audit, entries = found.audit, len(found.lift.cell_of) * mechanism.n_outputs
     if problem.knowledge <= 0 and audit.open and entries <= problem.settings.of(SumSearch).told_entries:
         joint = mechanism.convolved(np.exp(problem.reference.log_joint(mechanism.statistic, about)))
         audit.try_formulas(Formula("reference", float(mutual_information(joint / joint.sum()))))
@@ -65,26 +64,19 @@ def audit_large(
         audit.try_formulas(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
-    return _finer(problem, mechanism, about, deadline, (audit, lift, grid))
+    return _finer(problem, mechanism, about, deadline, found)
 
 
-def _finer(
-    problem: AuditProblem,
-    mechanism: NoisySum,
-    about: Secret,
-    deadline: Deadline,
-    first: tuple[SecretAudit, Lift, Grid],
-) -> tuple[SecretAudit, Lift, Grid]:
+def _finer(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, first: Audited) -> Audited:
     """Cuts between all outputs where there is room for them, and points that lose a part of the gap to reach."""
-    audit, lift, _ = first
-    if not audit.worth_more or deadline.expired():
+    if not first.audit.worth_more or deadline.expired():
         return first
     cuts = replace(problem.settings.of(Coarseness), fineness=mechanism.n_outputs)
     fine = replace(problem, settings=problem.settings.having(cuts))
-    known, proofs = lift.masses(audit.pi), [audit.proof]
+    known, proofs = first.masses, [first.audit.proof]
     found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
-    best = max(first, found, key=lambda tried: tried[0].lower)
-    audit, audit.tried = best[0], first[0].tried
+    best = max(first, found, key=lambda tried: tried.audit.lower)
+    audit, audit.tried = best.audit, first.audit.tried
     if audit.worth_more:
         rows = on_few_points(problem, mechanism, about, deadline, known=audit.lower, fine=audit.tolerance)
         audit.try_formulas(*([] if rows is None else [rows]))
@@ -94,15 +86,9 @@ def _finer(
     return best
 
 
-def _in_windows(
-    problem: AuditProblem,
-    mechanism: NoisySum,
-    about: Secret,
-    deadline: Deadline,
-    first: tuple[SecretAudit, Lift, Grid],
-) -> None:
+def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline, first: Audited) -> None:
     """Bounds that need rows, on those that matter: wider windows where the first tell too much by what is far."""
-    audit, lift, _ = first
+    audit, lift = first.audit, first.lift
     settings, log_joint = problem.settings.of(WindowSearch), problem.reference.log_joint(mechanism.statistic, about)
     held = np.isfinite(log_joint).any(axis=1)
     log_joint = log_joint[held]
@@ -116,7 +102,7 @@ def _in_windows(
             return
         cells = Cells(window.cells(mechanism, log_joint), problem.knowledge, problem.settings)
         inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
-        start = window.there(log_joint, lift.masses(audit.pi)[held])
+        start = window.there(log_joint, first.masses[held])
         inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
         if "stationary" in problem.settings.portfolio.opening:
             inner.try_formulas(stationary.steep(cells, inner.pi, inner.s, deadline))
@@ -221,7 +207,7 @@ def from_below(
     outputs: float,
     known: Floats | None = None,
     coarse: tuple[Lumped, Lift, Grid] | None = None,
-) -> tuple[SecretAudit, Lift, Grid]:
+) -> Audited:
     """Bracket max I(about;Y) between the best prior on coarse cells and the best of these proofs.
 
     mechanism: a part of the release, which has this many outputs, or all of it. known: a prior over values of the
@@ -247,7 +233,7 @@ def from_below(
         _raise(problem, audit, starts, deadline)
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
-    return audit, lift, grid
+    return Audited(audit, lift, grid)
 
 
 def refusal(problem: AuditProblem, mechanism: NoisySum, secret: Secret) -> str | None:

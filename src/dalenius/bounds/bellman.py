@@ -24,7 +24,7 @@ from dalenius.bounds.closing import Formula, close
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.reference import Reference
 from dalenius.numerics.deferred import xlogy
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part

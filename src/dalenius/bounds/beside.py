@@ -21,9 +21,9 @@ from dalenius.bounds.products import contraction, expansion
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import xlogy
 from dalenius.numerics.information import lse, safe_log
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats
-from dalenius.reductions.beside import Beside
+from dalenius.reductions.order import Beside
 from dalenius.search.deadline import Deadline
 
 

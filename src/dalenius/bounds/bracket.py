@@ -203,3 +203,11 @@ class Bound(ABC):
     @abstractmethod
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
         """Work off one batch an item; the bracket knows the proof from the first item on."""
+
+
+def fallen(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
+    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound."""
+    if upper == np.inf:
+        return 1e300
+    target = goal + share * (upper - goal)
+    return goal if target < goal + max(near * abs(goal), 1e-5) else target

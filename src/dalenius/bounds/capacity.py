@@ -25,7 +25,7 @@ from numpy.linalg import LinAlgError
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.information import TINY, phi
-from dalenius.numerics.newton import factorised, predicted_step, step_inside
+from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
 from dalenius.search.deadline import Deadline

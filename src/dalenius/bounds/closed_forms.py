@@ -14,7 +14,7 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.deferred import logsumexp, minimize
 from dalenius.numerics.information import lse
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.settings import Part

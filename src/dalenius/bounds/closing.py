@@ -22,7 +22,7 @@ import numpy as np
 
 from dalenius.bounds.proof import Rounding
 from dalenius.numerics.information import lse
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats
 from dalenius.reductions.lump import OriginalOutputs
 

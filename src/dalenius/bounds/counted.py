@@ -24,12 +24,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, least_closed
-from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counted import Tilts
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import gammaln, logsumexp
-from dalenius.numerics.least import least_between
+from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
@@ -310,7 +309,7 @@ def table_of(
     n, held = mechanism.n, law[law > 0]
     alike = np.unique(held).size == 1
     # Beyond all counts other noise still tells them apart.
-    falling = isinstance(mechanism.noise, (Geometric, Laplace))
+    falling = mechanism.noise.rate is not None
     choices = [(n,) * held.size]
     if falling:
         tails = [np.cumsum(np.exp(log_binomial(n, (1 - p, p)))[::-1])[::-1] for p in held.tolist()]

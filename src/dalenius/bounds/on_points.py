@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.model.channels.joint import Joint
-from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric
+from dalenius.model.channels.noise import Geometric
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.numerics.types import Floats, Ints
@@ -288,4 +288,4 @@ def on_points(mechanism: NoisySum) -> OnPoints | None:
     """The noise of a sum on points; None where there is no noise."""
     if (rate := mechanism.rate) is not None:
         return OnPoints(rate)
-    return Answers(1.0, mechanism) if isinstance(mechanism.noise, (Gaussian, DiscreteGaussian)) else None
+    return Answers(1.0, mechanism) if mechanism.noise.normal is not None else None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dalenius.bounds.closing import Formula
-from dalenius.model.channels.noise import DiscreteGaussian, Gaussian
+from dalenius.model.channels.noise import over_integers
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
@@ -19,36 +19,18 @@ def power(mechanism: NoisySum, knowledge: float, reference: Reference, s1: float
     for a small chance, rounded normal noise of a variance that is 1/12 less. s1: the variance of the noise that makes a
     count smooth, 5e-9 lost at 1.
     """
-    noise, statistic = mechanism.noise, mechanism.statistic
+    normal, statistic = mechanism.noise.normal, mechanism.statistic
     bits = isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus is None
-    if not isinstance(noise, (Gaussian, DiscreteGaussian)):
+    if normal is None or not (bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
         return None
-    if not (bits and mechanism.n > 1 and str(mechanism.query).startswith("count")):
-        return None
-    # Where the square of sigma is not a float, nothing leaks anyway.
-    if noise.sigma > 1e150 or noise.sigma**2 <= s1:  # noqa: PLR2004 - root of the largest float
-        return None
+    variance, chance = normal
     p = math.exp(float(reference.log_law_of(0, 2)[1]))
-    if not 0 < p < 1:
+    # Where the variance is not a float, nothing leaks anyway.
+    if not (s1 < variance < math.inf and 0 < p < 1):
         return None
-    if isinstance(noise, Gaussian):
-        return _Curve(mechanism.n - 1, p, noise.sigma, knowledge, s1).highest()
-    return _of_discrete(mechanism.n - 1, p, noise.sigma, knowledge, s1)
-
-
-def _of_discrete(others: int, p: float, sigma: float, knowledge: float, s1: float) -> Formula | None:
-    """The bound of rounded normal noise, which a share of the discrete noise is, and all of one bit else."""
-    variance = sigma**2 / 2 * (1 + math.sqrt(max(0.0, 1 - 1 / (3 * sigma**2))))
-    if variance <= s1:
-        return None
-    found = _Curve(others, p, math.sqrt(variance), knowledge, s1).highest()
-    kept = math.sqrt(variance) / (sigma * _kernel(sigma**2))
-    return None if found is None else replace(found, upper=kept * found.upper + (1 - kept) * math.log(2))
-
-
-def _kernel(variance: float) -> float:
-    """The sum of a normal density over all integers, by its Fourier series."""
-    return 1 + 2 * sum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 40))
+    found = _Curve(mechanism.n - 1, p, math.sqrt(variance), knowledge, s1).highest()
+    # All of one bit is told where the noise is not rounded normal noise.
+    return None if found is None else replace(found, upper=chance * found.upper + (1 - chance) * math.log(2))
 
 
 @dataclass(frozen=True)
@@ -93,7 +75,7 @@ class _Curve:
     def highest(self, width: float = 1e-6) -> Formula | None:
         """The maximum between two places this share of it apart, and the tangent there."""
         alpha, beta = self.alpha, self.beta
-        total = _kernel(self.s1)
+        total = over_integers(self.s1)
 
         def parts(m: float) -> tuple[float, float]:
             exponent = 2 * (alpha + beta * m - self.knowledge)

@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from dalenius.bounds.convex import Convex
-from dalenius.bounds.convex_bound import LEAST_S, Dual
-from dalenius.numerics.acceleration import squarem
+from dalenius.bounds.convex import LEAST_S, Convex, Dual
+from dalenius.numerics.iterations import squarem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import AscentSearch, at_multiplier, log_posterior

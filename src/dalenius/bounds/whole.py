@@ -1,6 +1,6 @@
 """What a channel of many outputs leaks at most about all records together: a bound for every secret.
 
-Newton's method over outputs (`convex_bound`) takes the cube of their number. The two bounds here take
+Newton's method over outputs (convex.py) takes the cube of their number. The two bounds here take
 some passes over the channel, and are certified as those are, by an output law r and a multiplier s:
 
     L <= max_t D(q_t || r)                                        the capacity (MATH 4.1, a tree of one node)
@@ -14,13 +14,12 @@ import numpy as np
 
 from dalenius.bounds.capacity import bracket
 from dalenius.bounds.closing import least_closed
-from dalenius.bounds.convex_bound import Dual
+from dalenius.bounds.convex import Dual
 from dalenius.bounds.trees.choices import Choices
-from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.information import lse, neg_entropies, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
-from dalenius.search.tilted import neg_entropies
 from dalenius.settings import DEFAULT
 
 

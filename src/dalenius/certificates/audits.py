@@ -1,14 +1,17 @@
-"""The certificate of an audit as plain data: what was asked, both bounds, the witness and the proofs."""
+"""What every road of an audit returns, and the certificate of it as plain data: question, bounds, witness, proofs."""
 
-from collections.abc import Iterable
-from typing import Any, cast
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 
 from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
+from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.types import Floats
+from dalenius.reductions.way_back import WayBack
 
 MARGIN_DOWN, MARGIN_UP = 1e-12, 1e-11
 VERSION = 2  # of the format of certificates
@@ -21,6 +24,8 @@ FORMS = {
     "uniform": "per-record",
     "cells": "real-records",
 }
+Members = range | tuple[int | None, ...]  # None stands for a secret that is not a record
+Group = tuple[Members, float, float]
 
 
 def adversary_data(adversary: Adversary) -> dict[str, Any]:
@@ -39,35 +44,85 @@ def asked_data(problem: AuditProblem) -> dict[str, Any]:
     return {"problem": problem.mechanism.describe(), "adversary": adversary_data(problem.adversary), **secret}
 
 
-def certificate_data(
-    problem: AuditProblem,
-    bracket: tuple[float, float],
-    witness: tuple[int | None, dict[str, Any]],
-    proofs: Iterable[tuple[int, dict[str, Any]]],
-    channel: dict[str, Any],
-) -> dict[str, Any]:
-    """Return the certificate: problem, form, witness, and one proof for each orbit of records, or for the secret.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """lower <= L <= upper, in nats, and what proves it.
 
-    Witness and proofs name the record that they are about where every record is a secret. channel: what is said of the
-    channel beside its description.
+    record: that of the witness; None for a secret that is not a record.
+    witness, proofs: as certificates have them, proofs with the record that each is about.
+    brackets: of every orbit of records.
+    extremes: bounds of L(0), and what the reference prior leaks; None where they are not known.
+    finished: whether the search did all that it can, if it says so.
+    channel: what the certificate says of the channel beside its description.
+    tried: the names of the bounds that were tried; none where a formula answers.
     """
-    asked = asked_data(problem)
-    every = problem.secret is None
-    described = {**asked["problem"], **channel}
-    return {
-        "format": "dalenius/audit-certificate",
-        "version": VERSION,
-        "form": problem.mechanism.form or _form(witness[1]),
-        **asked,
-        "problem": described,
-        "lower": bracket[0],
-        "upper": bracket[1],
-        "witness": {
-            **({"record": witness[0]} if every else {}),
-            **{key: x for key, x in witness[1].items() if key != "form"},
-        },
-        "proofs": [{**({"record": record} if every else {}), **proof} for record, proof in proofs],
-    }
+
+    lower: float
+    upper: float
+    prior: Prior
+    record: int | None
+    witness: dict[str, Any]
+    proofs: tuple[tuple[int, dict[str, Any]], ...]
+    brackets: tuple[Group, ...]
+    upper_by: str
+    extremes: tuple[float, float, float] | None = None
+    proved: Literal["both", "lower", "upper"] = "both"
+    finished: bool | None = None
+    channel: dict[str, Any] = field(default_factory=dict)
+    tried: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """How far apart the bounds are."""
+        return self.upper - self.lower
+
+    def through(self, back: WayBack, problem: AuditProblem) -> Self:
+        """Return what this bracket of an easier question says of the question itself, which is `problem`."""
+        brackets = tuple(
+            (members, back.lower(low), min(back.upper(high), _most(problem, members)))
+            for members, low, high in self.brackets
+        )
+        lower, upper, extremes = back.lower(self.lower), max(high for _, _, high in brackets), self.extremes
+        if extremes is not None:
+            low, high, uniform = extremes
+            most = max(_most(problem, members) for members, _, _ in brackets)
+            extremes = max(lower, back.lower(low)), max(upper, min(back.upper(high), most)), uniform
+        return replace(
+            self,
+            lower=lower,
+            upper=max(lower, upper),
+            prior=back.prior(self.prior),
+            brackets=brackets,
+            extremes=extremes,
+            proved=self.proved if back.proved == "both" else back.proved,
+            channel={**self.channel, **back.to_certificate()},
+        )
+
+    def certificate(self, problem: AuditProblem) -> dict[str, Any]:
+        """Return the certificate of this bracket, with a proof for each orbit of records, or one for the secret.
+
+        Witness and proofs name the record that they are about where every record is a secret.
+        """
+        asked, every = asked_data(problem), problem.secret is None
+        stated = {key: x for key, x in self.witness.items() if key != "form"}
+        return {
+            "format": "dalenius/audit-certificate",
+            "version": VERSION,
+            "form": problem.mechanism.form or _form(self.witness),
+            **asked,
+            "problem": {**asked["problem"], **self.channel},
+            "lower": self.lower,
+            "upper": self.upper,
+            "witness": {"record": self.record, **stated} if every else stated,
+            "proofs": [{"record": record, **proof} if every else proof for record, proof in self.proofs],
+        }
+
+
+def _most(problem: AuditProblem, members: Members) -> float:
+    """The most that these records, or the secret, can hold."""
+    about = members[0] if problem.secret is None else problem.secret
+    assert about is not None  # for the type checker: every record has an index
+    return math.nextafter(math.log(secrets.size(about, problem.mechanism.records)), math.inf)
 
 
 def _form(witness: dict[str, Any]) -> str:

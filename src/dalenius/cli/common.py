@@ -131,11 +131,12 @@ SECRET = click.option(
 )
 
 
+ENTROPY = click.option(
+    "--entropy", type=float, metavar="B", help="The same in the paper's form: the entropy of its prior, log|X| - K."
+)
 KNOWING = options(
     click.option("--knowledge", type=float, metavar="K", help="The most that the adversary knows before the release."),
-    click.option(
-        "--entropy", type=float, metavar="B", help="The same in the paper's form: the entropy of its prior, log|X| - K."
-    ),
+    ENTROPY,
 )
 PAPER = options(
     click.option(

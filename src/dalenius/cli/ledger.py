@@ -39,7 +39,8 @@ def ledger() -> None:
 @click.option("--records", metavar="SIZES", help="Or how many values each record has, such as 2,2,2.")
 @click.option("--columns", metavar="SIZES", help="Or the columns of a record, such as age=8,smokes=2, with --n.")
 @click.option("--n", type=int, metavar="N", help="How many records there are, with --columns.")
-@common.KNOWING
+@common.numbers("--knowledge", "K", "The most that the adversary knows before a release; 0.1,0.3 where that grows.")
+@common.ENTROPY
 @common.adversary("Adversary of the account; with independent records leave out --entropy and --knowledge.")
 @common.REFERENCE
 @common.UNIT
@@ -73,6 +74,8 @@ def new(
     from dalenius.tools.ledger import Ledger, records_of
 
     law = None if reference is None else Reference.from_file(reference, records_of(**data))
+    if len(known := asked["knowledge"] or []) == 1:
+        asked["knowledge"] = known[0]
     book = Ledger(**data, reference=law, **asked)
     book.save(path)
     _show(book, book.account(), as_json=as_json)

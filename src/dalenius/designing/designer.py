@@ -7,9 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.evidence import found_of
-from dalenius.auditing.found import Found
+from dalenius.auditing.all_records import audit_records, found_of
+from dalenius.certificates.audits import Found
 from dalenius.designing import rate_distortion
 from dalenius.designing.cutting_planes import CuttingPlanes, Problem
 from dalenius.designing.fewer_outputs import Fewer

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from dalenius.numerics.information import TINY, safe_log
-from dalenius.numerics.newton import centring, longest_inside, slack_step
+from dalenius.numerics.iterations import centring, longest_inside, slack_step
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.symmetry import Domain
 from dalenius.settings import Part

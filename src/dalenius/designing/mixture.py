@@ -8,8 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalenius.auditing.found import Found
-from dalenius.certificates.audits import MARGIN_DOWN
+from dalenius.certificates.audits import MARGIN_DOWN, Found
 from dalenius.model.channels.written import Written
 from dalenius.model.prior import Prior
 from dalenius.numerics.types import Floats

@@ -23,7 +23,7 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, floor
 from dalenius.numerics.deferred import dgetrf, dgetrs, logsumexp
 from dalenius.numerics.information import TINY
-from dalenius.numerics.newton import factorised, predicted_step, step_inside
+from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
 from dalenius.search.ascent import AscentSearch
 from dalenius.search.deadline import Deadline

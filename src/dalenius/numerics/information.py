@@ -56,3 +56,9 @@ def mutual_information(joint: ArrayLike) -> Any:
     given = np.divide(z, z.sum(axis=-1, keepdims=True), out=np.ones_like(z), where=held)
     ratio = np.log(given) - np.log(np.where(held, z.sum(axis=-2, keepdims=True), 1.0))
     return np.maximum(np.sum(z * ratio, axis=(-2, -1)), 0.0)
+
+
+def neg_entropies(channel: Floats, entries: int = 2**17) -> Floats:
+    """sum_y phi(q) of every row, in chunks of this number of entries."""
+    step = max(1, entries // channel.shape[1])
+    return np.concatenate([phi(channel[i : i + step]).sum(axis=1) for i in range(0, len(channel), step)])

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.auditing.all_records import Audited
-from dalenius.auditing.evidence import found_of
+from dalenius.auditing.all_records import found_of
+from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer, DesignSearch
@@ -193,7 +193,7 @@ def _brackets(mechanism: Mechanism, knowledge: float, starts: list[Leakage]) -> 
         met = [(start.prior, start.record if start.record in members else members[0]) for start in starts]
         best = best_of(cells, lift.cells(np.stack([_masses(mechanism, *prior) for prior in met]), cells.size))
         record.pi, record.lower = best.pi, best.value
-        found.append(Audited(members, record, lift))
+        found.append(Audited(record, lift, members=members))
     # Leakages within the slack are tied, and the lowest record is named.
     most = max(item.audit.lower for item in found)
     witness = min((item for item in found if item.audit.lower >= most - SLACK), key=lambda item: item.record)

@@ -21,7 +21,6 @@ import numpy as np
 
 from dalenius.model import secret as secrets
 from dalenius.model.channels.joint import Joint
-from dalenius.model.channels.noise import Geometric, Laplace
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.model.reference import UNIFORM, Reference
@@ -174,7 +173,7 @@ def _grid(
     high = min(mechanism.high, int(answers[end - 1]) + reach)
     met = np.searchsorted(answers, answers[(first + end) // 2] + np.array([-reach, reach]))
     # Tails that fall by one factor a step are added up by recursions, for any number of cuts.
-    steady = isinstance(mechanism.noise, (Geometric, Laplace))
+    steady = mechanism.noise.rate is not None
     terms = 1 if steady else values * min(int(met[1] - met[0]) + 1, end - first)
     most = max(2, min(cuts, settings.terms // terms))
     step = max(-(-(high - low + 1) // most), reach // settings.fineness, 1)

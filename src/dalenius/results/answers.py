@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.auditing.found import Found
-from dalenius.certificates.audits import VERSION, adversary_data, listed
+from dalenius.certificates.audits import VERSION, Found, adversary_data, listed
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.problem import AuditProblem, DesignProblem, is_closed

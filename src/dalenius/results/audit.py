@@ -11,7 +11,7 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 from dalenius import shown as shown_as
-from dalenius.auditing.found import Group
+from dalenius.certificates.audits import Group
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior

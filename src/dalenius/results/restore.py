@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.auditing.found import Group
 from dalenius.certificates.asked import adversary_of, secret_of, witness_of
+from dalenius.certificates.audits import Group
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import refuse, show
 from dalenius.model import checks, storage

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.numerics import compiled
-from dalenius.numerics.acceleration import squarem
 from dalenius.numerics.information import TINY, lse
+from dalenius.numerics.iterations import squarem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.numerics.acceleration import Anderson
 from dalenius.numerics.information import TINY, lse, mutual_information, safe_log
+from dalenius.numerics.iterations import Anderson
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.search.ascent import Ascent, AscentSearch, feasible, log_posterior, random_priors

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.numerics.information import phi
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.settings import DEFAULT
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +32,6 @@ class Tilted:
     neg_entropy: Floats
     # (B, A, Y, Y) sum_t w q q', where second=True
     second: Floats
-
-
-def neg_entropies(channel: Floats, entries: int = DEFAULT.limits.chunk_entries) -> Floats:
-    """sum_y phi(q) of every row, in chunks of this number of entries."""
-    step = max(1, entries // channel.shape[1])
-    return np.concatenate([phi(channel[i : i + step]).sum(axis=1) for i in range(0, len(channel), step)])
 
 
 def tilt(

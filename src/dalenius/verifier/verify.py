@@ -1,17 +1,12 @@
 """Re-checking an audit or a design certificate: `verify(path)`.
 
-Shares no code with the solver: the standard library and python-flint alone. The channel and the
-multiplicities are rebuilt from the problem's description, then in ball arithmetic
+Shares no code with the solver: the standard library and python-flint alone. The channel and the multiplicities are
+rebuilt from the problem's description, then in ball arithmetic
 1. the witness is a prior that the adversary may hold, and leaks at least `lower`;
 2. every record has a proof, or is interchangeable with one that has, and each proof is re-derived;
    in a certificate about one secret, that secret has its proof;
-3. lower <= upper.
-A design certificate carries an audit certificate of its mechanism; the rest is in design.py. Noise on sums of very
-many records, whose rows would not fit, is checked in sums.py, noise on every count of a histogram in
-histograms.py, channels that each record has to itself in per_record.py; real outputs are in real_outputs.py,
-real-valued records in rounding.py.
-Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file that
-cannot be read raises OSError.
+3. lower <= upper. Whatever is wrong inside a certificate is an answer (verified is False), not an error; only a file
+that cannot be read raises OSError.
 """
 
 import html

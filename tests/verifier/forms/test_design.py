@@ -684,7 +684,7 @@ def test_records_with_other_alphabets_do_not_change_places() -> None:
 
 
 def test_what_is_too_large_is_refused() -> None:
-    with sized(design_pairs=7):
+    with sized(joint=7):
         refused(parity(), "too")
 
 

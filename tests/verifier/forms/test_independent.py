@@ -230,7 +230,7 @@ def test_proofs_of_noise_on_a_sum_and_on_counts_do_not_mix(name: str, kind: str)
 
 
 def test_more_outputs_than_can_be_checked_are_refused() -> None:
-    assert "are more than 3 numbers" in reason("independent-sum", {}, sizes={"sum_joint": 3})
+    assert "are more than 3 numbers" in reason("independent-sum", {}, sizes={"joint": 3})
 
 
 def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:

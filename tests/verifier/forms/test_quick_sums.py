@@ -185,7 +185,7 @@ def test_distances_that_are_too_many_to_remember_are_computed_again() -> None:
     channel = asked("geometric(epsilon=1)", "total(n=4, values=[0, 5])")
     weights: list[Ball] = sums._law(channel, 0)
     remembered = sums._Steady(channel, [7, 12]).below(weights)
-    with sized(sum_chances=2):
+    with sized(joint=2):
         again = sums._Steady(channel, [7, 12]).below(weights)
     assert all(x.overlaps(y) for x, y in zip(remembered, again, strict=True))
 

@@ -69,7 +69,7 @@ def test_a_description_that_makes_no_sense_is_refused(problem: dict[str, object]
     ("problem", "sizes", "words"),
     [
         (described("histogram(n=2, k=3)"), {"own_entries": 10}, "outputs are too many to rebuild"),
-        (described("count(n=3)", "discrete_gaussian(sigma=9)"), {"noise_terms": 10}, "reaches too far"),
+        (described("count(n=3)", "discrete_gaussian(sigma=9)"), {"joint": 10}, "reaches too far"),
         (described("modular_sum(n=9, modulus=4)", "symmetric(flip=0.1)"), {"folded": 2, "modulus": 3}, "modulo 4"),
         (described("count(n=9)"), {"shared_entries": 50}, "too many to rebuild"),
         (described("count(n=9)", "randomized_response(epsilon=1)"), {"responses": 4}, "too many outputs to rebuild"),
@@ -190,7 +190,7 @@ def test_channels_are_told_apart_by_tails_and_beyond_a_size_not_at_all() -> None
     table = rebuild({"records": [2, 2], "classes": None, "rows": [[1.0, 0.0]] * 4})
     classes = rebuild({"records": [2, 2], "classes": [0] * 4, "rows": [[1.0, 0.0]]})
     assert table.difference(classes) is None
-    with sized(compared_entries=2):
+    with sized(joint=2):
         assert "too large to compare" in str(table.difference(classes))
         assert "another channel" in reason(
             "sibson", {}, Described(records=[2] * 3, classes=[0, 1, 1, 2, 1, 2, 2, 3], rows=[[0.25] * 4] * 4)
@@ -202,7 +202,7 @@ def test_channels_are_told_apart_by_tails_and_beyond_a_size_not_at_all() -> None
     assert one.difference(table) == "it has 4 outputs, not 2"
     count, total = named.query("count(n=3)"), named.query("total(n=3, values=[1, 0])")
     assert not named.same_answers(count, total)
-    with sized(compared_datasets=2):
+    with sized(joint=2):
         assert not named.same_answers(count, total)
 
 
@@ -314,7 +314,7 @@ def test_one_coin_for_the_others_needs_cells_that_no_edge_cuts(monkeypatch: pyte
     even = Density((Fraction(0), Fraction(1)), (Fraction(1),))
     with pytest.raises(Refused, match="cells that no edge cuts"):
         one_coin.one_coin(cut, 4, 3)
-    with sized(power_bits=1), pytest.raises(Refused, match="bits, above 1"):
+    with sized(bits=1), pytest.raises(Refused, match="bits, above 1"):
         one_coin.one_coin(even, 4, 9)
     assert 1 <= one_coin.one_coin(even, 4, 3) < 2
     monkeypatch.setattr(one_coin, "SPARE", -30)  # two bits

@@ -190,14 +190,14 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
 @pytest.mark.parametrize(
     ("name", "sizes", "words"),
     [
-        ("local", {"local_values": 1}, "at most 1 values together"),
+        ("local", {"values": 1}, "at most 1 values together"),
         ("local", {"local_entries": 3}, "too many to rebuild"),
-        ("local", {"local_joint": 63}, "the witness looks at 4 others"),
-        ("large", {"sum_values": 1}, "records of at most 1 values"),
-        ("tied", {"tied_terms": 4}, "counts, too many to check for 4 terms"),
+        ("local", {"joint": 63}, "the witness looks at 4 others"),
+        ("large", {"values": 1}, "records of at most 1 values"),
+        ("tied", {"own_entries": 4}, "counts, too many to check for 4 terms"),
         ("moved", {"moved_room": 3}, "60 records and 8 values are too many to check"),
-        ("histogram", {"histogram_pairs": 3}, "too many to check"),
-        ("counted", {"own_outputs": 3}, "outputs up to order are too many"),
+        ("histogram", {"nodes": 3}, "too many to check"),
+        ("counted", {"outputs": 3}, "outputs up to order are too many"),
         ("samples", {"own_entries": 20}, "with 11 outputs are too many to check"),
     ],
 )
@@ -207,7 +207,7 @@ def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: s
 
 @pytest.mark.parametrize(("name", "cuts"), [("large", [6]), ("blend", list(range(1, 13)))])
 def test_chances_that_are_too_many_to_remember_are_computed_again(name: str, cuts: list[int]) -> None:
-    with sized(sum_chances=2):
+    with sized(joint=2):
         assert verify_here(damaged(name, {"witness.cuts": cuts, "lower": 0.0})).verified
 
 
@@ -248,7 +248,7 @@ def test_what_the_reference_tells_is_enclosed() -> None:
     asked = sums.ask(channel, Group((0,)), UNIFORM)
     found = sums.told(asked)
     assert 0 < found < 0.1
-    with sized(sum_joint=3), pytest.raises(Refused, match="more than 3 numbers"):
+    with sized(joint=3), pytest.raises(Refused, match="more than 3 numbers"):
         sums.told(asked)
 
 

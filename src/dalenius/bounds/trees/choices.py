@@ -19,7 +19,7 @@ import numpy as np
 from dalenius.bounds.capacity import interior_point
 from dalenius.bounds.proof import Rounding
 from dalenius.numerics.information import TINY, lse, phi, safe_log
-from dalenius.numerics.newton import overshoot, solve
+from dalenius.numerics.iterations import overshoot, solve
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import OriginalOutputs

@@ -255,14 +255,6 @@ class PosteriorTree:
         return [[outputs.spread(row) for row in table] for table in lam]
 
 
-def fallen(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
-    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound."""
-    if upper == np.inf:
-        return 1e300
-    target = goal + share * (upper - goal)
-    return goal if target < goal + max(near * abs(goal), 1e-5) else target
-
-
 def _segments(leaves: Floats, target: float, longest: int = 512) -> list[Segment]:
     """Leaves in order, in pieces; those with a leaf above the target are open."""
     pieces = [leaves[k : k + longest] for k in range(0, len(leaves), longest)]

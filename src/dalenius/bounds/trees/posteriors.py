@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.bracket import Bound, Bracket, fallen
 from dalenius.bounds.contraction import coarsen_together
 from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
-from dalenius.bounds.trees.posterior_tree import PosteriorTree, fallen
+from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.search.ascent import best_of, log_posterior, polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.bracket import Bound, Bracket, fallen
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
-from dalenius.bounds.trees.posterior_tree import PosteriorTree, fallen
+from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.numerics.information import TINY, lse, safe_log
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells

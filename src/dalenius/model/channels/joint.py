@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Sum
@@ -24,7 +23,7 @@ class Joint(Mechanism):
     """Releases of the same sum, with geometric and Laplace noise, or with Gaussian and discrete Gaussian noise.
 
     Outputs are tuples, one of each part. Audits go by the structure: one release that tells no less (auditing/
-    one_release.py), and points of the answers.
+    joint_releases.py), and points of the answers.
     """
 
     query: Query
@@ -50,21 +49,16 @@ class Joint(Mechanism):
         if any(part.name is None or part.query is None or str(part.query) != str(query) for part in whole):
             return None
         rounded = [_rounded(part) for part in whole]
-        falling, normal = (
-            all(one is not None and isinstance(one.noise, kinds) for one in rounded)
-            for kinds in ((Geometric, Laplace), (Gaussian, DiscreteGaussian))
-        )
+        falling = all(one is not None and one.rate is not None for one in rounded)
+        normal = all(one is not None and one.noise.normal is not None for one in rounded)
         statistic = query.statistic
         plain = isinstance(statistic, Sum) and np.array_equal(np.asarray(query.integers.answers), statistic.values)
-        limited = falling and all(math.isfinite(one.noise.rate) for one in rounded)  # type: ignore[union-attr]
-        return cls(query, whole) if query.statistic.size > 1 and (limited or (normal and plain)) else None
+        return cls(query, whole) if query.statistic.size > 1 and (falling or (normal and plain)) else None
 
     @cached_property
     def rounded(self) -> tuple[NoisySum, ...]:
         """The parts with outputs rounded to whole numbers, and clamped."""
-        found = tuple(map(_rounded, self.parts))
-        assert None not in found  # for the type checker: as it was made
-        return found  # type: ignore[return-value]
+        return tuple(noisy for noisy in map(_rounded, self.parts) if noisy is not None)
 
     @property
     def groups(self) -> list[tuple[NoisySum, list[int]]]:
@@ -78,7 +72,7 @@ class Joint(Mechanism):
     @property
     def rates(self) -> list[float]:
         """The rate of every part's noise; none where that is Gaussian."""
-        return [one.noise.rate for one in self.rounded if isinstance(one.noise, (Geometric, Laplace))]
+        return [one.rate for one in self.rounded if one.rate is not None]
 
     @property
     def as_joint(self) -> "Joint":

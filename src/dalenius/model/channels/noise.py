@@ -24,6 +24,14 @@ class Noise(Protocol):
     """Integer noise that is symmetric around 0 with a log-concave law."""
 
     @property
+    def rate(self) -> float | None:
+        """The rate of noise whose tails fall by one factor a step, geometric and Laplace; None of other noise."""
+
+    @property
+    def normal(self) -> tuple[float, float] | None:
+        """Variance v and chance c: with chance c it is rounded normal noise of variance v; None of other noise."""
+
+    @property
     def margin(self) -> int:
         """How far beyond the range of the answers outputs are put together, where they are not clamped.
 
@@ -85,6 +93,7 @@ class Geometric:
 
     rate: float
     margin: ClassVar[int] = 0
+    normal: ClassVar[None] = None
 
     def rows(self, answers: Floats, outputs: Floats) -> Floats:
         """Put the mass beyond an end point on it."""
@@ -147,6 +156,7 @@ class Laplace(Rounded):
 
     rate: float
     margin: ClassVar[int] = 1
+    normal: ClassVar[None] = None
     parameter: ClassVar[str] = "epsilon/sensitivity"
 
     @property
@@ -198,7 +208,13 @@ class Gaussian(Rounded):
 
     sigma: float
     margin: ClassVar[int] = 0
+    rate: ClassVar[None] = None
     parameter: ClassVar[str] = "sigma"
+
+    @property
+    def normal(self) -> tuple[float, float]:
+        """All of it is."""
+        return self.sigma * self.sigma, 1.0
 
     @property
     def value(self) -> float:
@@ -254,6 +270,7 @@ class DiscreteGaussian:
     """P(noise = d) proportional to exp( -d^2 / (2 sigma^2) ), on all integers."""
 
     sigma: float
+    rate: ClassVar[None] = None
     # Tails are summed up to this many standard deviations: beyond 37 no float is left.
     sigmas: ClassVar[float] = 37.0
 
@@ -261,6 +278,13 @@ class DiscreteGaussian:
     def margin(self) -> int:
         """7.5 standard deviations, and one more."""
         return 1 + math.ceil(Fraction(15, 2) * Fraction(self.sigma))
+
+    @property
+    def normal(self) -> tuple[float, float]:
+        """Rounded normal noise of a variance that is about 1/12 less (docs/mathematics.md 4.13)."""
+        variance = self.sigma * self.sigma
+        share = (1 + math.sqrt(1 - 1 / (3 * variance) if 3 * variance > 1 else 0.0)) / 2
+        return share * variance, math.sqrt(share) / over_integers(variance)
 
     @cached_property
     def _terms(self) -> Floats:
@@ -309,6 +333,11 @@ class DiscreteGaussian:
     def contraction(self, spread: float, counts: int) -> float:
         """Return 1: this noise is not a sum of independent parts of one kind, and nothing is claimed."""
         return 1.0
+
+
+def over_integers(variance: float) -> float:
+    """The sum over all integers of the density of a normal law, by Poisson's formula."""
+    return 1 + 2 * math.fsum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 40))
 
 
 def _of_laplace(rate: float, spread: float, counts: int) -> float:

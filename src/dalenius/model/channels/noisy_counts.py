@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import product_laws
-from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Laplace, Noise, least_contraction
+from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Noise, least_contraction
 from dalenius.model.channels.noisy_sum import Noisy, NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
@@ -122,9 +122,14 @@ class NoisyCounts(Noisy):
         """
         noise, counts = self.noise, int(np.count_nonzero(records[0][1]))
         eta = least_contraction(noise, float(self.n), counts)
-        if not isinstance(noise, (Geometric, Laplace)):
+        if noise.rate is None:
             return eta
         return min(eta, max(product_laws.contraction(noise.rate, records), LEAST_CONTRACTION))
+
+    @property
+    def tells_signs(self) -> bool:
+        """Whether it tells of one record, given the others, only which noisy counts are above theirs."""
+        return isinstance(self.noise, Geometric)
 
     def expected_distortion(self) -> float:
         """Return E sum_v |Y_v - t_v| for X uniform: the same for every v."""

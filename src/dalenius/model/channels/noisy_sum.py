@@ -15,8 +15,6 @@ from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Floats, Mechanism
 from dalenius.model.channels.noise import (
     DiscreteGaussian,
-    Geometric,
-    Laplace,
     Noise,
     drawn,
     least_contraction,
@@ -162,8 +160,8 @@ class NoisySum(Noisy):
     @property
     def rate(self) -> float | None:
         """The rate of noise whose rows are mixtures of rows at points; None of any other."""
-        noise = self.noise
-        return noise.rate if isinstance(noise, (Geometric, Laplace)) and math.isfinite(noise.rate) else None
+        rate = self.noise.rate
+        return rate if rate is not None and math.isfinite(rate) else None
 
     @property
     def part(self) -> int | None:

@@ -147,11 +147,17 @@ def _primal(rows: list[Row]) -> Numbers:
         **_times("median", rows, "leaks_median"),
         **_times("best", rows, "leaks_min"),
         **_times("ours", having(rows, "ours_leaks_median"), "ours_leaks_median"),
+        "others": _others(rows),
     }
     if len(having(rows, "rising", "settled", "rounds_min")) == len(rows):
         found |= {name: sum(row[name] for row in rows) for name in ("rising", "settled", "starts")}
         found |= {"rounds_min": min(row["rounds_min"] for row in rows), "rounds": max(row["rounds"] for row in rows)}
     return found
+
+
+def _others(rows: list[Row]) -> int | None:
+    """How many starts the runs have that are not as printed."""
+    return max((len(row["ours_values"].split()) for row in having(rows, "ours_values")), default=None)
 
 
 def _times(name: str, rows: list[Row], column: str) -> Numbers:
@@ -181,6 +187,7 @@ def _dual(rows: list[Row]) -> Numbers:
         **_times("kept", best, "kept_least"),
         "loose": _along(loose, lambda row: f"{row['loose_leaks_median']:.4f}"),
         "loose_excess": max((max(0.0, row["loose_leaks_median"] - row["L"]) for row in loose), default=None),
+        "others": _others(rows),
     }
     if fine:
         both = sum(row["fine_late_min"] <= row["L"] <= row["fine_late_max"] for row in fine)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from dalenius.api.audits import audit
 from dalenius.api.designs import design
-from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.evidence import found_of
+from dalenius.auditing.all_records import audit_records, found_of
 from dalenius.certificates.verifying import verify
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism

@@ -47,8 +47,8 @@ class Asked(Claims):
     def question(self) -> Question:
         """The same in cells: rho(a, row) of the secret values with mass."""
         cells = self.merged(self.shares)
-        if sum(map(len, cells)) * self.channel.outputs > largest().secret_entries:
-            refuse(f"{self.secret.text} has too many cells to check; at most {largest().secret_entries} probabilities")
+        if sum(map(len, cells)) * self.channel.outputs > largest().shared_entries:
+            refuse(f"{self.secret.text} has too many cells to check; at most {largest().shared_entries} probabilities")
         return Question(self.channel, cells, self.knowledge, self.lost)
 
     @property

@@ -1,19 +1,12 @@
 """Re-checking a design: what no mechanism can do better than, and what the one given does.
 
-The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of a group of
-maps of datasets that permute records and rename their values, and leave the adversary's reference alone: count vectors,
-single datasets, or the two parities (counting.classes_are_orbits). So any mechanism may be taken constant on classes.
-The distortion d(c,y) and the data distribution P0 are given per class. The lower bound is kernel/duality.py.
-
-Symmetries. A map g of datasets that takes records to records, relabelling their values, and leaves rho, P0 and d alone
-leaves leakage and distortion alone: q may be taken as q(gy|gc) = q(y|c), and what it is paired with may be averaged
-over the orbits of pairs (c,y).
-
-Beside earlier releases. With "beside": M the audited channel is a joint release J(m,y|c) with M outputs m before, y
-fastest. Its first part q1(m|c) = sum_y J is taken for what was released before, its second part q(y|c) = sum_m J for
-the mechanism, whose distortion it is; J is q1 q up to SLACK.product. What J leaks is audited as it stands. The last
-bound holds with W(c,y) = sum_m q1(m|c) W(c,m,y). No further symmetries are used.
-Proofs: docs/mathematics.md, 6.2 to 6.9.
+The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of maps of datasets
+that permute records and rename their values, and leave the reference alone (counting.classes_are_orbits): so any
+mechanism may be taken constant on classes. The distortion d(c,y) and the data distribution P0 are given per class. The
+lower bound is kernel/duality.py; it may be averaged over the orbits of pairs (c,y) under maps that also leave P0 and d
+alone. With "beside": M the audited channel is a joint release J(m,y|c) of M outputs m before, y fastest: its first part
+q1(m|c) = sum_y J is what was released before, its second part the mechanism, J is their product up to SLACK.product,
+and W(c,y) = sum_m q1(m|c) W(c,m,y). Proofs: docs/mathematics.md, 6.2 to 6.9.
 """
 
 from collections.abc import Callable, Sequence
@@ -319,8 +312,8 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     statistic, joint = audited.channel.statistic, audited.channel.outputs
     if field(content, "adversary", "the certificate") != content["audit"]["adversary"]:
         refuse("the audit is about another adversary than the design")
-    if statistic.size * joint > largest().design_pairs:
-        pairs = largest().design_pairs
+    if statistic.size * joint > largest().joint:
+        pairs = largest().joint
         refuse(f"a design of {statistic.size} rows and {joint} outputs is too large to check; at most {pairs}")
     beside = whole(content["beside"], "'beside'", 1, joint) if "beside" in content else 1
     if joint % beside:

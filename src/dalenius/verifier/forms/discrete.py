@@ -36,7 +36,7 @@ def tails(sigma: Ball, exact: Fraction) -> Callable[[int], Ball]:
         return 2 + isqrt(k * k + bits)
 
     good = isqrt(bits) // 4
-    if reach(good) > (most := largest().noise_terms):
+    if reach(good) > (most := largest().joint):
         refuse(f"discrete Gaussian noise of sigma {float(exact):g} reaches too far; at most {most}")
     c = 1 / (2 * sigma * sigma)
 

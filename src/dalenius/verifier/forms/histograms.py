@@ -1,13 +1,9 @@
 """Noise on every count of a histogram of very many records: count vectors are never listed.
 
-The channel is Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t is the count
-vector. The secret is one record, or a function of its value, such as an attribute; all records are independent with one
-law p, uniform or public.
-
-The witness is a prior on the same datasets by a record's value and blocks of one count, t_v for the value v = `cell`.
-Ignoring the other noisy counts I(A;Y) >= I(A;Y_v), and Y_v is noise on the sum of the records' contributions, 1 for v
-and 0 for others: sums.py checks it. Or it ties every value to its own count: tied.py does. Proofs need the
-law of one count at a time.
+Y_v = t_v + noise for every value v of a record, independently, each clamped to 0..n; t is the count vector. The secret
+is one record, or a function of its value; all records are independent with one law p. The witness is a prior by a
+record's value and blocks of one count, t_v for the value v = `cell`, of which Y_v tells no more than all counts do:
+sums.py checks it. Or it ties values to their counts: tied.py and counted.py.
 """
 
 from dataclasses import dataclass, replace
@@ -83,7 +79,7 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
     statistic = asked.statistic
     if not isinstance(statistic, Histogram) or statistic.k == 1:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")
-    if statistic.k * (statistic.n + 1) > (most := largest().histogram_pairs):
+    if statistic.k * (statistic.n + 1) > (most := largest().nodes):
         refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
     return Noisy(Records(statistic.n, statistic.k), noise, f"{people(statistic)}; {asked.text}; {noise.text}")
 

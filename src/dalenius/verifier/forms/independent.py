@@ -1,26 +1,18 @@
 """Audits against an adversary under whose prior the records are independent.
 
-The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x'). Under
-every prior with independent records, and for every choice of a law r_x' for each x',
+The secret is one record i, its law p is free. Given that the other records are x', the output follows q(.|a,x'). Every
+prior has I(X_i;Y) <= max_{x'} max_a D( q(.|a,x') || r_x' ) for any laws r_x'; if the others follow a law rho exactly,
+the same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x').
 
-    I(X_i;Y) <= max_{x'} max_a D( q(.|a,x') || r_x' ),
-
-and a prior that knows x' attains max_{x'} of the capacity of q(.|.,x'). If the others follow a law rho exactly, the
-same holds of the one channel Q(.|a) = sum_{x'} rho(x') q(.|a,x'):  I(X_i;Y) <= max_a D( Q(.|a) || r ).
-
-"lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order. Noise on a sum
-tells no more of a than c_a + N does, whatever x' is: one line, outputs beyond `reach` of the c_a put together, which
-loses at most 2 P(N >= reach) log k, and nothing where they are proportional (named.Added.widened). Where every record
-goes through its own channel W, its rows are the one line.
+"lines": r_x' is a mixture of the rows q(.|a,x') for every x' that the channel tells apart, in order; one line for noise
+on a sum, with outputs beyond `reach` put together, and for records that go each through their own channel W.
 "averaged": one r for the channel Q, with the reference as the law of the others.
 "indicators": geometric noise on every count is seen through k bits, whatever the others are.
 "counts": any noise on every count tells no more of a than e_a + N does; r is a product over counts.
 
 With knowledge as well, D(prior || rho) <= K, every bound on all independent priors holds, and so does every proof about
-all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1, that costs n - 1
-times its divergence. With knowledge, however large, no record of a witness has a value without mass under rho, and
-"lines" need hold of the values a with mass only, and of the x' with mass (histograms: of all x').
-Proofs: docs/mathematics.md, 10.
+all priors in the ball. A witness may give the others a law of their own, `beside`, one for all n - 1. No record of it
+has a value without mass under rho, and "lines" need hold of values with mass only. Proofs: docs/mathematics.md, 10.
 """
 
 import math

@@ -1,12 +1,10 @@
 """Several releases about the same people, bounded by what each tells about one of them.
 
-n people have a record each, with columns. Release j looks at some columns of all records; outputs are independent given
-the data. C_j bounds what release j leaks of its columns of a record X under every prior with independent records. Under
-every prior with independent records I(X;Y_1..Y_m) <= sum_j C_j. Under every prior p with D(p || rho) <= K, for any rho
-under which records are independent, it is at most K + sum_j C_j. And it is never more than the logarithm of how many
-values a record has. From below, with independent records: no release tells less than it does alone; and those that look
-at different columns, with witnesses about the same person, tell the sum of what they tell. Proof: docs/mathematics.md,
-10.1. Each release comes with its audit, which is checked as any other; of one person alone, n = 1, against any prior.
+Release j looks at some columns of all records; C_j bounds what it leaks of them under every prior with independent
+records. Together they leak at most sum_j C_j under these priors, at most K + sum_j C_j under every prior within K of
+one of them, and never more than the logarithm of how many values a record has. From below, with independent records, no
+release tells less than alone, and those of different columns, with witnesses about one person, tell the sum. Proof:
+docs/mathematics.md, 10.1. Each release comes with its audit; of one person alone, n = 1, against any prior.
 """
 
 from collections.abc import Callable

@@ -205,7 +205,7 @@ def _total(n: int, given: dict[str, Any]) -> Query:
 
 
 def _identity(_: int, given: dict[str, Any]) -> Query:
-    k = whole(given["k"], "k of the query", 1, largest().identity_values)
+    k = whole(given["k"], "k of the query", 1, largest().grid_rows)
     return Query("identity", Sum(1, tuple(range(k))), k, k - 1)
 
 
@@ -224,7 +224,7 @@ def _mean(n: int, given: dict[str, Any]) -> Query:
     most = largest().contribution
     low, high = (whole(given[key], f"{key} of the query", -most, most) for key in ("low", "high"))
     step = whole(given["step"], "step of the query", 1, 2 * most)
-    if low >= high or (high - low) % step or (high - low) // step >= largest().identity_values:
+    if low >= high or (high - low) % step or (high - low) // step >= largest().grid_rows:
         refuse("the mean of the query needs low < high, a step that divides the range, and not too many values")
     k = (high - low) // step + 1
     return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n), start=low)
@@ -234,8 +234,8 @@ def _weighted_sum(_: int, given: dict[str, Any]) -> Query:
     """The weights of the bits that are one, added up; classes by ascending sum."""
     most = largest().contribution
     weights = [whole(w, "a weight of the query", -most, most) for w in sequence(given["weights"], "weights")]
-    if not weights or 2 ** min(len(weights), 64) > largest().weighted_datasets:
-        refuse(f"weights of the query must list one or more, at most {largest().weighted_datasets} datasets in all")
+    if not weights or 2 ** min(len(weights), 64) > largest().joint:
+        refuse(f"weights of the query must list one or more, at most {largest().joint} datasets in all")
     sums = [0]
     for w in ticking(weights):
         sums = [s for x in sums for s in (x, x + w)]
@@ -583,7 +583,7 @@ def same_answers(one: Query, other: Query) -> bool:
         return False
     if mine == theirs:
         return bool(one.answers == other.answers)
-    if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().compared_datasets):
+    if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().joint):
         return False
     f, g = one.answers, other.answers
     return all(f[s] == g[t] for s, t in zip(mine.datasets(), theirs.datasets(), strict=True))

@@ -1,23 +1,14 @@
 """Local randomisers of any number of records: witnesses on a part of the release, and proofs that need no rows.
 
 Every record goes through the same channel W by itself, and all outputs are released. Records are independent under the
-reference; the secret is a record or a group, or a function of its values, their labels: it tells no more than they do,
-so that every bound on them holds, and what a prior on them leaks of it is computed from the labels.
+reference; the secret is a record or a group, or a function of its values, their labels.
 
 The witness gives masses pi(a,t) to the values a of the secret and t of the first few other records; or, where all
 records have one law and the secret is one of them, to a and the number t of those others that equal a. Inside (a,t) it
-is as the reference, and so are all further records: D(pi || rho) is that of the masses, and further outputs tell
-nothing. Where others are counted, their outputs matter only through how often each came, and given (a,t) that has the
-generating function  U_a^t V_a^(M-t),  U_a = sum_y W(y|a) x_y,  V_a the same of W under the law of a record that is not
-a. Proofs are in special/product.py.
-
-One record of any number of values, through a channel that keeps its value with chance c and replaces it by each of the
-others with chance d, c + (k-1) d = 1, needs no rows. For every prior
-
-    I(X;Y) <= log k + c log c + (k-1) d log d,          the proof "symmetric",
-
-with equality at the uniform prior, the witness "uniform", which every adversary may hold where the reference is uniform
-(docs/mathematics.md, 4.12, "One record").
+is as the reference, and so are all further records, whose outputs tell nothing. Where others are counted, how often
+each output came has given (a,t) the generating function U_a^t V_a^(M-t), U_a = sum_y W(y|a) x_y, V_a the same of W
+under the law of a record that is not a. Proofs are those of special/product.py, special/bellman.py, and "symmetric",
+with the witness "uniform", of one record of any number of values (docs/mathematics.md, 4.12).
 """
 
 import math
@@ -92,7 +83,7 @@ class Local:
     @cached_property
     def secret(self) -> tuple[list[Ball], Rows]:
         """rho(a) and W_0(.|a) of every value a of the secret."""
-        if self.statistic.k ** len(self.records) > (most := largest().local_values):
+        if self.statistic.k ** len(self.records) > (most := largest().values):
             refuse(f"a witness on some records is for records of at most {most} values together")
         rho, rows = [ONE], [[ONE]]
         for i in self.records:
@@ -253,7 +244,7 @@ def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: fl
         refuse("a witness that counts others is about one record, and all records have one law")
     outputs, values = len(channel.rows[0]), len(channel.secret[0])
     size = (others + 1) ** (outputs - 1) if counted else max(outputs, channel.statistic.k) ** min(others, 64)
-    if values * len(channel.secret[1][0]) * size > (most := largest().local_joint):
+    if values * len(channel.secret[1][0]) * size > (most := largest().joint):
         refuse(
             f"the witness looks at {others} others, too many to check; at most {most} pairs of a value and an output"
         )

@@ -131,7 +131,7 @@ def _steps(noise: dict[str, Any], wide: Fraction) -> int:
         return STEPS
     step = decimal(noise["step"], "the step")
     many = wide / step if step > 0 else Fraction(0)
-    if many.denominator != 1 or not 1 <= many <= largest().real_cells:
+    if many.denominator != 1 or not 1 <= many <= largest().responses:
         refuse("the step must divide the range from low to high")
     return int(many)
 

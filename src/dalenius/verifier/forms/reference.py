@@ -176,19 +176,19 @@ def read(value: object, data: Data) -> Reference:
 def universe(data: Data) -> int:
     """|X|; refused when there are too many datasets to list."""
     many = 1
-    for i in range(min(data.n, largest().dataset_records)):
+    for i in range(min(data.n, largest().joint)):
         many *= data.alphabet(i)
         if many > largest().datasets:
             break
-    if many > largest().datasets or data.n > largest().dataset_records:
+    if many > largest().datasets or data.n > largest().joint:
         refuse(f"there are more than {largest().datasets} datasets, too many to list one by one")
     return many
 
 
 def enumerable(data: Data) -> None:
     """Refuse when there are too many datasets to work something out for each."""
-    if (many := universe(data)) > largest().enumerated:
-        refuse(f"{many} datasets are too many to go through; at most {largest().enumerated}")
+    if (many := universe(data)) > largest().classes:
+        refuse(f"{many} datasets are too many to go through; at most {largest().classes}")
 
 
 def normalised(law: Law) -> list[Ball]:

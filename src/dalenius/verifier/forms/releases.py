@@ -1,14 +1,10 @@
 """Several releases of one sum, each with noise of its own: a joint release that is never written out.
 
-Releases run independently: given the answer t, outputs are q_1(y_1|t) q_2(y_2|t) ..., and all of them are seen. Those
-with the same noise are not told apart, since given which of their outputs came how often all orders are equally likely.
-
-The witness is as that of a sum, on blocks of classes, with cuts of its own for every kind of noise: what is computed is
-I(A; G_1, G_2, ...), G_j the group of the output of release j between two cuts, which is at most I(A;Y). Clamping moves
-nothing across a cut inside the range of the answers; real outputs are rounded, which tells no more.
-
-A proof goes by one of three steps: `cone` and `mean` lead to one release of the same sum, `points` to all releases at
-points of the answers.
+Given the answer t, outputs are independent, and all of them are seen. Releases with the same noise are not told apart.
+The witness is as that of a sum, with cuts of its own for every release: what is computed is I(A; G_1, G_2, ...), G_j
+the group of the output of release j between two cuts. Clamping moves nothing across a cut inside the range of the
+answers; real outputs are rounded, which tells no more. A proof goes by one of three steps: `cone` and `mean` lead to
+one release of the same sum, `points` to all releases at points of the answers.
 """
 
 from collections.abc import Callable, Sequence
@@ -84,7 +80,7 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     parts = tuple(named.added(text, asked, rounded=True) for text in listed)
     last = asked.low + asked.width - 1
     # Outputs that are not clamped may be cut anywhere near the answers.
-    far = largest().points
+    far = largest().reach
     inside, outside = (asked.low + 1, last), (asked.low - far, last + far)
     cuts = tuple(inside if part.clamped and part.output == "integer" else outside for part in parts)
     text = f"{people(statistic)}; {asked.text}; {' and '.join(part.text for part in parts)}"
@@ -114,8 +110,8 @@ def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower:
         alike[key] = part, cuts, alike[key][2] + 1 if key in alike else 1
     groups = list(alike.values())
     values, most = len(one.values), largest()
-    outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], most.sum_joint)
-    if values * outputs > most.sum_joint:
+    outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], most.joint)
+    if values * outputs > most.joint:
         refuse(f"the witness has {outputs} groups of outputs, too many to check")
     masses = field(witness, "masses", "the witness")
 

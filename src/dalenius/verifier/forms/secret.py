@@ -93,8 +93,8 @@ def read(value: object, statistic: Statistic) -> Secret:
         secret = group if whole else Attributes(group, *_labelled(given["values"], group.size(statistic)))
     whole_group = secret.group if isinstance(secret, Attributes) else secret
     pairs = whole_group.size(statistic) * statistic.size
-    if pairs > largest().secret_pairs:
-        most = largest().secret_pairs
+    if pairs > largest().own_entries:
+        most = largest().own_entries
         refuse(f"the secret has too many values: {pairs} pairs with a class, at most {most} can be checked")
     return secret
 
@@ -130,7 +130,7 @@ def _group(value: object, statistic: Statistic) -> Group:
     many = 1
     for i in records:
         many *= statistic.alphabet(i)
-        if many > (most := largest().secret_pairs):
+        if many > (most := largest().own_entries):
             refuse(f"the records of the secret have more than {most} values together, too many to check")
     return Group(records)
 

@@ -3,16 +3,11 @@
 The channel is Y = f(x) + noise, clamped to the range of f, with f never falling along the classes t and P(noise >= k)
 known for k >= 1. Clamping moves nothing across a cut c inside the range, so P(Y < c | t) = P(noise <= c - 1 - f(t)).
 
-The secret is a group of records, and all records are independent with one law, uniform or public. The witness gives
-masses pi(a,B) to pairs of a secret value and a block of neighbouring classes, and is as the reference inside
-them: pi(a,t) = pi(a,B) rho(a,t) / rho(a,B). Then D(pi || rho) is that of the blocks, and with G the group of outputs
-between two cuts I(A;Y) >= I(A;G), which is what is computed. Where the secret is a function of the group's values, its
-labels, masses are those of a label and a block, and rho(a,t) adds up over the values that have the label a. Classes so
-far from a cut that the noise hardly reaches it, and classes with hardly any mass, are not added up but enclosed.
-
-Of a count of very many records all but a small part of the classes has hardly any mass. So it is first tried to do
-with those near the mean (`Large.quick`): rho(t|a) of all others together is at most `left`, which is added as a ball
-wherever they would count. Only where that does not suffice all classes are gone through.
+The secret is a group of records, or a function of their values, their labels; all records are independent with one law.
+The witness gives masses pi(a,B) to pairs of a secret value, or a label, and a block of neighbouring classes, and is as
+the reference inside them: D(pi || rho) is that of the blocks, and with G the group of outputs between two cuts I(A;Y)
+>= I(A;G), which is what is computed. Classes with hardly any mass, or that the noise hardly carries across a cut, are
+enclosed. Of very many records those near the mean are tried first (`Large.quick`): all others have at most `left`.
 """
 
 from bisect import bisect_right
@@ -183,8 +178,8 @@ def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
     statistic, most = channel.statistic, largest()
     if statistic.n > most.classes:
         refuse(f"a witness on blocks of classes is for sums of at most {most.classes} records, not {channel.text}")
-    if not isinstance(secret, Group) or secret.size(statistic) > most.sum_values:
-        refuse(f"a witness on blocks of classes is for records of at most {most.sum_values} values together")
+    if not isinstance(secret, Group) or secret.size(statistic) > most.values:
+        refuse(f"a witness on blocks of classes is for records of at most {most.values} values together")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
     return replace(channel, records=secret.records, reference=reference)
@@ -256,7 +251,7 @@ def rows(channel: Large) -> list[list[Ball]]:
 
 def _every_cut(channel: Large) -> list[int]:
     """Cuts between all outputs."""
-    if len(channel.values) * channel.width > (most := largest().sum_joint):
+    if len(channel.values) * channel.width > (most := largest().joint):
         refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
     return list(range(channel.low + 1, channel.low + channel.width))
 
@@ -668,7 +663,7 @@ class _Steady:
         self.answers, self.cuts, self.rate = channel.seen_answers, cuts, channel.noise.parameter
         self.tail = channel.noise.tail(1)
         # Answers between two cuts are many, and their distances are the same again and again.
-        self.fallen = lru_cache(largest().sum_chances)(lambda steps: (-self.rate * steps).exp())
+        self.fallen = lru_cache(largest().joint)(lambda steps: (-self.rate * steps).exp())
 
     def below(self, weights: list[Ball]) -> list[Ball]:
         """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
@@ -703,10 +698,10 @@ class _Noise:
         self.channel, self.cuts = channel, cuts
         self.bands = [_band(channel.seen_answers, c, reach) for c in cuts]
         self.beyond = channel.noise.tail(reach + 1)
-        self.chance = lru_cache(largest().sum_chances)(channel.noise.below)
+        self.chance = lru_cache(largest().joint)(channel.noise.below)
         answers = channel.seen_answers
         self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
-        self.consecutive = self.consecutive and 2 * reach < largest().sum_chances
+        self.consecutive = self.consecutive and 2 * reach < largest().joint
         # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
         self.rising = list(map(channel.noise.below, ticking(range(-reach, reach + 1)))) if self.consecutive else []
         self.reach = reach

@@ -67,7 +67,7 @@ class Channel(cells.Channel):
             return "its records are different"
         if mine == theirs:
             pairs = set(zip(self.row_of, other.row_of, strict=True))
-        elif (mine.log_universe() + arb(self.outputs).log()).exp() <= largest().compared_entries + 0.5:
+        elif (mine.log_universe() + arb(self.outputs).log()).exp() <= largest().joint + 0.5:
             pairs = {(self.row_of[s], other.row_of[t]) for s, t in zip(mine.datasets(), theirs.datasets(), strict=True)}
         else:
             return "it is described in another way, and the full matrices are too large to compare"

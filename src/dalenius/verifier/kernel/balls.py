@@ -105,7 +105,7 @@ class Rows:
         """Take at least one row."""
         self._rows = rows
         width = len(rows[0])
-        self._step = len(rows) if len(rows) * width <= largest().held else max(1, largest().part // width)
+        self._step = len(rows) if len(rows) * width <= largest().joint else max(1, largest().part // width)
         self._held = matrix(rows) if self._step == len(rows) else None
 
     def times(self, vector: Sequence[Any]) -> list[Ball]:

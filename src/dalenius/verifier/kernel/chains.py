@@ -1,27 +1,15 @@
 """A "monotone" proof: the row bound at one (r, s) of a channel whose likelihood ratios are monotone, without a tree.
 
-For every prior pi(a,t) = p(a) w(t|a) with D(pi || rho) <= K, any law r > 0 and s > 0, by closing.py with the majorant
-I(A;Y) <= sum_a p(a) D(w_a q || r),
-
-    I(A;Y) <= s LSE_a( log rho(a) + g_a / s ) + s K,        g_a = max_w { D(wq || r) - s D(w || rho_a) },
-
-rho_a the law of the cells of a. These cells t = 0, 1, ... are ordered such that q > 0, q(y'|t) / q(y|t) does not fall
-in t for outputs y <= y', which may be partially ordered, and q(.|t+1) is stochastically above q(.|t). With
-h = log(w / rho_a), d its increments, u = wq and
+g_a = max_w { D(wq || r) - s D(w || rho_a) } closes by closing.py, rho_a being the law of the cells t = 0, 1, ... of a
+in the order of the rows (order.py). With d the increments of log(w / rho_a), u = wq and
 
     Theta(d)_t = (1/s) sum_y ( q(y|t+1) - q(y|t) ) log( u_y / r_y ):
 
-(a) A maximiser w of g_a has d = Theta(d).
-(b) If d <= d' entrywise, Theta(d) <= Theta(d').
-(c) Let U be Theta with u = q(.|last cell) and D with u = q(.|first cell). D <= d <= U for every d of (a), also when U
-    is replaced by anything at least Theta(U), D by anything at most Theta(D).
-(d) For any increments c with law w_c and u_c = w_c q, and rad = sum_t max(U - c, c - D)_t,
-        g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c / r)(y) / s ) + rad^2 / 8.
-(e) In place of rad^2 / 8 there may be half of  sum_{t >= t0} w_U(t) G(t)^2 + sum_{t < t0} w_D(t) G(t)^2,  w_U and w_D
-    the laws of the increments max(U, c) and min(D, c), t0 any cell, G(t) the sum of max(U - c, c - D) between t0 and t.
-
-Proof, also where tuples that differ by the order of runs are put together: docs/mathematics.md, 4.11. Where numbers
-are given, the rows are monotone but for rounding, and the step "order" comes before (order.py).
+(a) a maximiser has d = Theta(d); (b) Theta rises with d; (c) D <= d <= U, where U is Theta at u = q(.|last cell), D at
+q(.|first cell), or what Theta makes of them; (d) for any increments c with law w_c, u_c = w_c q and rad = sum_t
+apart_t, apart = max(U - c, c - D),  g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c / r)(y) / s ) + rad^2 / 8;
+(e) in place of rad^2 / 8 there may be half of the mean of G(t)^2, G(t) the sum of apart between a cell t0 and t, from
+t0 on under the law of max(U, c), before it under that of min(D, c). Proof: docs/mathematics.md, 4.11.
 """
 
 from bisect import bisect_left

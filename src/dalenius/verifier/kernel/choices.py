@@ -73,7 +73,7 @@ def leaves(proof: dict[str, Any], tree: Any, where: str) -> Iterator[tuple[str, 
     an object with its parameters: any parameters give a bound.
     """
     pending: list[Any] = [tree.root]
-    deepest = min(largest().waiting, largest().waiting_numbers // tree.size)
+    deepest = min(largest().waiting, largest().nodes // tree.size)
     leaf = 0
     for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
         if not pending:

@@ -1,7 +1,7 @@
 """The closing formula: from a majorant of I(A;Y) to a bound for every prior that the adversary may hold.
 
-A prior is pi(a,t) = p_a w_a(t), rho_a the law of the cells of a under the reference. Let R be a set of priors,
-theta >= 0, eta_a >= 0, and h a function of cells with values below infinity, such that on R
+Let R be a set of priors pi(a,t) = p_a w_a(t), theta >= 0, eta_a >= 0, and h a function of cells with values below
+infinity, such that on R
 
     (M)   I(A;Y) <= theta H(p) + sum_{a,t} pi(a,t) h(a,t) + sum_a p_a eta_a D(w_a || rho_a).
 
@@ -10,18 +10,11 @@ Then for every s >= max_a eta_a, with sigma_a = s - eta_a, every pi in R with D(
     (C)   I(A;Y) <= s K + (theta + s) log sum_a exp( (s log rho(a) + G_a) / (theta + s) ),
           G_a = sigma_a log sum_t rho_a(t) exp( h(a,t) / sigma_a ),
 
-G_a = max_t h(a,t) over all cells with mass where sigma_a = 0, and in place of the logarithm the largest exponent,
-max_a G_a, where theta + s = 0. G_a may be anything that is at least sum_t w_a(t) h(a,t) - sigma_a D(w_a || rho_a) for
-the w_a that occur in R. If finitely many R cover a dense set of priors, L is at most the largest (C), each with its s.
-
-Proof. D(pi || rho) = D(p || rho_A) + sum_a p_a D(w_a || rho_a), and -D(p || rho_A) = H(p) + sum_a p_a log rho(a). Add
-s (K - D(pi || rho)) >= 0 to (M): what is left of w_a is sum_t w_a h - sigma_a D(w_a || rho_a) <= G_a (Gibbs), and then
-s K + (theta + s) H(p) + sum_a p_a (s log rho(a) + G_a) is at most (C), by Gibbs over a. QED
-
-Nothing here needs rho to sum to one: (C) holds for any masses with sum pi log( pi / rho ) <= K.
-
-Two ways of writing it. With joint masses s log rho(a) + G_a = eta_a log rho(a) + g_a, g_a the same as G_a with rho(a,t)
-in place of rho_a(t). And where theta = 0 and every eta is 0, cells of all values may go into one sum.
+G_a = max_t h(a,t) over all cells with mass where sigma_a = 0, and max_a G_a for (C) where theta + s = 0. G_a may be
+anything that is at least sum_t w_a h - sigma_a D(w_a || rho_a) for the w_a that occur in R, and rho need not sum to
+one. If finitely many R cover a dense set of priors, L is at most the largest (C), each with its s. With joint masses s
+log rho(a) + G_a = eta_a log rho(a) + g_a, g_a the same as G_a with rho(a,t) in place of rho_a(t). Where theta = 0 and
+every eta is 0, cells of all values may go into one sum. Proof: docs/mathematics.md, 1.1.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,17 +1,11 @@
 """How much a channel contracts Kullback-Leibler divergence, certified from above.
 
-eta is the least number with D(wP || w0P) <= eta D(w || w0) for all priors w, w0 on the rows P.
-Pairs of rows suffice [ordentlich20], and for a pair
+eta is the least number with D(wP || w0P) <= eta D(w || w0) for all priors w, w0 on the rows P. Pairs of rows suffice
+[ordentlich20], and eta(P,Q) = 1 - inf { h(lam) : 0 < lam < 1 }, h(lam) = sum_y P Q / (lam P + (1-lam) Q). Total
+variation of a pair (Dobrushin [dobrushin56]) and the mass that all rows do not have in common (Doeblin) bound it too.
 
-    eta(P,Q) = 1 - inf { h(lam) : 0 < lam < 1 },     h(lam) = sum_y P Q / (lam P + (1-lam) Q).
-
-Two cheaper bounds are tried first: total variation of a pair (Dobrushin [dobrushin56]), and the mass that all rows
-do not have in common (Doeblin), which bounds every total variation at once.
-
-Many rows are bundled (MATH 4.3). x y / (lam x + (1-lam) y) rises with x >= 0 and with y >= 0, so for rows P >= m >= 0
-and Q >= m' >= 0, entry by entry, h(lam) of P and Q is at least that of m and m', which need not sum to one. With the
-least entries of its rows for m, a bundle stands for all of them; two rows of one bundle have h >= sum_y m, that of m
-with itself. Any bundles will do. All rows in one are Doeblin's bound, each by itself are all pairs.
+Many rows are bundled: the least entries m >= 0 of its rows stand for a bundle, as h rises with P and with Q, and two
+rows of one bundle have h >= sum_y m. Any bundles will do. Proof: docs/mathematics.md, 4.3.
 """
 
 from collections.abc import Sequence
@@ -48,7 +42,7 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
         rows = bundled(rows)
         if not all(ONE - sum(row, ZERO) <= eta for row in rows):
             return False
-    if len(rows) * (len(rows) - 1) // 2 * len(rows[0]) > largest().contraction_entries:
+    if len(rows) * (len(rows) - 1) // 2 * len(rows[0]) > largest().shared_entries:
         return False
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
 

@@ -1,23 +1,14 @@
-r"""Proofs by one point of the convex bound ("convex"), and the cells that other kinds share with it.
+"""Proofs by one point of the convex bound ("convex"), and the cells that other kinds share with it.
 
-A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior gives them
-pi_c = p_a w_c, with D(pi || rho) <= K. phi(u) = u log u, u_a = sum_c w_c q_c, v = sum_a p_a u_a. Why the bound holds:
+With phi(u) = u log u and u_a = sum_c w_c q_c, the golden formula leaves F(w) = sum_y phi(u_a(y)) of every value a, of
+which a share 1 - theta is bounded by Jensen, a share theta by contraction with eta at w0_c = rho_c exp(zeta_c), zeta_c
+= q_c.lam + omega sum_y phi(q_cy), u0 = w0 q. So closing.py closes with sigma = s - theta eta and
 
-1. I = sum_a p_a sum_y phi(u_a) - sum_y v log v, and by Gibbs -sum v log v <= LSE(r) - sum_y v_y r_y for
-   any numbers r (`rho` in the certificate). It closes (closing.py) once for each a
-       F(w) - w.(q r) + s( H(w) + w.log rho ) <= g_a,   F(w) = sum_y phi(u(y)).
-2. (1-theta) F <= (1-theta) sum_c w_c sum_y phi(q_cy), by convexity (Jensen).
-3. Let 0 <= eta <= 1 bound the contraction of the rows of every value. For any w0 > 0 with law u0, both scaled alike,
-       F(w) = sum_y u log u0 + D(u || u0),   D(u || u0) <= eta D(w || w0) + (1-eta) D(1 || W0),
-   W0 the sum of w0: with W0 = 1 that is contraction, and scaling w0 changes both sides by the same number. So
-       theta F <= theta [ sum_c w_c ( q_c.log u0 - (1-eta) log W0 - eta log w0_c ) - eta H(w) ].
-   w0_c = rho_c exp(zeta_c), zeta_c = q_c.lam + omega sum_y phi(q_cy).
-4. What is left in w is linear, plus (s - theta eta) H(w) = sigma H(w). Collecting log rho_c, too,
-       max_w { sum_c w_c (h_c + sigma log rho_c) + sigma H(w) } = sigma LSE_c( log rho_c + h_c / sigma ) = g_a,
-       h_c = q_c.( theta log u0 - theta eta lam - r ) + ( 1 - theta - theta eta omega ) sum_y phi(q_cy)
-             - theta (1-eta) log W0.
+    h_c = q_c.( theta log u0 - theta eta lam - r ) + ( 1 - theta - theta eta omega ) sum_y phi(q_cy)
+          - theta (1-eta) log W0,                                        W0 the sum of w0, which need not be one.
 
-eta above 1 counts as 1, which every channel satisfies.
+r are any numbers (`rho` in the certificate), and LSE(r) is added. eta above 1 counts as 1, which every channel
+satisfies. Proof: docs/mathematics.md, 1.3, 4.3, 4.4 and "The one bound".
 """
 
 import math
@@ -112,7 +103,7 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
 
 
 def _row_value(row: Row, s: Ball, shares: tuple[Ball, Ball, Ball], rho: list[Ball], lam: list[Ball] | None) -> Ball:
-    """Guarantee: the result holds g_a of steps 2 to 4; shares are theta, theta eta and omega."""
+    """Guarantee: the result holds sigma LSE_c( log rho_c + h_c / sigma ); shares are theta, theta eta and omega."""
     theta, pull, omega = shares
     phi, fine, curved, constant = row.phi(), [-r for r in rho], ONE - theta, ZERO
     if lam is not None:

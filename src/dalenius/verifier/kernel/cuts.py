@@ -3,19 +3,8 @@
 A box holds low <= v(a|G) <= high for every group G of outputs: for all values a of the secret, or, where there are two,
 for the second, and the first has what is left. A level of the tree is a list of boxes (`OneByOne`) or arrays of their
 ends (`Together`, with NumPy); both go through the functions below, whose steps are +, -, *, / and square roots of
-doubles, each rounded to nearest, and so both find the same ends. Why the boxes cover every prior:
-
-1. Halves. A box is cut at a number c with low <= c <= high: v <= c or v >= c. Any such c will do. The middle on the
-   scale of arcsin sqrt(v), which rounding might move out of the box, is replaced by (low + high) / 2 unless it is
-   strictly inside; that rounds to a number from low to high.
-2. Ratios carry the new end to the other groups, outward (ratios.py).
-3. Posteriors at a group sum to one: v(a) >= 1 - sum of the other upper ends, v(a) <= 1 - sum of the other lower ends.
-   The ends lie in [0,1]. The sum of A of them errs by less than A^2 u, u = 2^-53, and the three subtractions after that
-   by A u each: together less than (A+1)^2 2^-52, which is allowed for. One pass gives the ends of all points of the box
-   that sum to one, so only groups with a new end need it.
-4. A box is empty where a lower end exceeds the upper one, as both are bounds, or where the lower ends at a group sum to
-   more than one, the upper ones to less, by more than that margin. An empty box that is not named so is kept: its upper
-   ends are raised to the lower ones, and it covers nothing that it need not.
+doubles, each rounded to nearest, and so both find the same ends. Why the boxes cover every prior, with the margins for
+rounding: docs/proofs/leaves-in-doubles.md, "Boxes", 1 to 4. An empty box that is not named so is kept.
 """
 
 import math
@@ -83,7 +72,7 @@ def margin(values: int) -> float:
 
 
 def left_over(low: list[Number], high: list[Number], of: Functions) -> tuple[list[Number], list[Number], Number]:
-    """Step 3 at one group, or at many: the ends of all values, and whether the box is empty."""
+    """Boxes, 3, at one group, or at many: the ends of all values, and whether the box is empty."""
     slack = margin(len(low))
     # Not `sum`, which compensates for rounding from Python 3.12 on: both ways must find the same ends.
     least, most = reduce(add, low), reduce(add, high)

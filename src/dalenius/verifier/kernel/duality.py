@@ -1,19 +1,16 @@
 """What no channel can do better than: weak duality, for designs.
 
-A channel q(y|c) takes classes c to outputs y. Let pi(a,c) be a prior that the adversary may hold about a secret A,
-p(a) = sum_c pi(a,c), and r(a,y) numbers with sum_a p(a) exp r(a,y) <= 1 for every y. Then
-
-    L >= I(A;Y) >= sum_{a,c,y} pi(a,c) q(y|c) r(a,y)              (Gibbs: the posterior of a given y against p exp r).
-
-With weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_k(a,y), costs C(c,y) whose mean
-sum q C is the distortion, and since q(.|c) is a law,
+A channel q(y|c) takes classes c to outputs y. Let pi(a,c) be a prior that the adversary may hold about a secret A, p(a)
+= sum_c pi(a,c), and r(a,y) numbers with sum_a p(a) exp r(a,y) <= 1 for every y. Then L >= I(A;Y) >= sum pi q r. With
+weights lam >= 0 over such (pi, r), W(c,y) = sum_k lam_k sum_a pi_k(a,c) r_k(a,y), and costs C(c,y) whose mean sum q C
+is the distortion,
 
     least leakage at distortion D     >= sum_c min_y [ W + nu C ] - nu D        (sum lam = 1, nu >= 0)
     least distortion at leakage L     >= sum_c min_y [ W + C ] - L sum lam.
 
-Where q may be taken constant on orbits of pairs (c,y), the bracket may be averaged over them
-(docs/mathematics.md, 6.3). Where rows hold at least `floor` of each of Y outputs, and nothing of those barred, their
-least mean of the bracket is (1 - Y floor) min_y + floor sum_y, the minimum over outputs that are not barred (6.12).
+Where q may be taken constant on orbits of pairs (c,y), the bracket may be averaged over them. Where rows hold at least
+`floor` of each of Y outputs, and nothing of those barred, their least mean of the bracket is (1 - Y floor) min_y +
+floor sum_y, the minimum over outputs that are not barred. Proofs: docs/mathematics.md, 6.3 and 6.12.
 """
 
 from collections.abc import Collection, Sequence

@@ -33,104 +33,53 @@ class Sizes:
     certificate, in steps that read the clock, needs none.
     """
 
-    # Characters of a call string; records; classes of a statistic; contribution of one record to a sum.
+    # Characters of a call string; records; contribution of one record to a sum; values of one record of a symmetric
+    # channel, whose bound is a formula of two numbers.
     call: int = 10_000
     records: int = 10**8
-    classes: int = 2**22
     contribution: int = 2**40
-    # Records and values of a histogram: beyond both it has over 2^64 count vectors.
+    symmetric_values: int = 2**53
+    # Classes of a statistic, datasets that are gone through, and terms: what takes a few seconds one by one.
+    classes: int = 2**22
+    # Entries of a channel where they are shared among rows, and where every row has its own; pairs with a class.
+    shared_entries: int = 2**25
+    own_entries: int = 2**23
+    # Outputs up to order, and points x answers of a quadrature.
+    outputs: int = 2**21
+    # Numbers that are held or compared together: of a joint law, of a design, of a matrix (48 MiB), terms of a tail.
+    # Entries of a part of a larger matrix.
+    joint: int = 2**20
+    part: int = 2**17
+    # Entries of the channel of one record, levels of a tree, whole weights.
+    local_entries: int = 2**16
+    # Outputs around the answers of one record, and points; of one piece of a quadrature; edges of a density.
+    reach: int = 2**15
+    piece_points: int = 2**9
+    density_edges: int = 2**7
+    # Grid rows, and values of the one record of an identity; parts of a grid, and datasets of randomized_response.
+    grid_rows: int = 2**14
+    responses: int = 2**12
+    # Values of a secret that has a law of classes, or a row, for each.
+    values: int = 2**10
+    # Records and values of a histogram: beyond both it has over 2^64 count vectors; records x values of moved counts.
     histogram_side: int = 64
+    moved_room: int = 2**18
     # Powers of polynomials: their degree, and the bits that their coefficients may occupy.
     degree: int = 2 * 10**5
-    bits: int = 2**28
+    bits: int = 2**29
     # Records of a modular sum that is folded from the plain one; modulus of a modular sum of more records.
     folded: int = 10**4
     modulus: int = 5000
-
-    # Rows x outputs of a channel, where entries are shared among rows, and where every row has its own.
-    shared_entries: int = 2**25
-    own_entries: int = 2**23
-    # Datasets of randomized_response; values of the one record of an identity: more rows would not fit in any case.
-    responses: int = 2**12
-    identity_values: int = 2**14
-    # Datasets of a weighted sum; terms of the tails of discrete Gaussian noise.
-    weighted_datasets: int = 2**20
-    noise_terms: int = 2**20
-    # Outputs around the answers of one record, where the others do not matter.
-    reach: int = 2**15
-    # Entries of two matrices that are compared dataset by dataset; datasets on which two queries are compared.
-    compared_entries: int = 2**20
-    compared_datasets: int = 2**20
-    # Real outputs: points of a quadrature, points of one piece of it, points x answers.
-    points: int = 2**15
-    piece_points: int = 2**9
-    real_entries: int = 2**21
-
-    # Datasets that a certificate may list; records of such datasets; datasets whose classes or probabilities are worked
-    # out one by one.
+    # Datasets that a certificate may list.
     datasets: int = 2**24
-    dataset_records: int = 2**20
-    enumerated: int = 2**22
-    # Pairs of a secret value and a class; probabilities of all cells of a secret.
-    secret_pairs: int = 2**23
-    secret_entries: int = 2**25
-
-    # Grid rows: parts of the grid, and rows.
-    grid: int = 2**12
-    grid_rows: int = 2**14
-
-    # Contraction: entries looked at, summed over pairs of rows.
-    contraction_entries: int = 2**25
-    # Trees: nodes that may wait at a time, and the numbers that they may hold together; secants that are remembered.
+    # Trees: nodes, and the numbers that those which wait may hold together; how many may wait; bytes of multipliers.
+    nodes: int = 2**26
     waiting: int = 10_000
-    waiting_numbers: int = 2**26
-    secants: int = 2**16
-    # Packed trees: ends of the boxes of a level; levels; nodes; bytes of the multipliers of all leaves.
-    level_numbers: int = 2**23
-    packed_levels: int = 2**16
-    packed_nodes: int = 2**26
     packed_bytes: int = 2**27
     # Leaves from which on a tree is checked with NumPy, if that is installed: with fewer balls are faster.
     numpy_leaves: int = 16
-
     # Steps of the chains of monotone rows.
     chain_rounds: int = 10**6
-
-    # Sums that are never written out: values of a secret; values x groups of outputs; chances of the noise that are
-    # remembered.
-    sum_values: int = 2**10
-    sum_joint: int = 2**20
-    sum_chances: int = 2**20
-    # Histograms that are never written out: pairs of a value and a count.
-    histogram_pairs: int = 2**26
-    # Witnesses that tie values to their counts: largest weight; counts x values.
-    tied_weight: int = 2**16
-    tied_terms: int = 2**23
-    # Tables of few people: outputs up to order.
-    own_outputs: int = 2**21
-    # Counts moved by a few people: records x values; counts x noise x moves.
-    moved_room: int = 2**18
-    moved_terms: int = 2**22
-
-    # Local randomisers: entries of the channel of one record; values of the secret; pairs of a value and an output of
-    # the part that a witness is on.
-    local_entries: int = 2**16
-    local_values: int = 2**10
-    local_joint: int = 2**20
-    # Real-valued records: cells of the range of a record; edges of a density.
-    real_cells: int = 2**12
-    density_edges: int = 2**7
-    # Bits of the powers by which one coin for a sum of records is compared with a coin for each.
-    power_bits: int = 2**29
-    # Values of one record through a symmetric channel: a formula of two numbers.
-    symmetric_values: int = 2**53
-
-    # Designs: pairs of a class and an output.
-    design_pairs: int = 2**20
-
-    # Entries of a FLINT matrix that is held, 48 MiB; entries of a part of one that is not.
-    held: int = 2**20
-    part: int = 2**17
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Channels whose rows are in an order: for outputs y <= y', q(y'|t) / q(y|t) does not fall along the rows t.
 
-Noise with a log-concave law of full support on a sum is in the order of the answers by its name, and stays so when it
-is rounded and clamped, for both put neighbouring outputs together. So is the exponential mechanism whose score is the
-distance. For numbers in a table the order is established here, entry by entry (`repaired`).
+Noise with a log-concave law of full support on a sum, rounded and clamped or not, is in the order of the answers by its
+name; so is the exponential mechanism there. For numbers in a table the order is established entry by entry
+(`repaired`).
 """
 
 from collections import Counter

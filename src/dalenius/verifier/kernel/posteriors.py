@@ -1,41 +1,23 @@
-r"""Proofs by branch and bound over posteriors ("posteriors").
+"""Proofs by branch and bound over posteriors ("posteriors").
 
-A secret is fixed. Cells c = (a,t) have reference mass rho_c and row q_c; a prior pi over cells has
-D(pi || rho) <= K, z_ay = sum_{c of a} pi_c q_cy, and posteriors v(a|y) = z_ay / z_y. phi(v) = v log v. The outputs are
-split into groups G, the same for all secret values; Q_cG and z_aG are sums over a group, v(a|G) = z_aG / z_G.
-The tree cuts the box 0 <= v(a|G) <= 1 of all secret values a, or, where there are two, of a = 1 (v(0|G) is what that
-leaves); every prior belongs to some leaf (where z_G = 0 take any posterior; see cuts.py). Why the bound of a leaf holds
-there:
+Cells c = (a,t) have reference mass rho_c and row q_c. Outputs are split into groups G, the same for all secret values;
+Q_cG is a sum over a group. The tree cuts the box 0 <= v(a|G) <= 1 of all posteriors (cuts.py; with "ratios": true also
+ratios.py). eta, at most 1, bounds the contraction of the within-group channels of every value. On a leaf, for sigma >
+0, s = sigma + eta, secants alpha v + beta >= v log v, any multipliers m, and pi0_c = rho_c exp(q_c.lam_a) / M with
+posteriors v0, closing.py closes with theta = 1 - eta and
 
-1. I = H(A) - H(A|Y).
-2. Let 0 <= eta <= 1 bound the contraction of the within-group channels of every secret value. Then
-       -H(A|Y) + (1-eta) H(A|G) + eta H(pi)
-   is concave in pi (docs/mathematics.md, 4.10), and lies below its tangent at any prior pi0 > 0, the linear function
-   with coefficients
-       sum_y q_cy log v0(a|y) - (1-eta) sum_G Q_cG log v0(a|G) - eta log pi0_c.
-   pi0_c = rho_c exp(q_c.lam_a) / M, with M such that it sums to one; the posteriors v0 do not depend on M.
-3. -(1-eta) H(A|G) = (1-eta) sum_G z_G sum_a phi(v(a|G)), and phi lies below its secant alpha v + beta on a leaf: that
-   is at most (1-eta) sum_{a,G} z_aG ( alpha_aG + sum_a' beta_a'G ), linear in pi.
-4. For any signs, sum_G ( z_G max(m high, m low) - m z_aG ) >= 0 is added for every a that has boxes.
-5. Adding s ( K - D(pi || rho) ) >= 0, with sigma = s - eta > 0, leaves
-   H(A) + sum_c pi_c h_c - sigma D(pi || rho) + s K with
-       h_c = sum_G Q_cG [ (1-eta) ( alpha_aG + sum_a' beta_a'G ) + sum_a' max(m high, m low)_a'G - m_aG ]
-             + sum_y q_cy [ log v0(a|y) - (1-eta) log v0(a|G) - eta lam_ay ] + eta log M.
-   That is closing.py with theta = 1 - eta: with lz_a = LSE_c( log rho_c + h_c / sigma ) it is at most
-       (1+sigma) log sum_a exp( sigma / (1+sigma) lz_a ) + s K.
+    h_c = sum_G Q_cG [ (1-eta) ( alpha_aG + sum_a' beta_a'G ) + sum_a' max(m high, m low)_a'G - m_aG ]
+          + sum_y q_cy [ log v0(a|y) - (1-eta) log v0(a|G) - eta lam_ay ] + eta log M,
 
-With "ratios": true every cut is carried to the other groups (`ratios.py`): the parts of a box get smaller, and still
-hold every prior that the box holds, of those that are positive on all cells.
+that is (1+sigma) log sum_a exp( sigma / (1+sigma) LSE_c( log rho_c + h_c / sigma ) ) + s K. For single outputs eta = 0,
+and the tangent at pi0 is left out. Proof: docs/mathematics.md, 4.10.
 
 The tree is packed (packed.py). Its leaves are bounded in doubles where NumPy is installed (doubles.py), and in balls
 where it is not or where doubles do not suffice.
-
-eta above 1 counts as 1, which every channel satisfies; step 3 would be false with 1-eta < 0.
-For single outputs eta = 0 holds trivially, both sides of 2 agree, and the tangent is left out.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
 from operator import index
 from typing import Any, NamedTuple
 
@@ -47,7 +29,7 @@ from .cells import Channel, Question
 from .closing import close
 from .convex import Row, secant
 from .cuts import Box, Frame, Level, OneByOne, Scalars, Together
-from .limits import largest, tick, ticking
+from .limits import tick, ticking
 from .packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
 from .ratios import Functions, Number, Ratios
 from .reading import field as entry
@@ -55,6 +37,8 @@ from .reading import number, numbers, refuse, sequence, whole
 
 # Tangents that leaves can name in one byte.
 TANGENTS = 2**8
+# Secants that are remembered.
+SECANTS = 2**16
 
 
 class Point(NamedTuple):
@@ -83,7 +67,7 @@ class Posteriors:
         self.groups, self.many = groups, max(groups) + 1
         self.single = self.rows[0].singletons
         self.eta = 0.0 if self.single else eta
-        self._secants: dict[tuple[float, float], tuple[Ball, Ball]] = {}
+        self.secant: Callable[[float, float], tuple[Ball, Ball]] = lru_cache(SECANTS)(secant)
         tightens = entry(proof, "ratios", "it")
         if not isinstance(tightens, bool):
             refuse(f"ratios = {tightens!r} is neither true nor false")
@@ -135,12 +119,12 @@ class Posteriors:
         return [Rows([[*sums, log_rho] for sums, log_rho in cells]) for cells in pairs]
 
     def _linear(self, low: list[list[float]], high: list[list[float]], m: list[list[float]]) -> list[list[Ball]]:
-        """Steps 3 and 4: the coefficients of Q_cG in h, by secret value."""
+        """The coefficients of Q_cG in h, by secret value."""
         share = None if self.single else ONE - self.eta
         result: list[list[Ball]] = [[] for _ in self.rows]
         commons: list[Ball] = []
         for g in range(self.many):
-            lines = [self._secant(lows[g], highs[g]) for lows, highs in zip(low, high, strict=True)]
+            lines = [self.secant(lows[g], highs[g]) for lows, highs in zip(low, high, strict=True)]
             if share is not None:
                 lines = [(share * alpha, share * beta) for alpha, beta in lines]
             common = sum([beta for _, beta in lines], ZERO)
@@ -158,13 +142,6 @@ class Posteriors:
             commons = [sum(commons, ZERO)] * self.many
         return [[x + common for x, common in zip(row, commons, strict=True)] for row in result]
 
-    def _secant(self, low: float, high: float) -> tuple[Ball, Ball]:
-        if (low, high) not in self._secants:
-            if len(self._secants) >= largest().secants:
-                self._secants.clear()
-            self._secants[low, high] = secant(low, high)
-        return self._secants[low, high]
-
     def _tangents(self, proof: dict[str, Any]) -> list[list[list[Ball]]]:
         """g of every tangent, secret value and cell."""
         listed = sequence(entry(proof, "tangents", "it"), "tangents")
@@ -173,7 +150,7 @@ class Posteriors:
         return [self._tangent(lam, f"tangent {t}") for t, lam in enumerate(listed)]
 
     def _tangent(self, value: object, where: str) -> list[list[Ball]]:
-        """Step 2: what the tangent adds to h, by secret value and cell; the rows sum to one, so eta log M is in it."""
+        """What the tangent adds to h, by secret value and cell; the rows sum to one, so eta log M is in it."""
         tick()
         many = len(self.rows)
         listed = sequence(value, where, many)

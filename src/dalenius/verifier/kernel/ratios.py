@@ -1,23 +1,14 @@
-r"""What the posterior at one group of outputs says about the posterior at another: ratios of a "posteriors" proof.
+"""What the posterior at one group of outputs says about the posterior at another: ratios of a "posteriors" proof.
 
-For a secret value a, groups G and G', and cells t of a, z(a,G')/z(a,G) is an average of Q(G'|t)/Q(G|t), with weights
-pi(a,t) Q(G|t); so it lies between the least and the greatest of these ratios. The same holds of all other values
-together, 'not a'. The odds o(G) = v(a|G) / (1 - v(a|G)) = z(a,G) / z(not a,G) therefore obey
+For a secret value a, groups G and G', and cells t of a, z(a,G')/z(a,G) lies between the least and the greatest of the
+ratios Q(G'|t)/Q(G|t); so it does for all other values together, 'not a'. Hence the odds o(G) = v(a|G) / (1 - v(a|G))
+obey
 
     o(G) least_a / most_(not a)  <=  o(G')  <=  o(G) most_a / least_(not a) .
 
-Zeros. It is enough that the leaves of a tree cover the priors that are positive on every cell: they are dense, and I
-is continuous. For those a cell with Q(G|t) = Q(G'|t) = 0 adds nothing to either sum and is left out; x/0 is infinite.
-Where no cell is left on one of the two sides, or a quotient is 0/0 or inf/inf, the pair says nothing: the factors are
-0 and infinity. A product 0 inf says nothing either. Else, say of the upper factor: if least_(not a) is infinite,
-z(not a,G) = 0 and z(a,G) > 0, so that o(G) is infinite and a box with less is empty of such priors; if most_a is 0,
-z(a,G') = 0 and the odds there are 0, unless z(not a,G) = 0 as well, when o(G) is infinite and the product says
-nothing. The lower factor is the upper one of the odds of 'not a'.
-
-Floats. Probabilities come as balls; each is replaced by its nearest float, off by less than 2^-52 of itself, or by
-floats around it where that is not known. A quotient or a sum of positive floats adds 2^-53, a few in a row; 2^-46
-outward covers them all. What is below LEAST is moved outward, to 0 or to LEAST, so that no product leaves the range
-of floats.
+Cells with Q(G|t) = Q(G'|t) = 0 are left out; x/0 is infinite. Where no cell is left on one of the two sides, or a
+quotient is 0/0 or inf/inf, the pair says nothing: the factors are 0 and infinity. Zeros and rounding outward:
+docs/proofs/leaves-in-doubles.md, "Boxes", 5 and 6; the inequality: docs/mathematics.md, 4.10.
 """
 
 import math

@@ -1,24 +1,17 @@
 """A "rows" proof: the row bound at one (r, s), every secret value with a tree of its own.
 
-For every prior pi(a,t) = p(a) w(t|a) and any law r, with rho(a,t) the reference and D(pi || rho) <= K,
+For any law r, I(A;Y) <= sum_a p(a) D(w_a q || r) closes with g_a the maximum over w of D(wq || r) - s sum_t w(t) log(
+w(t) / rho(a,t) ). The tree of a row cuts the box 0 <= u(y) <= 1 of its output law u = w q; the boxes are those of one
+law, as at one group of a tree of posteriors (cuts.py). On a leaf, with secants and multipliers as there,
 
-    I(A;Y) <= sum_a p(a) D(w_a q || r)                                           (r is not the law of Y: only more)
-           <= s LSE_a( g_a / s ) + s K,                                          (closing.py, s > 0)
+    h_t = sum_y q_ty [ alpha_y - m_y + sum_x ( beta_x + max(m high, m low)_x ) ] - sum_y q_ty log r_y,
 
-g_a the maximum over w of the bracket D(wq || r) - s sum_t w(t) log( w(t) / rho(a,t) ). The tree of a row cuts the box
-0 <= u(y) <= 1 of its output law u = w q, and u sums to one; so the boxes are those of one law, as at one group of a
-tree of posteriors (cuts.py). On a leaf phi(u) = u log u lies below its secant alpha u + beta, and for any m
-sum_y ( max(m high, m low) - m u )_y >= 0, so that
-
-    D(u || r) <= sum_y u_y ( alpha_y - log r_y - m_y ) + sum_y ( beta_y + max(m high, m low)_y ) = sum_t w_t h_t,
-    h_t       =  sum_y q_ty [ alpha_y - m_y + sum_x ( beta_x + max(m high, m low)_x ) ] - sum_y q_ty log r_y,
-
-as rows sum to one, and the bracket is at most s LSE_t( log rho(a,t) + h_t / s ). That is the formula of a tree of
-posteriors for a secret of one value, with sigma = s, K = 0, the second term of h as its tangent, and sums over outputs
-in place of sums over values.
+and g_a <= s LSE_t( log rho(a,t) + h_t / s ): the formula of a tree of posteriors for a secret of one value, with sigma
+= s, K = 0, the second term of h as its tangent, and sums over outputs in place of sums over values (4.2 and 4.5).
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from flint import arb
@@ -27,7 +20,7 @@ from . import posteriors
 from .balls import ZERO, Ball, log_sum_exp
 from .cells import Channel, Question
 from .closing import close, largest
-from .convex import Row
+from .convex import Row, secant
 from .cuts import Frame
 from .packed import LARGEST_POWER, LEAST_POWER
 from .reading import field as entry
@@ -45,7 +38,7 @@ class OneRow(posteriors.Posteriors):
         self.single, self.eta, self.knowledge, self.s = True, 0.0, ZERO, s
         self.frame = Frame(self.many, 1, None, paired=False)
         self.tangents = [[self.rows[0].fine.times(fine)]]
-        self._secants = {}
+        self.secant = lru_cache(posteriors.SECANTS)(secant)
 
     @property
     def shape(self) -> tuple[int, int]:

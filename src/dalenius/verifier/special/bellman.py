@@ -1,18 +1,14 @@
 """Local randomisers on bits, by dynamic programming: "bellman".
 
 Records are independent under the reference, with laws rho_i, each through the same channel W to an output of its own.
-The secret A is record 0, a bit of law p, and there are two outputs. For s > 0 and the chance v of A = 1 let
-B_0(v) = -H(A|Y_0), and, with v_y the chance of A = 1 given the output y of record j, of law w_a given a,
-
-    B_j(v) = sup_{w_0, w_1} sum_y P(y) B_(j-1)(v_y) - s sum_a v_a D(w_a || rho_j).
-
-Then I(A;Y) <= s K + max_p { H(p) + B_(n-1)(p) - s D(p || rho_0) }. The certificate names lines (1-v) c_0 + v c_1 of
-every stage, and B_j is shown to be below the largest of those of stage j:
+The secret A is record 0, a bit, and there are two outputs. B_0(v) = -H(A|Y_0) at the chance v of A = 1, and B_j is what
+an adversary gains who chooses the law of record j after seeing the outputs so far. Lines (1-v) c_0 + v c_1 of every
+stage are shown to have B_j below the largest of them:
 1. B_0 is convex, so below a line on [v_i, v_(i+1)] if it is at both nodes.
 2. For every pair of lines of stage j - 1, one for each output, the line g_a = s log sum_x rho_j(x) exp( sum_y W(y|x)
    c_a,k(y) / s ) must be below a mean of two lines of stage j at v = 0 and 1.
-3. max_p { H(p) + l(p) - s D(p || rho_0) } is that of kernel/closing.py with theta = 1 and G_a = c_a.
-Proof: docs/mathematics.md, 4.12, "Step by step".
+3. max_p { H(p) + l(p) - s D(p || rho_0) } is that of kernel/closing.py with theta = 1 and G_a = c_a. Proof:
+docs/mathematics.md, 4.12, "Step by step".
 """
 
 import math

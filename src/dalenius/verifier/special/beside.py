@@ -1,22 +1,16 @@
-r"""A release of a sum beside local randomisers ("beside"): one bit among bits that each go through a channel W as well.
+"""A release of a sum beside local randomisers ("beside"): one bit among bits that each go through a channel W as well.
 
-Under the reference the n records are independent bits of one law rho; A is one of them, S the sum of the other m = n-1,
-C the release, whose row depends on A + S. Let eta be at least D(wW || rho W) / D(w || rho) for all laws w of a bit, u a
-positive law, sigma at most D(vW || uW) / D(v || u) for all laws v, 0 < mu <= 1 - sigma, sigma < 1, and
-D_a = D(W(.|a) || uW). For the number j of ones among the others' outputs let rho_j be the law of S given it under the
-reference, P(j) its chance, and r_j0, r_j1 any positive laws of C. With
+Under the reference the n records are independent bits of one law rho; A is one of them, S the sum of the others, C the
+release, whose row depends on A + S. With eta, u, sigma and D_a as in special/product.py, 0 < mu <= 1 - sigma, rho_j the
+law of S given that j of the others' outputs are 1, P(j) its chance, any positive laws r_j0, r_j1 of C and numbers h_a,
 
     g_aj = D_a + max_w { sum_y W(y|a) D(w C_a || r_jy) - mu D(w || rho_j) },       lam = mu + eta (1 - sigma - mu),
-
-any numbers h_a, G_j = max_a (g_aj - h_a) and tau = sigma + lam, every prior pi with D(pi || rho) <= K has
-
     I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho(a)^(lam/tau) e^(h_a/tau)
-              + (1-sigma) log sum_j P(j) e^(G_j/(1-sigma)) .
+              + (1-sigma) log sum_j P(j) exp( max_a (g_aj - h_a) / (1-sigma) ),    tau = sigma + lam.
 
-Proof: docs/mathematics.md, 4.12, "Beside a release", (1) to (3). The maximum over w is that of chains.py, since the
-rows of C are in the order of the sum: with log r replaced by sum_y W(y|a) log r_jy, which need not be the logarithm of
-a law. A table of floats is not such a product. With W and C as the proof states them, C repaired to be exactly
-monotone, q' is their product, and q = (1 - lost) q' + lost q'': I(q) <= I(q') + lost log 2 (Lemma R).
+The maximum over w is that of chains.py, with log r replaced by sum_y W(y|a) log r_jy. W and C are as the proof states
+them, C repaired to be exactly monotone; what the channel is off their product costs lost log 2 (Lemma R). Proof:
+docs/mathematics.md, 4.12, "Beside a release".
 """
 
 from collections.abc import Sequence

@@ -5,15 +5,11 @@ p is the law of a record, rho_a the law of count vectors t given that the record
     w_a(t) = rho_a(t) exp( sum_b f_ab(t_b) ) / Z_a  on count vectors with no count above its top,   U_a = w_a q,
     r = sum_b c_b U_b,        G_a(t) = sum_y q(y|t) log( U_a(y) / r(y) ).
 
-The prior c_a w_a(t) leaks sum_a c_a sum_y U_a(y) log( U_a(y) / r(y) ). And the majorant eta, h(a,t) = G_a(t) - eta log(
-w_a(t) / rho_a(t) ) - log(1 - e) closes (kernel/closing.py) for every s > eta, with count vectors above the tops told as
-they are: there h <= 0, and e is what r has of them. eta = 1 serves for every tilt. With a `slope`, f_aa(t) = slope t
-and no other tilt, all records are independent under w_a, on all count vectors: eta is then the contraction of the
-noise, and U_a has what is beyond the tops more, which is at most `beyond` at every output.
-
-Outputs from top + 1 on are put together where the noise is geometric or Laplace. Where all values are alike one of them
-stands for all, and all sums run over its count, or output, and the others up to order; then the tilts are that of the
-own count and that of each other. Values without mass are left out. Proof: docs/proofs/histograms.md, 1 to 4.
+The prior c_a w_a(t) leaks sum_a c_a sum_y U_a log( U_a / r ). And h(a,t) = G_a(t) - eta log( w_a(t) / rho_a(t) ) -
+log(1 - e) closes for every s > eta, e what r has of count vectors above the tops, where h <= 0. eta = 1 serves for
+every tilt; with a `slope` of the own count alone it is the contraction of the noise, and U_a has at most `beyond` more
+at every output. Where all values are alike one of them stands for all, and sums run over its own count, or output, and
+the others up to order. Values without mass are left out. Proof: docs/proofs/histograms.md, 1 to 4.
 """
 
 from collections.abc import Iterator
@@ -95,7 +91,7 @@ def _table(channel: Any, data: dict[str, Any], where: str) -> "_Table":
         refuse(f"{where}: tops below {n} are for geometric and Laplace noise")
     wide = [min(n, top + 1) + 1 for top in tops]
     outputs = comb(wide[0] + len(law) - 2, len(law) - 1) * wide[0] if alike else len(law) * prod(wide)
-    if outputs > (most := largest().own_outputs):
+    if outputs > (most := largest().outputs):
         refuse(f"{where}: outputs up to order are too many to check; at most {most}")
     rows = {x: channel.noise.rows(range(x + 1), 0, min(n, x + 1)) for x in set(tops)}
     return _Table(n, law, tops, [rows[x] for x in tops], alike=alike)

@@ -1,15 +1,14 @@
 """Local randomisers: "product" and "looks". Every record goes through its own channel, and all outputs are released.
 
-Records are independent under the reference, with laws rho_i, and record i has the channel W_i to its own output Y_i.
-The secret A is one record or a group; W_0 is its channel, rho_0 its law.
+Records are independent under the reference, with laws rho_i, and record i has the channel W_i to its own output. The
+secret A is one record or a group; W_0 is its channel, rho_0 its law.
 
 "product". Let eta be at least D(w W_i || rho_i W_i) / D(w || rho_i) for all laws w and all other records i, let u be a
 law with u_a > 0 for all a, sigma at most D(v W_0 || u W_0) / D(v || u) for all laws v, and D_a = D(W_0(.|a) || u W_0).
 For lam >= (1-sigma) eta and tau = sigma + lam > 0 every prior pi with D(pi || rho) <= K has
-    I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau),
-which is kernel/closing.py with theta = sigma and s = lam.
+    I(A;Y) <= lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau).
 "looks". For a symmetric channel on bits and one record as the secret, no prior leaks more than the capacity of n looks
-at one bit. Proofs: docs/mathematics.md, 4.12.
+at one bit. Proofs: docs/mathematics.md, 4.12; of the coefficients: docs/proofs/local-randomisers.md, 1 to 5.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,10 +76,7 @@ def expands(rows: Sequence[Row], law: Row, sigma: Ball, *, even: bool, response:
 
 
 def _bits_contract(rows: Sequence[Row], law: Row, eta: Ball) -> bool:
-    """F(x) = eta D(x || rho) - D(c(x) || c(rho)) >= 0 on [0,1], x the chance of 1 and c(x) = f + d x that of output 1.
-
-    F(rho) = F'(rho) = 0, and F'' = eta/(x(1-x)) - d^2/(c(1-c)) has the sign of eta c(1-c) - d^2 x(1-x).
-    """
+    """F(x) = eta D(x || rho) - D(c(x) || c(rho)) >= 0 on [0,1] (1), x the chance of 1, c(x) = f + d x of output 1."""
     f, d, rho = rows[0][1], rows[1][1] - rows[0][1], law[1]
     out = f + d * rho
 
@@ -97,12 +93,7 @@ def _bits_contract(rows: Sequence[Row], law: Row, eta: Ball) -> bool:
 
 
 def _bits_expand(rows: Sequence[Row], law: Row, sigma: Ball) -> bool:
-    """G(x) = D(c(x) || c(u)) - sigma D(x || u) >= 0 on [0,1].
-
-    G'' has the sign of d^2 x(1-x) - sigma c(1-c), a quadratic whose leading coefficient -d^2 (1-sigma) is not above 0:
-    it is positive between its roots. Where it is positive at u, G >= 0 between the roots, as G is convex there and 0
-    with slope 0 at u; outside G is concave, and lies above the lesser of its values at a root and at an end.
-    """
+    """G(x) = D(c(x) || c(u)) - sigma D(x || u) >= 0 on [0,1]: where G'' > 0 at u, the ends decide (2)."""
     f, d, u = rows[0][1], rows[1][1] - rows[0][1], law[1]
     out = f + d * u
     if not (sigma < 1 and d**2 * u * (1 - u) > sigma * out * (1 - out)):
@@ -111,13 +102,7 @@ def _bits_expand(rows: Sequence[Row], law: Row, sigma: Ball) -> bool:
 
 
 def _response_contracts(rows: Sequence[Row], eta: Ball) -> bool:
-    """F(w) = eta D(w || U) - D(wW || U) >= 0 for every law w, W = c I + (1-c) U on k values.
-
-    F is a sum of f(w_i), f(x) = eta x log(kx) - (cx+b) log(k(cx+b)), b = (1-c)/k, and f'' has the sign of
-    eta b - c (c-eta) x: f is convex, then concave, also where c < 0. (Where 0 <= c <= eta it is convex, and
-    F >= k f(1/k) = 0.) At a minimum at most one entry is where f is strictly concave, else two of them could be moved
-    apart; those where f is convex are equal. So w = (x, y, .., y) with x >= 1/k.
-    """
+    """F(w) = eta D(w || U) - D(wW || U) >= 0 for W = c I + (1-c) U on k values: at w = (x, y, .., y), x >= 1/k (3)."""
     k, c = len(rows), rows[0][0] - rows[0][1]
     if 0 <= c <= eta:
         return True
@@ -147,12 +132,7 @@ def _response_contracts(rows: Sequence[Row], eta: Ball) -> bool:
 
 
 def _response_expands(rows: Sequence[Row], sigma: Ball) -> bool:
-    """G(v) = D(vW || U) - sigma D(v || U) >= 0 for every law v, W = c I + (1-c) U on k values.
-
-    G is a sum of g(v_i) with g = -f of `_response_contracts`, sigma in the place of eta: where sigma < c it is concave,
-    then convex. At a minimum at most one entry above 0 is where g is strictly concave, and those where it is convex are
-    equal and larger: v = (x, .., x, y, 0, .., 0) with j entries x >= y, so that y <= 1/(j+1); 1 <= j < k covers all.
-    """
+    """G(v) = D(vW || U) - sigma D(v || U) >= 0 for the same W: at v = (x, .., x, y, 0, .., 0), j entries x >= y (4)."""
     k, c = len(rows), rows[0][0] - rows[0][1]
     if not sigma < c:
         return False
@@ -201,12 +181,7 @@ class Smooth:
 
 
 def _never_negative(f: Smooth, flat: Ball | None, low: Ball, high: Ball) -> bool:
-    """Guarantee: if true, F >= 0 on [low, high].
-
-    flat: a point of [low, high] where F = F' = 0; next to it, where F is convex, F >= 0. Elsewhere intervals are halved
-    until each is settled: by F being convex and not below a tangent that is not below 0, or rising from, or falling to,
-    such an end; concave and not below 0 at both ends; or by F at the middle and the size of F' on all of it.
-    """
+    """Guarantee: if true, F >= 0 on [low, high] (5); flat: a point of it where F = F' = 0."""
     low, high = low.lower(), high.upper()
     waiting = [(low, high)]
     if flat is not None:

@@ -4,20 +4,15 @@ Geometric noise of rate c is on every count, or noise that is such noise and mor
 record i has the law p_i. Then D(p q || W q) <= eta D(p || W) for every law p of the records, with
 
     log(1/eta) = integral over beta >= 1 of 1 / ( beta (1 + beta Theta(beta)) ),     Theta = sum_i theta_i(beta),
+    theta_i <= crude = e^2c sinh(c)^2 ( c / (1 - e^-c) )^2 / 2,
 
-and theta_i(beta) >= Ent_{p_i}(a^beta) / ( beta^2 sum_v p_i(v) a_v^(beta-1) Ent_v ) for all a in [e^-c, e^c]^k, where
-Ent_v = ( (a_v-1)^2 / a_v + sum_{u != v} (a_u-1)^2 / (2 cosh c - a_v) ) / (2 sinh(c)^2). For every law and beta
-
-    theta_i <= crude = e^2c sinh(c)^2 ( c / (1 - e^-c) )^2 / 2.
-
-With M the mean of the k numbers a_v, p* and p_* the largest and the least of the masses and beta <= b, b >= 2,
+and where e^2c <= 2 + sqrt 8, for beta <= b, b >= 2, p* and p_* the largest and the least of k masses, at the worst M,
 
     theta_i <= sinh(c)^2 p* kappa s / ( k p_* M / (2 cosh c - M) - 2 p* sinh(c) e^c (e^c/M)^(b-2) ),
-    s = (2 cosh c - M - 1/M) / (2 cosh c - 2),
-    kappa = max( kappa_b(e^c/M), kappa_1(e^-c/M) if beta < 2 ),
+    s = (2 cosh c - M - 1/M) / (2 cosh c - 2),      kappa = max( kappa_b(e^c/M), kappa_1(e^-c/M) if beta < 2 ),
     kappa_b(x) = 2 ( b x^b log x - x^b + 1 ) / ( b^2 (x-1)^2 ),
 
-where the denominator is above 0 and e^2c <= 2 + sqrt 8. Proof: docs/proofs/product-laws.md.
+if the denominator is above 0. Proof: docs/proofs/product-laws.md.
 """
 
 from collections.abc import Sequence

@@ -1,19 +1,16 @@
 """A witness of a noisy histogram that ties every value of the record to its own count.
 
 The prior gives every value a of the k the probability 1/k, and given a its count t_a the law w, the same for every a;
-all else is as the reference, which is uniform, or with a `tilt` the counts of other values, inside a window, are the
+all else is as the reference, which is uniform, or with a `tilt` the counts of other values inside a window are the
 multinomial ones times prod_b exp(tilt(t_b)). For every guess v(a|y) = E(y_a) / S, S = sum_b E(y_b), E >= 1 whole and
-constant between cuts, nodes u_j > 0, a step c > 0 and C = max over the whole x that S can be of
-log x + c sum_j exp(-u_j x),
+constant between cuts, nodes u_j > 0 and a step c > 0, with C the maximum of log x + c sum_j exp(-u_j x) over what S can
+be,
 
     I(A;Y) >= log k + E log E(Y_a) - C + c sum_j E exp(-u_j S),
+    E( exp(-u_j S) | t_a ) = phi_j(t_a) [x^N] ( sum_t phi_j(t) weight(t) x^t )^(k-1) / z,   N = n - t_a,
 
-and given t_a, N = n - t_a, with phi_j(t) = E exp(-u_j E(t + noise)) and weights m^t / t!, times exp(tilt(t)) if any,
-
-    E( exp(-u_j S) | t_a ) = phi_j(t_a) [x^N] ( sum_t phi_j(t) weight(t) x^t )^(k-1) / z,
-
-with z = [x^N] ( sum_t weight(t) x^t )^(k-1), which is ((k-1) m)^N / N! without a tilt.
-Proof, and D(pi || rho): docs/proofs/histograms.md, 8 to 10.
+phi_j(t) = E exp(-u_j E(t + noise)), weights m^t / t!, times exp(tilt(t)) if any, and z the same without phi_j. Proof,
+and D(pi || rho): docs/proofs/histograms.md, 8 to 10.
 """
 
 from functools import cache
@@ -38,7 +35,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     cuts = [whole(c, "cuts of the witness", 1, n) for c in sequence(field(witness, "cuts", "the witness"), "cuts")]
     if any(low >= high for low, high in pairwise(cuts)):
         refuse("the cuts of the witness do not ascend")
-    heaviest = largest().tied_weight
+    heaviest = largest().local_entries
     listed = sequence(field(witness, "weights", "the witness"), "weights of the witness", len(cuts) + 1)
     weights = [whole(e, "weights of the witness", 1, heaviest) for e in listed]
     given = sequence(field(witness, "nodes", "the witness"), "nodes of the witness")
@@ -125,7 +122,7 @@ class _Others:
         self.n, self.k, self.counts = n, k, counts
         scale = arb(n) / k
         self.mean = (k - 1) * scale
-        if len(counts) * k > (most := largest().tied_terms):
+        if len(counts) * k > (most := largest().own_entries):
             refuse(f"the window of the witness has {len(counts)} counts, too many to check for {most} terms")
         self.weights = [(t * scale.log() - scale - arb(t + 1).lgamma()).exp() for t in ticking(counts)]
         self.tilt: list[Ball] | None = None

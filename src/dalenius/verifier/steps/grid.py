@@ -1,12 +1,9 @@
-r"""Proofs about grid rows ("grid"): very many rows become few.
+"""Proofs about grid rows ("grid"): very many rows become few.
 
-Grid rows V_j are the laws over the outputs whose entries are multiples of 1/k. Every row is a mixture of them,
-q_t = sum_j alpha_tj V_j with laws alpha_t; with rho'(a,j) = sum_t rho(a,t) alpha_tj no prior pi with D(pi || rho) <= K
-leaks more than some prior pi' over grid rows with D(pi' || rho') <= K (docs/mathematics.md, 2.3, and Lemma R, 1.2).
-
-The kinds that may be inside use no more of rho' than sum pi' log( pi'/rho' ) <= K, which stays true when masses are
-raised: rounding goes up. The mixtures are those of 2.3, in whole numbers, from the rows as they were given: S_y =
-k ( q_y + ... + q_last ), and the corner j raises the whole parts of the j largest fractions by one.
+Grid rows V_j are the laws over the outputs whose entries are multiples of 1/k. Every row is a mixture of them, q_t =
+sum_j alpha_tj V_j; with rho'(a,j) = sum_t rho(a,t) alpha_tj Lemma R leads to priors over grid rows with D(pi' || rho')
+<= K. The mixtures are those of docs/mathematics.md, 2.3, in whole numbers, from the rows as they were given: S_y = k (
+q_y + ... + q_last ), and the corner j raises the whole parts of the j largest fractions by one. Masses are rounded up.
 """
 
 import math
@@ -112,7 +109,7 @@ def _sum_above(products: list[float]) -> float:
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
     """Return the question about the rows of a grid of k parts."""
-    k = whole(entry(stated, "k", "it"), "k of the grid", 1, largest().grid)
+    k = whole(entry(stated, "k", "it"), "k of the grid", 1, largest().responses)
     width = question.channel.outputs
     if math.comb(k + width - 1, width - 1) > largest().grid_rows:
         refuse(f"a grid of {k} parts has too many rows over {width} outputs; at most {largest().grid_rows}")

@@ -30,8 +30,8 @@ def one_coin(density: Density, m: int, n: int) -> Ball:
         refuse("one coin for the other records needs other records, and cells that no edge cuts")
     least = min(cells)
     bits = SPARE + others * (2 + max(0, least.denominator.bit_length() - least.numerator.bit_length()))
-    if others * m * bits > largest().power_bits:
-        refuse(f"the powers of one coin for the others have {others * m * bits} bits, above {largest().power_bits}")
+    if others * m * bits > largest().bits:
+        refuse(f"the powers of one coin for the others have {others * m * bits} bits, above {largest().bits}")
     before, ctx.prec = ctx.prec, bits
     try:
         power = arb_poly([arb(p.numerator) / p.denominator for p in cells]) ** others

@@ -1,15 +1,15 @@
 """A "monotone" proof on points: the row bound for noise on a sum, or for several releases of one sum.
 
 Points are x_j = first + j step, j = 0..m; geometric or Laplace noise has the rate c, and several releases the sum of
-their rates. With b at least 1 - A - B for all answers f between
-points x and x', A = sinh(c (x'-f)) / sinh(c step), B = sinh(c (f-x)) / sinh(c step), L <= (1 - b) L' + b S, where S
-bounds what the answer itself tells, and with N answers, or secret values, told beyond the points and a share kappa,
+their rates. With b at least 1 - A - B for all answers f between points x and x', A = sinh(c (x'-f)) / sinh(c step), B =
+sinh(c (f-x)) / sinh(c step), L <= (1 - b) L' + b S, where S bounds what the answer itself tells, and with N answers, or
+secret values, told beyond the points and a share kappa,
 
     L' <= s log( sum_a rho(a, points) e^(g_a/s) (1-kappa)^(-1/s) + rho(beyond) (N/kappa)^(1/s) ) + s K,
 
-g_a = max_w { D(wq || r) - s D(w || rho_a) } for geometric noise with the factor exp(-c step) on the points, bounded by
-the chains of kernel/chains.py. Proof: docs/proofs/points.md, steps 1 to 3. Of several releases each has noise of its
-own on the points, or on every few of them, and of other noise every answer between the points is one: steps 4 and 5.
+g_a = max_w { D(wq || r) - s D(w || rho_a) } for geometric noise with the factor exp(-c step) on the points, by the
+chains of kernel/chains.py. Proof: docs/proofs/points.md, steps 1 to 3; of several releases, and of other noise, 4 and
+5.
 """
 
 from bisect import bisect_left, bisect_right
@@ -299,13 +299,13 @@ def _between(rate: Ball, unit: int, steps: int) -> Ball:
 def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, every: int, where: str) -> Any:  # noqa: PLR0917 - what a step states
     """The points of a proof whose output law has so many entries."""
     single = given.added is None and [often for _, often in given.rates] == [1]
-    many = outputs if single else whole(entry(stated, "points", where), f"'points' of {where}", 2, largest().points)
+    many = outputs if single else whole(entry(stated, "points", where), f"'points' of {where}", 2, largest().reach)
     if many < 2:  # chains go from point to point
         refuse(f"{where}: there are fewer than two points")
     if single:
         return _One(given.rates, first, every, many)
     if given.added is not None:
-        reach = whole(entry(stated, "reach", where), f"'reach' of {where}", 1, largest().points)
+        reach = whole(entry(stated, "reach", where), f"'reach' of {where}", 1, largest().reach)
         width = (many - 1) * every + 1 + 2 * reach
         if width != outputs or width * many > largest().own_entries:
             refuse(f"{where}: rho has {outputs} entries for {width} outputs of {many} points, or too many to check")

@@ -177,7 +177,7 @@ def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> Rule:
     step = arb(number(points["step"], "the step of the quadrature"))
     if not step > 0:
         refuse("the step of the quadrature must be above 0")
-    count = whole(points["count"], "the count of the quadrature", 2, largest().points)
+    count = whole(points["count"], "the count of the quadrature", 2, largest().reach)
     _fits(count, len(answers))
     last = first + (count - 1) * step
     if not (first <= answers[0] and last >= answers[-1]):
@@ -207,5 +207,5 @@ def _keys(points: dict[str, Any], expected: set[str]) -> None:
 
 
 def _fits(points: int, answers: int) -> None:
-    if points > largest().points or points * answers > largest().real_entries:
+    if points > largest().reach or points * answers > largest().outputs:
         refuse(f"{points} points for {answers} answers are too many to rebuild")

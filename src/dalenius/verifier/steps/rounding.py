@@ -238,7 +238,7 @@ def _covers(variance: Ball, by: Ball, n: int, most: Ball) -> bool:
 
 
 def _grid(given: dict[str, Any], where: str) -> int:
-    return whole(field(given, "cells", where), f"cells of {where}", 1, largest().real_cells)
+    return whole(field(given, "cells", where), f"cells of {where}", 1, largest().responses)
 
 
 def _posed(

@@ -1,16 +1,12 @@
 """A channel known by samples: the rows that stand above it, with limits recomputed from the counts.
 
 A problem with samples states counts of outputs, and rows that follow from them: for every set of draws a lower limit of
-the probability of each output that was listed, and one more output per set, which tells it and has what is left.
-
-If no limit is above the probability that it stands for, the true channel is a degraded version of these rows. Given a
-listed output, repeat it; given the one that tells the set, draw from what the true row has beyond the limits. So it
-leaks no more, whatever the secret and the adversary. Limits fail together with a chance of at most 1 - confidence: a
-limit p of an output seen c times in n draws has P(Bin(n, p) >= c) <= e, for the e that its cell was given, so that it
-is above the truth with a chance of at most e; and the e of all cells add up to at most 1 - confidence. Every output has
-a name, and no name is listed twice: two limits of one output might together be above its probability. Which outputs are
-listed must not depend on the draws that are counted; that, that names are those of different outputs, that counts are
-what came, and that draws are independent and at one dataset of each class, is the word of whoever drew them.
+the probability of each output that was listed, and one more output per set, which tells it and has what is left. If no
+limit is above the probability that it stands for, the true channel is a degraded version of these rows. A limit p of an
+output seen c times in n draws has P(Bin(n, p) >= c) <= e, and the e of all cells add up to at most 1 - confidence. No
+output is listed twice. That the list does not depend on the draws that are counted, that names are those of different
+outputs, that counts are what came, and that draws are independent and at one dataset of each class, is the word of
+whoever drew them. Proof: docs/mathematics.md, 12.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,12 @@
-"""What the Newton and interior-point methods of all bounds share: directions, step lengths, line searches.
+"""Steps of iterations that all bounds share: Newton's, leaps of fixed-point iterations, the least value on a line.
 
-A method of its own file supplies gradient, Hessian and merit; here stand the steps in which the methods do not differ.
-Everything works on batches: the first axis counts nodes.
+A Newton or interior-point method supplies gradient, Hessian and merit; directions, step lengths and line searches are
+here, for batches: the first axis counts nodes.
 """
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -123,3 +125,87 @@ def centring(length: float, bold: float = 0.1, careful: float = 0.5) -> float:
 def slack_step(x: Floats, slack: Floats, dx: Floats, mu: float) -> Floats:
     """The step of the slacks that belongs to dx in Newton's method on x slack = mu."""
     return np.asarray(mu / x - slack - slack / x * dx)
+
+
+def squarem(x0: Floats, x1: Floats, x2: Floats, longest: float) -> Floats:
+    """Leap from two steps x0 -> x1 -> x2 of a batch, (B, ...) (Varadhan and Roland 2008, scheme S3).
+
+        x0 + 2 t r + t^2 v,   r = x1 - x0,   v = x2 - 2 x1 + x0,   t = |r| / |v|
+
+    t is at least 1, which is the plain step, and at most `longest`. A leap may be worse than the plain step: keep it
+    only where it is not.
+    """
+    first, second = x1 - x0, x2 - 2 * x1 + x0
+    axes = tuple(range(1, x0.ndim))
+    ratio = np.sqrt((first**2).sum(axis=axes) / np.maximum((second**2).sum(axis=axes), TINY))
+    step = np.clip(ratio, 1.0, longest).reshape(-1, *[1] * len(axes))
+    return np.asarray(x0 + 2 * step * first + step**2 * second)
+
+
+@dataclass
+class Anderson:
+    """Anderson's extrapolation [anderson65]: where the last steps, if the map were linear, would not move."""
+
+    depth: int
+    points: list[Floats] = field(default_factory=list)
+    images: list[Floats] = field(default_factory=list)
+
+    def add(self, x: Floats, fx: Floats) -> None:
+        """Remember a step x -> fx, and forget those more than `depth` ago."""
+        self.points, self.images = [*self.points, x][-self.depth :], [*self.images, fx][-self.depth :]
+
+    def leap(self, x: Floats, fx: Floats, rcond: float = 1e-8) -> Floats:
+        """Return where to go next after x -> fx.
+
+        f(x) - sum_k c_k d f_k, where c minimises | g - sum_k c_k d g_k | for the moves g = f(x) - x.
+        """
+        self.add(x, fx)
+        images = np.stack(self.images)
+        moves = images - np.stack(self.points)
+        share = np.linalg.lstsq(np.diff(moves, axis=0).T, moves[-1], rcond=rcond)[0]
+        return np.asarray(fx - share @ np.diff(images, axis=0))
+
+
+# A golden section: the share of an interval that is cut off.
+GOLDEN = (3 - math.sqrt(5)) / 2
+
+
+def least_between(
+    function: Callable[[float], float], low: float, high: float, accuracy: float = 1e-5, most: int = 500
+) -> tuple[float, float]:
+    """Return (place, value) of the least value seen; the place is good to `accuracy` where there is one valley.
+
+    Brent's method [brent73]: golden sections, and parabolas through the three best points where these promise more.
+    scipy has the same; importing its optimisation takes longer than most audits.
+    """
+    x = second = third = low + GOLDEN * (high - low)
+    fx = f_second = f_third = function(x)
+    step = before = 0.0
+    for _ in range(most):
+        middle, least = (low + high) / 2, 1e-8 * abs(x) + accuracy / 3
+        if abs(x - middle) <= 2 * least - (high - low) / 2:
+            break
+        # The lowest point of a parabola through the three, if it lies inside and steps become shorter.
+        r, q = (x - second) * (fx - f_third), (x - third) * (fx - f_second)
+        p, q = (x - third) * q - (x - second) * r, 2 * (q - r)
+        p, q = (-p, q) if q > 0 else (p, -q)
+        inside = q > 0 and abs(p) < q * abs(before) / 2 and q * (low - x) < p < q * (high - x)
+        if inside:
+            before, step = step, p / q
+            if min(x + step - low, high - x - step) < 2 * least:
+                step = math.copysign(least, middle - x)
+        else:
+            before = (low if x >= middle else high) - x
+            step = GOLDEN * before
+        there = x + math.copysign(max(abs(step), least), step)
+        value = function(there)
+        if value <= fx:
+            low, high = (x, high) if there >= x else (low, x)
+            third, f_third, second, f_second, x, fx = second, f_second, x, fx, there, value
+        else:
+            low, high = (there, high) if there < x else (low, there)
+            if value <= f_second or second == x:
+                third, f_third, second, f_second = second, f_second, there, value
+            elif value <= f_third or third in (x, second):
+                third, f_third = there, value
+    return x, fx
