@@ -162,9 +162,9 @@ def _climbed(cells: Cells, lift: Lift, part: SomeRecords, deadline: Deadline, rn
         return ascend(cells, deadline, rng)
     statistic = part.looked_at
     alike = _alike(part)
-    held = lift.cell_of >= 0
+    alive = lift.cell_of >= 0
     score = np.zeros(cells.size)
-    score[lift.cell_of[held]] = np.broadcast_to(alike, lift.cell_of.shape)[held]
+    score[lift.cell_of[alive]] = np.broadcast_to(alike, lift.cell_of.shape)[alive]
     spread = max(1, len(statistic.others))
     tilts = np.array([0.1, 0.5, 1.0, 2.0, 4.0]) * math.sqrt(2 * cells.knowledge / spread)
     log_pi = cells.log_rho + np.outer([*tilts, 30.0], score)
