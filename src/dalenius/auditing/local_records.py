@@ -95,10 +95,10 @@ def _step_by_step(
     settings, few = problem.settings.of(LocalSearch), problem.settings.of(bellman.BellmanSearch)
     tried = "formulas" in problem.settings.portfolio.opening and audit.worth_more
     if tried and bellman.possible(mechanism, members, problem.knowledge, few) and not deadline.expired():
-        asked = problem.knowledge, problem.reference, few, deadline
+        rest = problem.knowledge, problem.reference, few, deadline
         share = min(problem.relative, 0.5)
         enough = audit.lower * (1 + settings.bellman_goal * share / (1 - share)) if share > 0 else 0.0
-        found = bellman.best(mechanism, members[0], *asked, enough=enough)
+        found = bellman.best(mechanism, members[0], *rest, enough=enough)
         if found is not None:
             audit.try_formulas(found)
 

@@ -335,7 +335,7 @@ def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> 
     """Whether every class is one orbit of maps that permute records and rename values and keep classes and rho alone.
 
     True where every class is one dataset; where every class is one count vector (of a sum: as many classes as count
-    vectors) and all records have one law; and for the parity of bits that are 0 as often as 1: docs/mathematics.md, 6.2.
+    vectors) and all records have one law; and for the parity of bits that are 0 as often as 1 (mathematics.md, 6.2).
     """
     if isinstance(statistic, Table):
         return statistic.size == len(statistic.classes)
