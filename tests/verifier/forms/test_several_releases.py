@@ -277,9 +277,13 @@ class TestRoundsInDoubles:
 
     s = 0.7
 
-    def both(self, rate: float = 0.2, many: int = 9, rounds: int = 100) -> tuple[OneValue, Chain | None]:
-        """Three releases of two rates at these points, in balls and in doubles."""
-        placed = points._Several([(arb(rate), 2), (arb(0.1), 1)], 0, 2, many, 2)
+    def placed(self, many: int = 9) -> points._Several:
+        """Three releases of two rates at these points."""
+        return points._Several([(arb(0.2), 2), (arb(0.1), 1)], 0, 2, many, 2)
+
+    def both(self, many: int = 9, rounds: int = 100) -> tuple[OneValue, Chain | None]:
+        """The same with a reference and an output law, in balls and in doubles."""
+        placed = self.placed(many)
         rng = np.random.default_rng(3)
         laws = {j: arb(x) for j, x in enumerate(rng.dirichlet(np.ones(many)))}
         rho = list(laws.values())
@@ -305,11 +309,12 @@ class TestRoundsInDoubles:
     def test_a_bound_is_the_same_with_and_without_them(self) -> None:
         with precision():
             value = self.both()[0]
-            ends = [[x.log() for x in row] for row in ([arb(1)] * len(value.log_r),) * 2]
-            quick = value.bound_from(*ends, 40)
+            ends = [self.placed().log_row(j) for j in (0, 8)]
+            bounds = [value.bound_from(*ends, rounds) for rounds in (0, 3, 40)]
             value.quick = None
             slow = value.bound_from(*ends, 40)
-        assert abs(float(quick - slow)) < 1e-9
+        assert abs(float(bounds[2] - slow)) < 1e-9
+        assert bounds[0] > bounds[1] > bounds[2]
 
     def test_where_the_note_is_not_stated_balls_go_on(self) -> None:
         with precision():
@@ -320,6 +325,10 @@ class TestRoundsInDoubles:
             assert chain.increments(np.zeros(8)) is None
             chain.law, chain.orders = law, chain.orders * 1e290
             assert chain.increments(np.zeros(8)) is None
-            ends = [[x.log() for x in row] for row in ([arb(1)] * len(value.log_r),) * 2]
-            assert value.bound_from(*ends, 2).is_finite()
+            ends = [self.placed().log_row(j) for j in (0, 8)]
+            found = value.bound_from(*ends, 2)
+            value.quick = None
+            assert abs(found - value.bound_from(*ends, 2)) < 1e-12
+            chain.orders, chain.error = chain.orders * 1e-290, 1e-5
+            assert chain.increments(np.zeros(8)) is None
             assert self.both(rounds=3)[1] is None

@@ -206,7 +206,7 @@ class Chain:
         x = np.concatenate([[0.0], np.cumsum(given)]) + self.log_rho
         large = float(np.abs(given).sum() + np.abs(self.log_rho).max())
         x -= x.max()
-        if not (x.min() >= LEAST_EXPONENT and self.law.min() >= LEAST_CHANCE):
+        if not (x.min() >= LEAST_EXPONENT and self.law.min() >= LEAST_CHANCE and self.error <= MOST_ERROR):
             return None
         u = (exp(x, np) @ self.law) / self.orders
         if not u.min() >= LEAST_CHANCE:
