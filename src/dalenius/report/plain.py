@@ -85,7 +85,7 @@ def released(mechanism: Mechanism) -> str:
 
 def _changed(name: str) -> str:
     """What is done to the answer, the innermost call first: `with numbers below 6 hidden, then rounded to ...`."""
-    done = []
+    done: list[str] = []
     for call, given in reversed(re.findall(r"(\w+)\((?=([^()]*))", name)):
         variant = next((key for key in ("midpoint", "keep_zero") if f"{key}=" in given), call)
         words = CHANGES.get(variant, OTHERWISE).format_map(dict(re.findall(r"(\w+)=(\d+)", given)))
