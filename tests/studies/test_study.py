@@ -382,7 +382,7 @@ def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: 
     page = (tmp_path / "r.html").read_text()
     assert "<h1>Leakage report: two noises</h1>" in page
     assert "4 of 4 points are done, 0 failed" in page
-    assert "people may be related to each other in any way" in page
+    assert "the adversary may believe that records depend on each other" in page
     assert "certificates.jsonl.gz" in page
     assert "dalenius sweep two.toml --verify" in page
     # Digits are rounded outward in the table too.

@@ -85,7 +85,7 @@ def released(mechanism: Mechanism) -> str:
 
 def _changed(name: str) -> str:
     """What is done to the answer, the innermost call first: `with numbers below 6 hidden, then rounded to ...`."""
-    done = []
+    done: list[str] = []
     for call, given in reversed(re.findall(r"(\w+)\((?=([^()]*))", name)):
         variant = next((key for key in ("midpoint", "keep_zero") if f"{key}=" in given), call)
         words = CHANGES.get(variant, OTHERWISE).format_map(dict(re.findall(r"(\w+)=(\d+)", given)))
@@ -130,8 +130,8 @@ def _as_much(audit: Audit) -> str:
     """How many people's answers such knowledge is worth, where all values are equally likely; else what one is."""
     records = set(audit.mechanism.records)
     if audit.reference.kind == "marginal":
-        worth = sorted(in_unit(-math.log(p), audit.unit) for p in audit.reference.laws[0] if p > 0)
-        return f" (to be sure of one person's answer is {short(worth[0])} to {short(worth[-1])} {audit.unit})"
+        prices = sorted(in_unit(-math.log(p), audit.unit) for p in audit.reference.laws[0] if p > 0)
+        return f" (to be sure of one person's answer is {short(prices[0])} to {short(prices[-1])} {audit.unit})"
     if not audit.reference.uniform or len(records) > 1 or audit.mechanism.as_real_records is not None:
         return ""
     worth = audit.adversary.knowledge / math.log(records.pop())
