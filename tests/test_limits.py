@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import dalenius as dl
-from dalenius.auditing.unwritten_histograms import HistogramSearch
 from dalenius.model import checks
 from dalenius.model.gallery import mechanisms
 from dalenius.verifier.kernel.limits import largest
@@ -18,7 +17,6 @@ def test_the_model_allows_no_more_than_the_verifier() -> None:
     assert largest().classes >= checks.MOST_CLASSES
     assert min(largest().shared_entries, largest().own_entries) >= checks.MOST_ENTRIES
     assert largest().responses >= mechanisms.MOST_RESPONSES
-    assert largest().histogram_pairs >= HistogramSearch().count_pairs
 
 
 @pytest.mark.parametrize(
