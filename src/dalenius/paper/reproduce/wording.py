@@ -10,7 +10,12 @@ from dalenius.report.tables import tables
 
 PLACE = re.compile(r"<<([\w.-]+)(?:\|([^>]*))?>>")
 # How a number is written, beside the formats of Python.
-STYLES = {"short": short, "up": lambda x: short_up(x) if x else "0", "percent": percent}
+STYLES = {
+    "short": short,
+    "up": lambda x: short_up(x) if x else "0",
+    "percent": percent,
+    "share": lambda x: f"{round(100 * x, 1):g} %",
+}
 
 
 @dataclass(frozen=True)
