@@ -1,6 +1,8 @@
 # Needs python3 (3.11 or later), pip and make. Everything made here is ignored by git.
 PYTHON ?= python3
 BIN    := .venv/bin
+# Tests begin hundreds of processes: whatever one of them compiles is kept for the others.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: setup demo test nightly test-extras lint check fuzz bench paper docs pictures dist package cover prove verify-page clean
@@ -35,7 +37,7 @@ test: setup
 # What takes too long for every change: every test, with more examples of each property, then the fuzzer.
 nightly: setup .venv-extras/.ready
 	HYPOTHESIS_PROFILE=nightly OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not extras" -n 2
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "nightly and extras"
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "nightly and extras" $(EXTRAS)
 	$(MAKE) fuzz
 
 # Optional packages in an environment of their own, and Debian's chromium, which is installed where that is possible.
@@ -48,8 +50,10 @@ nightly: setup .venv-extras/.ready
 	  echo "there is no chromium, and it cannot be installed here: tests of pages in a browser are skipped" >&2
 	@touch $@
 
+# Only files that have such tests are collected, which takes longer than most of them.
+EXTRAS = $(shell grep -rl --include='*.py' 'mark\.extras' tests)
 test-extras: .venv-extras/.ready
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "extras and not nightly" -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-extras/bin/python -m pytest -m "extras and not nightly" -n 2 $(EXTRAS)
 
 lint: setup
 	$(BIN)/python -m ruff check .

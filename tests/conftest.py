@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections import Counter
+from collections import defaultdict
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,16 +18,22 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Of a slow test with many cases every third runs with a change, the first among them; all of them run at night.
+# Of a slow test with many cases, and of a test with many seeds, every third runs with a change, the first among them;
+# all of them run at night.
 KEPT = 3
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    seen: Counter[str] = Counter()
+    many: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        name = item.nodeid.partition("[")[0]
+        name, params = item.nodeid.partition("[")[0], getattr(getattr(item, "callspec", None), "params", {})
         if item.get_closest_marker("slow") and not name.startswith(("tests/net/", "tests/pages/")):
-            if seen[name] % KEPT:
+            many[name].append(item)
+        elif "seed" in params:
+            others = {key: value for key, value in params.items() if key != "seed"}
+            many[f"{name} {others}"].append(item)
+    for cases in many.values():
+        for place, item in enumerate(cases):
+            if place % KEPT and (len(cases) > KEPT or item.get_closest_marker("slow")):
                 item.add_marker(pytest.mark.nightly)
-            seen[name] += 1

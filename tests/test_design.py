@@ -18,7 +18,7 @@ from cases import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from refusals import refuses
+from refusals import refuses, refuses_saying
 from verdicts import holds
 
 import dalenius as dl
@@ -356,9 +356,7 @@ def test_progress_is_told_in_the_units_of_the_answer(budget: dict[str, float]) -
     ids=lambda value: str(value)[:60],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, object], words: str) -> None:
-    with pytest.raises(dl.InputError) as error:
-        dl.design(dl.queries.count(n=2), **{"entropy": 1.0, **arguments})
-    assert words in str(error.value)
+    refuses_saying(words, dl.design, dl.queries.count(n=2), **{"entropy": 1.0, **arguments})
 
 
 def test_what_is_no_query_or_too_large_is_refused() -> None:

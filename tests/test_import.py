@@ -19,26 +19,30 @@ def loaded(script: str) -> set[str]:
     return set(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split())
 
 
-def test_import_pulls_in_nothing_heavy() -> None:
-    assert not {"numpy", "scipy", "flint"} & loaded("import dalenius")
+AUDIT = 'audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5'
+PARTS = {"scipy.special", "scipy.linalg", "scipy.optimize", "matplotlib"}
+# What a script must not load. Each part of scipy takes longer to load than a small audit takes.
+LIGHT = {
+    "import dalenius.cli": {"numpy", "rich", "matplotlib", "flint"},
+    "import dalenius.verifier.verify": {"numpy", "scipy", "dalenius.model", "dalenius.certificates"},
+    "import dalenius.results.audit, dalenius.report.text": {"matplotlib"},
+    "import dalenius as dl; dl.audit; dl.design; dl.curve": {*PARTS, "scipy.sparse"},
+    f"import dalenius as dl; assert dl.verify({str(GOLDEN)!r}).verified": {"numpy", "scipy"},
+    """from dalenius.model.gallery.parse import parse_mechanism, parse_query
+parse_mechanism("geometric(epsilon=1)", parse_query("count(n=4)"))""": {"scipy.stats", "scipy.optimize", "matplotlib"},
+    f"""import contextlib, io, shlex, dalenius.cli
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    dalenius.cli.main(shlex.split({AUDIT!r}))""": {*PARTS, "clarabel", "pydantic", "rich", "dalenius.designing"},
+}
 
 
-def test_the_gallery_pulls_in_no_statistics_and_no_plots() -> None:
-    script = """
-from dalenius.model.gallery.parse import parse_mechanism, parse_query
-parse_mechanism("geometric(epsilon=1)", parse_query("count(n=4)"))
-"""
-    assert not {"scipy.stats", "scipy.optimize", "matplotlib"} & loaded(script)
+@pytest.mark.parametrize("script", LIGHT)
+def test_what_is_not_needed_is_not_loaded(script: str) -> None:
+    assert not LIGHT[script] & loaded(script)
 
 
-def test_audit_is_there_before_any_part_of_scipy() -> None:
-    parts = {"scipy.optimize", "scipy.special", "scipy.linalg", "scipy.sparse", "matplotlib"}
-    assert not parts & loaded("import dalenius as dl; dl.audit; dl.design; dl.curve")
-
-
-def test_a_file_is_verified_without_numpy_and_scipy() -> None:
-    script = f"import dalenius as dl; assert dl.verify({str(GOLDEN)!r}).verified"
-    assert not {"numpy", "scipy"} & loaded(script)
+def test_the_package_itself_imports_nothing() -> None:
+    assert loaded("import dalenius") - loaded("") == {"dalenius"}
 
 
 def test_parts_of_scipy_are_not_imported_at_the_head_of_a_file() -> None:
@@ -76,15 +80,3 @@ def test_what_is_returned_has_a_public_type() -> None:
     assert isinstance(audit.verify(), dalenius.Verification)
     assert isinstance(dalenius.curve(mechanism, [1.0], tolerance=1e-3), dalenius.Curve)
     assert isinstance(mechanism.profile(entropies=[1.0]), dalenius.Profile)
-
-
-def test_a_small_audit_on_the_command_line_loads_no_part_of_scipy_and_no_design() -> None:
-    """It starts in half a second: each part of scipy takes longer to load than the audit takes."""
-    command = 'audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5'
-    script = f"""
-import contextlib, io, shlex, dalenius.cli
-with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-    dalenius.cli.main(shlex.split({command!r}))
-"""
-    parts = {"scipy.special", "scipy.linalg", "scipy.optimize", "clarabel", "matplotlib", "pydantic", "rich"}
-    assert not {name for name in loaded(script) if name in parts or name.startswith("dalenius.designing")}

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -10,6 +11,7 @@ import damage
 import numpy as np
 import pytest
 from cases import random_channel
+from kinds import Json
 from large_samples import both, both_histograms, both_local
 from refusals import refuses
 
@@ -176,28 +178,30 @@ def test_answers_name_the_adversary() -> None:
     assert dl.audit(mechanism, knowledge=0.2).to_dict()["adversary"] == "bounded"
 
 
-@pytest.mark.parametrize("what", ["upper", "lower", "law", "others", "weights", "reference", "bounded"])
-def test_forgeries_are_refused(what: str) -> None:
+FORGERIES: dict[str, Callable[[Json], object]] = {
+    "upper": lambda data: data.update(upper=data["upper"] - 1e-4, proofs=[
+        {**proof, "upper": min(proof["upper"], data["upper"] - 1e-4)} for proof in data["proofs"]
+    ]),
+    "lower": lambda data: data.update(lower=data["lower"] + 1e-4, upper=data["upper"] + 1e-3),
+    "law": lambda data: data["witness"].update(law=[1.0, *[0.0] * (len(data["witness"]["law"]) - 1)]),
+    "others": lambda data: data["witness"].update(others=[5, 5]),
+    "weights": lambda data: data["proofs"][0]["weights"].pop(),
+    "reference": lambda data: data["adversary"].update(reference={"weights": [1 / 6] * 6}),
+    "bounded": lambda data: data.update(adversary={"knowledge": 100.0}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def certificate() -> str:
     mechanism = dl.Mechanism.from_matrix(random_channel([2, 3], 3, 1).matrix(), [2, 3])
-    data = json.loads(dl.audit(mechanism, adversary="independent").certificate.text())
+    return dl.audit(mechanism, adversary="independent").certificate.text()
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_forgeries_are_refused(what: str, certificate: str) -> None:
+    data = json.loads(certificate)
     assert verify_here(data)
-    if what == "upper":
-        data["upper"] -= 1e-4
-        for proof in data["proofs"]:
-            proof["upper"] = min(proof["upper"], data["upper"])
-    elif what == "lower":
-        data["lower"] += 1e-4
-        data["upper"] += 1e-3
-    elif what == "law":
-        data["witness"]["law"] = [1.0] + [0.0] * (len(data["witness"]["law"]) - 1)
-    elif what == "others":
-        data["witness"]["others"] = [5, 5]
-    elif what == "weights":
-        data["proofs"][0]["weights"].pop()
-    elif what == "reference":
-        data["adversary"]["reference"] = {"weights": [1 / 6] * 6}
-    else:
-        data["adversary"] = {"knowledge": 100.0}
+    FORGERIES[what](data)
     assert not verify_here(data)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cases import named
+from refusals import refuses
 
 import dalenius as dl
 from dalenius import shown
@@ -113,8 +114,7 @@ def test_numbers_of_a_table_stand_to_the_right() -> None:
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.skipif(find_spec("pandas") is not None, reason="pandas is installed")
 def test_without_pandas_the_message_names_the_extra(name: str) -> None:
-    with pytest.raises(dl.InputError, match=r"pip install 'dalenius\[pandas\]'"):
-        things()[name].to_frame()
+    refuses(r"pip install 'dalenius\[pandas\]'", things()[name].to_frame)
 
 
 @pytest.mark.extras

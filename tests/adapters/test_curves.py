@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.stats import norm
 
 import dalenius as dl
@@ -78,5 +79,4 @@ def test_the_ends() -> None:
     ],
 )
 def test_what_is_no_curve_is_refused(epsilons: list[float], deltas: list[float], words: str) -> None:
-    with pytest.raises(dl.InputError, match=words):
-        dl.from_privacy_curve(epsilons, deltas)
+    refuses(words, dl.from_privacy_curve, epsilons, deltas)

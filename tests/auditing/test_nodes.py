@@ -1,9 +1,9 @@
 """A limit in nodes: the same answer on every machine, however busy."""
 
 import pytest
+from refusals import refuses
 
 import dalenius as dl
-from dalenius.errors import InputError
 
 MECHANISM = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=2)
 
@@ -25,5 +25,4 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 
 @pytest.mark.parametrize("nodes", [0, -1, 1.5, True])
 def test_a_limit_is_a_whole_number(nodes: object) -> None:
-    with pytest.raises(InputError, match="nodes"):
-        dl.audit(MECHANISM, knowledge=0.5, nodes=nodes)
+    refuses("nodes", dl.audit, MECHANISM, knowledge=0.5, nodes=nodes)

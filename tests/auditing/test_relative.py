@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from cases import named, random_channel
 from click.testing import CliRunner
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.cli import main
-from dalenius.errors import InputError
 from dalenius.studies.task import Task
 
 
@@ -78,8 +78,7 @@ def test_a_file_without_it_is_of_an_older_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("relative", [-0.1, 1.0, float("nan"), "all", True])
 def test_what_is_no_share_is_refused(relative: object) -> None:
-    with pytest.raises(InputError, match="relative"):
-        dl.audit(named("count(n=2)", "geometric(epsilon=1)"), knowledge=0.3, relative=relative)
+    refuses("relative", dl.audit, named("count(n=2)", "geometric(epsilon=1)"), knowledge=0.3, relative=relative)
 
 
 def test_of_a_curve_and_on_the_command_line() -> None:
@@ -122,8 +121,7 @@ def test_a_design_of_least_distortion_on_the_command_line() -> None:
 
 @pytest.mark.parametrize("relative", [-0.1, 1.0])
 def test_what_is_no_share_is_refused_by_designs(relative: float) -> None:
-    with pytest.raises(InputError, match="relative"):
-        dl.design(dl.queries.count(n=2), distortion=0.2, knowledge=0.3, relative=relative)
+    refuses("relative", dl.design, dl.queries.count(n=2), distortion=0.2, knowledge=0.3, relative=relative)
 
 
 def test_a_file_of_studies_takes_it_for_designs_and_not_for_calibrations() -> None:

@@ -25,6 +25,8 @@ def slow_capacity(rows: Floats, rounds: int = 20_000) -> tuple[float, float]:
     for _ in range(rounds):
         with np.errstate(divide="ignore", invalid="ignore"):
             d = np.where(rows > 0, rows * np.log(rows / (p @ rows)), 0.0).sum(axis=1)
+        if d.max() - p @ d < 1e-13:
+            break
         p = p * np.exp(d - d.max())
         p /= p.sum()
     return float(p @ d), float(d.max())

@@ -4,12 +4,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command_line import command
 
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.gallery import mechanisms, queries
 from dalenius.tools import profile as tools
 
 NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
@@ -41,35 +39,6 @@ def test_the_answer_in_words_and_a_picture(tmp_path: Path) -> None:
     assert "at epsilon = 0.2" in result.stdout
     assert f"Wrote      {tmp_path / 'p.svg'}" in result.stdout
     assert "<svg" in (tmp_path / "p.svg").read_text()
-
-
-def test_very_many_records(tmp_path: Path) -> None:
-    named = ["--query", "count(n=3000)", "--mechanism", "laplace(epsilon=1)"]
-    b = 3000 * math.log(2) - 0.1
-    result = run(*named, "--entropies", b, "--time-limit", 5, "--plot", tmp_path / "p.png", "--json")
-    assert (result.exit_code, result.stderr) == (0, "")
-    said = json.loads(result.stdout)
-    assert said["dp_epsilon"] == pytest.approx(1, abs=1e-12)
-    assert said["capacity"]["lower"] <= said["capacity"]["upper"] <= said["maximal_leakage"]
-    assert said["distortion"] == pytest.approx(1, abs=0.05)  # the mean of the noise but for rounding
-    assert said["notes"] == []
-    assert (tmp_path / "p.png").stat().st_size > 0
-
-
-def test_every_source_of_a_mechanism(tmp_path: Path) -> None:
-    mechanism = mechanisms.geometric(queries.count(n=2), epsilon=1)
-    mechanism.save(tmp_path / "m.json")
-    np.save(tmp_path / "m.npy", mechanism.matrix())
-    sources = [
-        ["--query", "count(n=2)", "--mechanism", "geometric(epsilon=1)"],
-        ["--load", tmp_path / "m.json"],
-        ["--channel", tmp_path / "m.npy", "--records", "2,2"],
-    ]
-    said = [json.loads(run(*source, "--entropies", "1", "--tolerance", 0.1, "--json").stdout) for source in sources]
-    for key in ("maximal_leakage", "record_min_entropy_leakage", "dp_epsilon"):
-        assert [one[key] for one in said] == pytest.approx([said[0][key]] * 3, abs=1e-12)
-    assert said[0]["distortion"] == said[1]["distortion"] is not None
-    assert said[2]["distortion"] is None
 
 
 def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ SHORT = {
     "MODULAR": "--query 'modular_sum(n=4, modulus=2)'",
     "COUNT": "--query 'count(n=3)' --mechanism 'geometric(epsilon=1)' --knowledge 0.3",
     "PAIR": "--query 'count(n=2)' --mechanism 'geometric(epsilon=1)'",
+    "REAL": "--mechanism \"gaussian(sigma=1, output='real')\"",
     "AT": "--distortion 0.1 --entropy 2.2",
 }
 FILES = {
@@ -96,6 +97,9 @@ CASES = [
     ("ledger new book.json --columns age=2 --knowledge 1", "give n="),
     ("ledger new book.json --records 2,2 --n 2 --knowledge 1", "--n 2 goes with --columns"),
     ("ledger new book.json --records 2,2 --knowledge 1 --budget -1", "budget"),
+    ("audit --query 'histogram(n=2, k=2)' REAL --entropy 0", "not to histogram"),
+    ("audit --query 'identity(k=1)' REAL --entropy 0", "single answer"),
+    ("profile --query 'count(n=2)' REAL", "are real numbers"),
     ("audit COUNT --secret 0,0", "record 0 is listed twice"),
     ("audit COUNT --secret 0,3", "record 3 does not exist"),
     ("audit COUNT --secret a,b", "--secret 'a,b' is not a list of records"),

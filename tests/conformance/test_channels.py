@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from kinds import Floats
 from large_samples import both, both_histograms, both_local, both_symmetric
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import InputError
@@ -157,6 +158,12 @@ def test_rows_are_those_that_the_verifier_rebuilds(name: str) -> None:
     assert mechanism.n_outputs == len(mechanism.labels) == theirs.shape[1]
 
 
+@pytest.mark.parametrize(("mechanism", "query"), CALLS)
+def test_a_call_string_names_what_it_builds(mechanism: str, query: str) -> None:
+    built = named(mechanism, query)()
+    assert (built.name, str(built.query)) == (mechanism, query)
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 def test_epsilon_and_delta_are_the_worst_of_all_neighbouring_datasets(name: str) -> None:
     mechanism = WRITTEN[name]()
@@ -286,8 +293,7 @@ def test_different_channels_are_not_equal() -> None:
 def test_rows_that_are_not_there_are_refused(name: str) -> None:
     mechanism = LARGE[name]()
     for ask in (mechanism.written, mechanism.matrix, mechanism.table, mechanism.integer_rows):
-        with pytest.raises(InputError, match=r"too many|no table|no matrix|above the limit"):
-            ask()
+        refuses(r"too many|no table|no matrix|above the limit", ask)
     with pytest.raises(InputError):
         mechanism.save("never.csv")
 

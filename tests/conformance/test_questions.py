@@ -146,7 +146,9 @@ WRONG = [
     ({"entropy": 9.0}, r"entropy = 9.0 nats is not between 0 and log\|X\|"),
     ({"entropy": math.nan}, "entropy = nan"),
     ({"entropy": "much"}, "entropy = 'much' is not a number"),
+    ({"entropy": math.inf}, "entropy = inf"),
     ({"entropy": None, "knowledge": -1e-9}, "knowledge = -1e-09"),
+    ({"entropy": None, "knowledge": math.nan}, "knowledge = nan"),
     ({"entropy": 3.01, "unit": "bits"}, "[23] bits"),
 ]
 ONE_AMOUNT = ("audit", "design", "frontier", "calibrate", "ledger")

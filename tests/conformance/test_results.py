@@ -131,6 +131,8 @@ def test_it_comes_back_from_a_file_and_verifies(name: str, tmp_path: Path) -> No
         assert "read from a file" in repr(again)
         if isinstance(again, dl.Audit | dl.Design):
             assert again.verified is (True if verify else None)
+            assert ("which was verified (rested on: " if verify else "was not verified") in again.summary()
+            assert "(from the file)" in again._repr_html_()
             assert again.certificate == made.certificate
             assert (again.history, again.repairs) == (made.history, made.repairs)
             assert words(again) == words(made)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from cases import parity_leakage
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.designing.known_others import KnownOthersSearch
@@ -112,8 +113,7 @@ def test_the_unit_of_distortion_does_not_matter() -> None:
     ],
 )
 def test_what_is_refused(options: dict[str, object], words: str) -> None:
-    with pytest.raises(dl.InputError, match=words):
-        dl.design(dl.queries.count(n=2), adversary="independent", **options)
+    refuses(words, dl.design, dl.queries.count(n=2), adversary="independent", **options)
 
 
 def test_frontiers_calibrations_and_ledgers_have_the_same_adversary() -> None:

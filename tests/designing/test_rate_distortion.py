@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from scipy.special import entr
 
 import dalenius as dl
@@ -162,5 +163,4 @@ def test_a_thousand_values() -> None:
     ],
 )
 def test_what_is_too_large(k: int, options: dict[str, float], limit: int) -> None:
-    with pytest.raises(dl.InputError, match=f"above the limit of {limit} entries"):
-        dl.design(dl.queries.identity(k), **options)
+    refuses(f"above the limit of {limit} entries", dl.design, dl.queries.identity(k), **options)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refuses
 
 from dalenius.errors import InputError
 from dalenius.studies import cluster
@@ -92,8 +93,7 @@ def test_workers_of_other_versions_are_refused_before_any_work(toml: Path, monke
         # This process looks at one package more than the workers do.
         monkeypatch.setattr(cluster, "VERSIONS", (*cluster.VERSIONS, "another-package"))
         cluster.versions.cache_clear()
-        with pytest.raises(InputError, match="has other versions"):
-            Study.load(toml).run(dask=local.scheduler_address)
+        refuses("has other versions", Study.load(toml).run, dask=local.scheduler_address)
     cluster.versions.cache_clear()
 
 

@@ -2,8 +2,8 @@ import math
 
 import mpmath
 import pytest
+from refusals import refuses
 
-from dalenius.errors import InputError
 from dalenius.model.adversary import Adversary
 from dalenius.model.reference import Reference
 
@@ -44,8 +44,7 @@ def test_just_above_the_universe_means_uniform_and_keeps_the_number() -> None:
     adversary = Adversary.from_user((2, 2, 2), entropy=top + 2e-9)
     assert adversary.knowledge == 0.0
     assert adversary.value == top + 2e-9
-    with pytest.raises(InputError, match="not between 0 and log"):
-        Adversary.from_user((2, 2, 2), entropy=top + 2.2e-9)
+    refuses("not between 0 and log", Adversary.from_user, (2, 2, 2), entropy=top + 2.2e-9)
     just_below = Adversary.from_user((2, 2, 2), entropy=top - 1e-9)
     assert just_below.knowledge == pytest.approx(1e-9, rel=1e-6)
 
@@ -56,28 +55,6 @@ def test_too_much_knowledge_is_no_constraint() -> None:
         assert (adversary.knowledge, adversary.entropy) == (pytest.approx(math.log(8), abs=1e-15), 0.0)
         assert math.isfinite(adversary.value)
         assert adversary.value >= math.log(8)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({}, "neither was given"),
-        ({"entropy": 1.0, "knowledge": 1.0}, "both were given"),
-        ({"entropy": -0.1}, "not between 0"),
-        ({"entropy": 2.1}, "log|X| = 1.386"),
-        ({"entropy": 3.0, "unit": "bits"}, "= 2 bits"),
-        ({"entropy": math.nan}, "out of range"),
-        ({"entropy": math.inf}, "out of range"),
-        ({"entropy": "1"}, "not a number"),
-        ({"knowledge": -1e-9}, "out of range"),
-        ({"knowledge": math.nan}, "out of range"),
-        ({"entropy": 1.0, "unit": "hartley"}, "unit = 'hartley'"),
-    ],
-)
-def test_bad_adversaries_are_refused(arguments: dict[str, object], says: str) -> None:
-    with pytest.raises(InputError) as refusal:
-        Adversary.from_user((2, 2), **arguments)
-    assert says in str(refusal.value)
 
 
 def test_knowledge_beyond_a_reference() -> None:
@@ -94,8 +71,7 @@ def test_knowledge_beyond_a_reference() -> None:
         assert math.isfinite(free.value)
     bits = Adversary.from_user((2, 2, 2), knowledge=0.5, unit="bits", reference=rho)
     assert bits.knowledge == pytest.approx(0.5 * math.log(2), rel=1e-15)
-    with pytest.raises(InputError, match="entropy counts from the uniform prior"):
-        Adversary.from_user((2, 2, 2), entropy=1.0, reference=rho)
+    refuses("entropy counts from the uniform prior", Adversary.from_user, (2, 2, 2), entropy=1.0, reference=rho)
 
 
 def test_who_may_know_everything() -> None:

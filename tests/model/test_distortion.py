@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from kinds import Floats
 from numpy.typing import NDArray
+from refusals import refuses_saying
 
 import dalenius as dl
-from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Data, Distortion, class_of_counts
 from dalenius.model.query import Query
@@ -196,6 +196,4 @@ COUNT, PAIR, LABELS = dl.queries.count(n=2), dl.queries.histogram(n=2, k=2), QUE
     ids=repr,
 )
 def test_what_makes_no_sense_is_refused(query: Query, arguments: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError) as error:
-        Distortion.from_user(query, **arguments)
-    assert words in str(error.value)
+    refuses_saying(words, Distortion.from_user, query, **arguments)

@@ -64,10 +64,6 @@ def test_what_is_no_path_is_refused(path: object) -> None:
         refuses("is not a path", call, path)
 
 
-def test_devices_are_not_read() -> None:
-    refuses("it is a device", files.read_bytes, Path("/dev/zero"))
-
-
 def test_errors_quote_names_without_control_characters() -> None:
     assert printable("plain ünïcode") == "plain ünïcode"
     assert printable("a\x1b[31m\n\u202e\x9b\ud800") == "a\\x1b[31m\\n\\u202e\\x9b\\ud800"

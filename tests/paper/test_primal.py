@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from cases import parity_distance as parity
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.paper import descent, primal
@@ -113,5 +114,4 @@ def test_the_starts_that_are_given_are_taken() -> None:
 )
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"distance": parity(2), "records": (2, 2), "D": 0.1, "b": 0.5, "T_max": 1, **options}
-    with pytest.raises(dl.InputError, match=words):
-        primal.leakage_distortion_tradeoff(**asked)
+    refuses(words, primal.leakage_distortion_tradeoff, **asked)

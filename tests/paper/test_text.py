@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import parity_distance
 from paper import from_the_text as text
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.paper.descent import Tradeoff
@@ -133,8 +134,7 @@ def test_the_constant_of_the_line_search_is_the_papers_and_decides() -> None:
     np.testing.assert_array_equal(dl.paper.algorithm_11(q, 40.0, p, d, RECORDS, 0.05).channel, channels[0.5])
     assert np.abs(channels[0.5] - channels[1e-4]).max() > 1e-3
     for c in (0.0, 1.0):
-        with pytest.raises(dl.InputError, match="is not above 0 and below 1; the paper's is"):
-            dl.paper.algorithm_11(q, 40.0, p, d, RECORDS, 0.05, c=c)
+        refuses("is not above 0 and below 1; the paper's is", dl.paper.algorithm_11, q, 40.0, p, d, RECORDS, 0.05, c=c)
 
 
 PARITY = parity_distance(2)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 import dalenius as dl
-from dalenius.errors import InputError
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Sum, Table
@@ -216,8 +216,7 @@ def test_every_map_of_random_problems_leaves_them_alone(records: tuple[int, ...]
     ids=["count", "sum mod 3", "histogram", "function"],
 )
 def test_what_is_too_large_is_refused_with_the_limit(query: Query) -> None:
-    with pytest.raises(InputError, match=f"above the limit of {DEFAULT.limits.design_pairs}"):
-        domain_of(query)
+    refuses(f"above the limit of {DEFAULT.limits.design_pairs}", domain_of, query)
 
 
 @pytest.mark.parametrize(

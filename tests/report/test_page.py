@@ -1,10 +1,9 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
+from refusals import refuses
 from samples import parity
 
-from dalenius.errors import InputError
 from dalenius.report.page import Picture, Section, write_report
 from dalenius.report.plots import image
 
@@ -38,5 +37,4 @@ def test_the_page_carries_everything_itself(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot write"):
-        write_report(tmp_path / "none" / "report.html", "title", [])
+    refuses("cannot write", write_report, tmp_path / "none" / "report.html", "title", [])

@@ -14,6 +14,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
+from dalenius.results.audit import Audit
 from dalenius.results.design import Design, Frontier
 from dalenius.results.result import Step
 from dalenius.studies.loading import load
@@ -127,20 +128,21 @@ def test_the_query_of_a_design_without_a_certificate_of_its_own_is_marked(tmp_pa
     assert designed.endswith("(from the file)")
 
 
-def test_a_spoilt_design_file_is_refused_with_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "design.json"
-    consistent_design(any_design(FUNCTION)).save(path)
+@pytest.mark.parametrize("spoilt", [consistent_design(any_design(FUNCTION)), consistent(parity())], ids=type)
+def test_a_spoilt_file_is_refused_with_its_name(spoilt: Design | Audit, tmp_path: Path) -> None:
+    path = tmp_path / "saved.json"
+    spoilt.save(path)
     content = json.loads(path.read_text())
     for key in content:
         for value in (None, "x", [], {}, [[]], 0.5):
-            if isinstance(value, type(content[key])) and value:
+            if (isinstance(value, type(content[key])) and value) or (key, value) == ("extremes", None):
                 continue
             path.write_text(json.dumps({**content, key: value}))
-            refuses(r"design\.json", Design.load, path)
+            refuses(r"saved\.json", type(spoilt).load, path)
         if key == "dalenius":  # files of 0.1 state no version of the program
             continue
         path.write_text(json.dumps({k: v for k, v in content.items() if k != key}))
-        refuses(r"design\.json", Design.load, path)
+        refuses(r"saved\.json", type(spoilt).load, path)
 
 
 def test_the_method_is_told_and_whether_the_budget_is_kept(tmp_path: Path) -> None:

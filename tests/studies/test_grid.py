@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from dalenius.errors import InputError
 from dalenius.studies.grid import Range, check_points, read_grid
@@ -48,17 +49,6 @@ def test_a_key_depends_on_the_question_alone() -> None:
     other = GOOD.replace('name = "s"', 'name = "t"').replace("[2, 3]", "[3, 4]")
     first, second = (read_grid(Source.parsed(Path("s.toml"), text))[1] for text in (GOOD, other))
     assert [point.key for point in first[3:]] == [point.key for point in second[:3]]
-
-
-def test_a_key_depends_on_the_content_of_files(tmp_path: Path) -> None:
-    text = '[study]\nname = "s"\n[fix]\nchannel = "c.csv"\nrecords = [2]\n[vary]\nknowledge = [0.1]\n'
-    keys = []
-    for content in ("1,0\n0,1\n", "1,0\n0.5,0.5\n"):
-        folder = tmp_path / str(len(keys))
-        folder.mkdir()
-        (folder / "c.csv").write_text(content)
-        keys.append(read_grid(Source.parsed(folder / "s.toml", text))[1][0].key)
-    assert keys[0] != keys[1]
 
 
 @settings(max_examples=50, deadline=None)
@@ -141,8 +131,7 @@ def test_what_one_point_cannot_ask_is_its_own_mistake() -> None:
 
 
 def test_text_that_is_not_toml_is_one_sentence() -> None:
-    with pytest.raises(InputError, match=r"s\.toml is not valid TOML: .*line 1"):
-        Source.parsed(Path("s.toml"), "[study\n")
+    refuses(r"s\.toml is not valid TOML: .*line 1", Source.parsed, Path("s.toml"), "[study\n")
 
 
 def test_lines_of_tables_in_arrays() -> None:
@@ -181,5 +170,4 @@ def test_a_file_that_changes_has_another_key_and_is_not_answered_under_the_old_o
     after = read_grid(Source.parsed(tmp_path / "s.toml", text))[1][0]
     assert before.key != after.key
     assert after.work.answer().numbers["upper"] < 0.5
-    with pytest.raises(InputError, match=r"c\.csv has changed since the question was read"):
-        before.work.answer()
+    refuses(r"c\.csv has changed since the question was read", before.work.answer)

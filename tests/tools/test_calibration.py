@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from refusals import refuses
 from scipy.optimize import brentq
 
 from dalenius.api.audits import audit
@@ -152,8 +153,7 @@ def test_a_query_with_one_answer_needs_no_noise() -> None:
     ],
 )
 def test_a_budget_that_no_noise_can_meet(budget: float, says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        calibrate("symmetric", PARITY, leakage=budget, entropy=1.0)
+    refuses(says, calibrate, "symmetric", PARITY, leakage=budget, entropy=1.0)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,7 @@ def test_a_budget_that_no_noise_can_meet(budget: float, says: str) -> None:
 )
 def test_bad_input(changes: dict[str, Any], says: str) -> None:
     given = {"family": "geometric", "query": COUNT, "leakage": 0.1, "entropy": 0.5, **changes}
-    with pytest.raises(InputError, match=says):
-        calibrate(given.pop("family"), given.pop("query"), **given)
+    refuses(says, calibrate, given.pop("family"), given.pop("query"), **given)
 
 
 def test_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kinds import Floats
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import BudgetError, InputError
@@ -104,10 +105,8 @@ def test_a_ledger_against_independent_records_is_kept_in_a_file(tmp_path: Path) 
 
 
 def test_refusals() -> None:
-    with pytest.raises(InputError, match="independent records has none"):
-        dl.Ledger(Q.count(4), adversary="independent", knowledge=0.5)
-    with pytest.raises(InputError, match=r"use ledger\.calibrate"):
-        released(adversary="independent", budget=1.0).design(Q.count(2))
+    refuses("independent records has none", dl.Ledger, Q.count(4), adversary="independent", knowledge=0.5)
+    refuses(r"use ledger\.calibrate", released(adversary="independent", budget=1.0).design, Q.count(2))
     with pytest.raises(InputError, match="2 records of 4 values; this mechanism is over 2 of 2"):
         released(adversary="independent").release(M.geometric(Q.histogram(n=2, k=2), epsilon=1.0), columns=["a", "b"])
 

@@ -205,8 +205,11 @@ class Bound(ABC):
         """Work off one batch an item; the bracket knows the proof from the first item on."""
 
 
-def fallen(upper: float, goal: float, share: float = 0.6, near: float = 0.03) -> float:
-    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound."""
+def fallen(upper: float, goal: float, share: float = 0.5, near: float = 0.1) -> float:
+    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound.
+
+    Every target costs an evaluation of the leaves of the one before: with .6 and .03 a quarter of all nodes.
+    """
     if upper == np.inf:
         return 1e300
     target = goal + share * (upper - goal)

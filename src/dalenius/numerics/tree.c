@@ -45,10 +45,10 @@ typedef struct {
 enum { SIGMA, TANGENT, BOUND, OWN, DEPTH, CUT, EXTRA };
 
 typedef struct {
-    double *x, *t, *wq, *al, *be, *e, *lam, *u, *lz, *p, *z, *cov, *h, *f, *half, *step, *grad, *tried, *mean;
+    double *x, *t, *wq, *al, *be, *e, *lam, *u, *lz, *p, *z, *cov, *h, *f, *half, *step, *grad, *tried, *mean, *tilt, *scale;
     const double **of;
     int64_t *active, *place, *columns;
-    double evals;
+    double evals, heir; /* heir: the sigma that halves begin with, and m in `tried`, where it is not their whole's; else 0 */
 } Room;
 
 static int64_t boxes(const Tree *T) { return T->secrets == 2 ? 1 : T->secrets; }
@@ -56,7 +56,7 @@ static int64_t boxes(const Tree *T) { return T->secrets == 2 ? 1 : T->secrets; }
 static Room *room_of(const Tree *T)
 {
     int64_t A = T->secrets, Y = T->outputs, C = T->cells, V = boxes(T) * Y, K = V + 1;
-    int64_t doubles = 3 * C + A * Y * 3 + 3 * Y + 4 * A + A * (Y + 1) * (Y + 1) + 2 * K * K + 5 * K;
+    int64_t doubles = 3 * C + A * Y * 3 + 4 * Y + 5 * A + A * (Y + 1) * (Y + 1) + 2 * K * K + 5 * K;
     Room *w = calloc(1, sizeof(Room));
     double *d = malloc(sizeof(double) * (size_t)doubles);
     int64_t *n = malloc(sizeof(int64_t) * (size_t)(K + 2 * Y + 2));
@@ -73,7 +73,9 @@ static Room *room_of(const Tree *T)
     w->u = d, d += A * Y;
     w->be = d, d += Y;
     w->z = d, d += 2 * Y;
+    w->tilt = d, d += Y;
     w->lz = d, d += A;
+    w->scale = d, d += A;
     w->p = d, d += A;
     w->mean = d, d += 2 * A;
     w->cov = d, d += A * (Y + 1) * (Y + 1);
@@ -122,19 +124,26 @@ static inline double exp_of(double x)
     return p * scale;
 }
 
-/* x <- e^x / sum, of numbers of any size; returns the logarithm of the sum. */
-static double normalise(int64_t n, double *restrict x)
+/* x <- e^(l - peak) of numbers of any size, which may be the same array; their sum, and the peak. */
+static double exponentials(int64_t n, const double *l, double *x, double *peak)
 {
-    double peak = x[0], total = 0;
-    LARGEST(peak)
-    for (int64_t t = 1; t < n; t++) peak = x[t] > peak ? x[t] : peak;
+    double most = l[0], total = 0;
+    LARGEST(most)
+    for (int64_t t = 1; t < n; t++) most = l[t] > most ? l[t] : most;
     for (int64_t t = 0; t < n; t++) {
-        double d = x[t] - peak;
+        double d = l[t] - most;
         x[t] = d > -700.0 ? d : -700.0;
     }
     SUM(total)
     for (int64_t t = 0; t < n; t++) x[t] = exp_of(x[t]), total += x[t];
-    double inverse = 1 / total;
+    *peak = most;
+    return total;
+}
+
+/* x <- e^x / sum; returns the logarithm of the sum. */
+static double normalise(int64_t n, double *x)
+{
+    double peak, total = exponentials(n, x, x, &peak), inverse = 1 / total;
     for (int64_t t = 0; t < n; t++) x[t] *= inverse;
     return peak + log(total);
 }
@@ -161,36 +170,48 @@ static void dots(int64_t n, const double *restrict a, int64_t many, const double
     for (; k < many; k++) out[k] = dot(n, a, b[k]);
 }
 
-/* The bound at the coefficients lam and sigma. Leaves t = h/sigma, w in x, u_a(y) = w_a q, lz and p. */
+/* t <- base + the sum of columns times l, in fours: t is written as seldom as that allows. */
+static void combined(int64_t n, const double *base, int64_t many, const double *l, const double *const *q, double *restrict t)
+{
+    int64_t k = 0;
+    for (; k + 4 <= many; k += 4, base = t) {
+        double l0 = l[k], l1 = l[k + 1], l2 = l[k + 2], l3 = l[k + 3];
+        const double *q0 = q[k], *q1 = q[k + 1], *q2 = q[k + 2], *q3 = q[k + 3];
+        PRAGMA(omp simd)
+        for (int64_t c = 0; c < n; c++) t[c] = base[c] + (l0 * q0[c] + l1 * q1[c]) + (l2 * q2[c] + l3 * q3[c]);
+    }
+    for (; k < many; k++, base = t) {
+        PRAGMA(omp simd)
+        for (int64_t c = 0; c < n; c++) t[c] = base[c] + l[k] * q[k][c];
+    }
+}
+
+/* The columns of the channel from one cell on. */
+static const double **columns_from(const Tree *T, Room *w, int64_t begin)
+{
+    for (int64_t y = 0; y < T->outputs; y++) w->of[y] = T->q + y * T->cells + begin;
+    return w->of;
+}
+
+/* The bound at the coefficients lam and sigma. Leaves t = log rho + h/sigma, w in x but for the factor scale_a, lz and p. */
 static double evaluate(const Tree *T, Room *w, double sigma, int64_t tangent)
 {
     int64_t A = T->secrets, Y = T->outputs, C = T->cells;
-    double inverse = 1 / sigma, share = sigma / (1 + sigma);
+    double inverse = 1 / sigma, share = sigma / (1 + sigma), peak;
     for (int64_t a = 0; a < A; a++) {
-        int64_t begin = T->first[a], n = T->first[a + 1] - begin, y = 0;
-        double *restrict x = w->x + begin, *restrict t = w->t + begin;
-        const double *lam = w->lam + a * Y, *restrict rho = T->log_rho + begin;
+        int64_t begin = T->first[a], n = T->first[a + 1] - begin;
+        const double **q = columns_from(T, w, begin);
+        double *t = w->t + begin;
+        for (int64_t y = 0; y < Y; y++) w->tilt[y] = w->lam[a * Y + y] * inverse;
+        combined(n, T->log_rho + begin, Y, w->tilt, q, t);
         if (T->g) {
-            const double *restrict g = T->g + tangent * C + begin;
-            for (int64_t c = 0; c < n; c++) t[c] = g[c] * inverse;
-        } else
-            memset(t, 0, sizeof(double) * (size_t)n);
-        for (; y + 4 <= Y; y += 4) {
-            double l0 = lam[y] * inverse, l1 = lam[y + 1] * inverse, l2 = lam[y + 2] * inverse, l3 = lam[y + 3] * inverse;
-            const double *restrict q0 = T->q + y * C + begin, *restrict q1 = q0 + C, *restrict q2 = q1 + C,
-                         *restrict q3 = q2 + C;
-            for (int64_t c = 0; c < n; c++) t[c] += (l0 * q0[c] + l1 * q1[c]) + (l2 * q2[c] + l3 * q3[c]);
+            const double *g = T->g + tangent * C + begin;
+            combined(n, t, 1, &inverse, &g, t);
         }
-        for (; y < Y; y++) {
-            double l = lam[y] * inverse;
-            const double *restrict q = T->q + y * C + begin;
-            for (int64_t c = 0; c < n; c++) t[c] += l * q[c];
-        }
-        for (int64_t c = 0; c < n; c++) x[c] = rho[c] + t[c];
-        w->lz[a] = normalise(n, x);
+        double total = exponentials(n, t, w->x + begin, &peak);
+        w->scale[a] = 1 / total;
+        w->lz[a] = peak + log(total);
         w->p[a] = share * w->lz[a];
-        for (y = 0; y < Y; y++) w->of[y] = T->q + y * C + begin;
-        dots(n, x, Y, w->of, w->u + a * Y);
     }
     double total = normalise(A, w->p);
     w->evals++;
@@ -324,9 +345,10 @@ static int64_t newton(const Tree *T, Room *w, const double *leaf, const double *
     int64_t W = Y + 1;
     for (int64_t a = 0; a < A; a++) {
         int64_t begin = T->first[a], cells = T->first[a + 1] - begin;
-        const double *restrict x = w->x + begin;
+        double *restrict x = w->x + begin, *restrict t = w->t + begin;
         double *restrict wq = w->wq + begin, *cov = w->cov + a * W * W;
-        double et = dot(cells, x, w->t + begin);
+        for (int64_t c = 0; c < cells; c++) t[c] -= T->log_rho[begin + c], x[c] *= w->scale[a];
+        double et = dot(cells, x, t);
         w->mean[a] = -(log(w->p[a] > 1e-300 ? w->p[a] : 1e-300) + et - w->lz[a]);
         knows -= w->p[a] * w->mean[a];
         for (int64_t i = 0; i <= columns; i++) w->of[i] = i < columns ? T->q + w->columns[i] * C + begin : w->t + begin;
@@ -384,8 +406,15 @@ static double at(const Tree *T, Room *w, const double *leaf, const double *m, do
     return value == value ? value : INFINITY;
 }
 
+/* u_a(y) = w_a q and z_y of the prior that attains the bound: no leaf that is at its target needs them. */
 static void totals(const Tree *T, Room *w)
 {
+    for (int64_t a = 0; a < T->secrets; a++) {
+        int64_t begin = T->first[a];
+        double *u = w->u + a * T->outputs;
+        dots(T->first[a + 1] - begin, w->x + begin, T->outputs, columns_from(T, w, begin), u);
+        for (int64_t y = 0; y < T->outputs; y++) u[y] *= w->scale[a];
+    }
     for (int64_t y = 0; y < T->outputs; y++) {
         double z = 0;
         for (int64_t a = 0; a < T->secrets; a++) z += w->p[a] * w->u[a * T->outputs + y];
@@ -415,7 +444,7 @@ static int64_t sweep(const Tree *T, Room *w, double sigma, int64_t tangent, doub
         const double *restrict own = T->g + tangent * C, *restrict other = T->g + k * C, *restrict t = w->t;
         double *restrict x = w->wq;
         if (k == tangent) continue;
-        for (int64_t c = 0; c < C; c++) x[c] = T->log_rho[c] + t[c] + (other[c] - own[c]) * inverse;
+        for (int64_t c = 0; c < C; c++) x[c] = t[c] + (other[c] - own[c]) * inverse;
         for (int64_t a = 0; a < A; a++) w->mean[a] = share * normalise(T->first[a + 1] - T->first[a], x + T->first[a]);
         double tried = (1 + sigma) * normalise(A, w->mean) + (sigma + T->eta) * T->knowledge;
         if (tried < value) value = tried, best = k;
@@ -432,6 +461,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
     int64_t V = boxes(T) * T->outputs, tangent = (int64_t)leaf[3 * V + TANGENT];
     double *m = leaf + 2 * V, *extra = leaf + 3 * V, sigma = extra[SIGMA] > T->least_s ? extra[SIGMA] : T->least_s;
     double radius = 2, value;
+    w->heir = 0;
     secants(T, w, leaf);
     sigma = snapped(T, m, sigma, T->scale);
     value = at(T, w, leaf, m, sigma, tangent);
@@ -439,16 +469,19 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
         int64_t best = sweep(T, w, sigma, tangent, value);
         if (best != tangent) tangent = best, value = at(T, w, leaf, m, sigma, tangent);
     }
-    totals(T, w);
+    if (value > target) totals(T, w);
     double most = w->evals + (double)T->evaluations;
     for (int first = 1; value > target && w->evals < most; first = 0) {
         int64_t n = newton(T, w, leaf, m, sigma);
         double tried = INFINITY, s = sigma, gain;
         do {
             gain = confined(n, w->h, w->grad, radius, w->f, w->step, w->half);
-            /* Two such steps would not do: cut. The first is always taken, else multipliers grow stale from parent to
-               child until no cut helps. */
-            if (!first && value - 2 * gain > target) break;
+            /* Two such steps would not do: cut. The halves begin where the first leads, else multipliers grow stale from
+               parent to child until no cut helps. */
+            if (value - 2 * gain > target && !(first && tried < INFINITY)) {
+                if (first) w->heir = moved(T, w, m, sigma, n);
+                break;
+            }
             s = moved(T, w, m, sigma, n);
             /* Where the step should do, what a certificate will hold of it is tried first. */
             if (value - gain <= target) {
@@ -471,7 +504,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
         if (value - tried > 0.7 * gain) radius *= 2;
         value = tried, sigma = s;
         memcpy(m, w->tried, sizeof(double) * (size_t)V);
-        totals(T, w);
+        if (value > target) totals(T, w);
     }
     extra[SIGMA] = sigma, extra[TANGENT] = (double)tangent, extra[OWN] = value;
     if (value < extra[BOUND]) extra[BOUND] = value;
@@ -615,6 +648,7 @@ int64_t dalenius_pass(const Tree *T, const double *in, int64_t n, double *out, i
                 stack = more, leaf = stack + (top - 1) * L, extra = leaf + 3 * V;
             }
             double *left = stack + top * L, at = middle(leaf[i], leaf[V + i]);
+            if (w->heir > 0) extra[SIGMA] = w->heir, memcpy(leaf + 2 * V, w->tried, sizeof(double) * (size_t)V);
             extra[DEPTH] += 1, extra[OWN] = INFINITY;
             memcpy(left, leaf, bytes);
             left[V + i] = at, leaf[i] = at, left[3 * V + CUT] = (double)i;

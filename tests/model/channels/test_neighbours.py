@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
@@ -89,15 +90,6 @@ def test_delta_is_the_worst_excess_of_neighbours(statistic: Statistic, epsilon: 
     assert dp_delta(statistic, rows, epsilon) == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
-def test_delta_at_no_epsilon_is_the_largest_total_variation(statistic: Statistic) -> None:
-    rows = np.random.default_rng(3).dirichlet(np.ones(3), size=statistic.size)
-    largest = max(
-        (0.5 * float(np.abs(rows[s] - rows[t]).sum()) for s, t in _neighbouring_datasets(statistic)), default=0.0
-    )
-    assert dp_delta(statistic, rows, 0.0) == pytest.approx(largest, abs=1e-14)
-
-
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -126,8 +118,7 @@ def test_delta_of_the_largest_finite_epsilon_stays_at_one_until_it_falls_to_noth
 
 @pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, "1", True])
 def test_epsilon_must_be_a_number_of_at_least_zero(epsilon: float) -> None:
-    with pytest.raises(InputError, match="epsilon = "):
-        mechanisms.constant(queries.count(n=3)).dp_delta(epsilon)
+    refuses("epsilon = ", mechanisms.constant(queries.count(n=3)).dp_delta, epsilon)
 
 
 def test_too_many_neighbours_are_refused() -> None:

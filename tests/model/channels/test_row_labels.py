@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import dalenius as dl
 
@@ -57,5 +58,4 @@ def test_other_labels_name_nothing(labels: list[Any]) -> None:
     ],
 )
 def test_labels_that_do_not_fit_are_refused(labels: list[Any], says: str) -> None:
-    with pytest.raises(dl.InputError, match=says):
-        dl.Mechanism.from_matrix(Frame(ROWS, labels), [2, 2])
+    refuses(says, dl.Mechanism.from_matrix, Frame(ROWS, labels), [2, 2])

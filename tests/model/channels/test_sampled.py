@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import named
+from damage import put
+from kinds import Json
 from refusals import refuses
 
 import dalenius as dl
@@ -139,29 +141,25 @@ def test_it_is_saved_and_loaded_and_sent_with_its_confidence(tmp_path: Path) -> 
     assert "with confidence 0.95." in page.read_text()
 
 
-@pytest.mark.parametrize("key", ["rows", "counts", "sets", "confidence", "shape", "outputs", "twice", "nameless"])
+MIXED: dict[str, Callable[[Json], object]] = {
+    "rows": lambda samples: [
+        put(samples, f"rows.0.{place}", samples["rows"][0][place] + by) for place, by in ((0, 0.01), (3, -0.01))
+    ],
+    "counts": lambda samples: put(samples, "counted.0.counts.0.0", samples["counted"][0]["counts"][0][0] - 60),
+    "sets": lambda samples: samples.update(sets=[0, 0, 1]),
+    "confidence": lambda samples: samples.update(confidence=0.9999),
+    "shape": lambda samples: samples["counted"][0]["counts"].pop(1),
+    "outputs": lambda samples: samples["counted"][0]["outputs"].pop(1),
+    "twice": lambda samples: samples["counted"][0].update(outputs=[1.0, *samples["counted"][0]["outputs"][1:]]),
+    "nameless": lambda samples: samples["counted"][0].pop("outputs"),
+}
+
+
+@pytest.mark.parametrize("key", MIXED)
 def test_a_file_whose_parts_do_not_belong_together_is_refused(tmp_path: Path, key: str) -> None:
     dl.Mechanism.from_samples(drawn(500), COUNT, confidence=0.95).save(path := tmp_path / "mechanism.json")
     content = json.loads(path.read_text())
-    samples = content["samples"]
-    match key:
-        case "rows":
-            samples["rows"][0][0] += 0.01
-            samples["rows"][0][3] -= 0.01
-        case "counts":
-            samples["counted"][0]["counts"][0][0] -= 60
-        case "sets":
-            samples["sets"] = [0, 0, 1]
-        case "confidence":
-            samples["confidence"] = 0.9999
-        case "shape":
-            del samples["counted"][0]["counts"][1]
-        case "outputs":
-            del samples["counted"][0]["outputs"][1]
-        case "twice":
-            samples["counted"][0]["outputs"][0] = 1.0
-        case "nameless":
-            del samples["counted"][0]["outputs"]
+    MIXED[key](content["samples"])
     path.write_text(json.dumps(content))
     refuses(r"mechanism\.json", dl.Mechanism.load, path)
 

@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refuses
 
-from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import Query
@@ -153,8 +153,7 @@ def test_a_query_with_one_answer_needs_no_noise() -> None:
     for text in (mechanisms.geometric, mechanisms.laplace, mechanisms.exponential):
         assert text(query, epsilon=1).rows.tolist() == [[1.0], [1.0]]
     assert mechanisms.symmetric(query, flip=0).rows.tolist() == [[1.0], [1.0]]
-    with pytest.raises(InputError, match="nothing to flip to"):
-        mechanisms.symmetric(query, flip=0.1)
+    refuses("nothing to flip to", mechanisms.symmetric, query, flip=0.1)
 
 
 COUNT = queries.count(n=3)
@@ -183,5 +182,4 @@ COUNT = queries.count(n=3)
     ],
 )
 def test_bad_parameters_are_refused(build: Callable[[], Mechanism], says: str) -> None:
-    with pytest.raises(InputError, match=says):
-        build()
+    refuses(says, build)

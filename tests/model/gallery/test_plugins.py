@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.cli import main
@@ -97,8 +98,7 @@ def test_a_plug_in_is_a_mechanism_like_any_other() -> None:
     ],
 )
 def test_a_broken_plug_in_is_a_sentence(text: str, words: str) -> None:
-    with pytest.raises(dl.InputError, match=words):
-        parse_mechanism(text, dl.queries.count(n=2))
+    refuses(words, parse_mechanism, text, dl.queries.count(n=2))
     # And nothing else breaks.
     assert parse_mechanism("geometric(epsilon=1)", dl.queries.count(n=2)).name == "geometric(epsilon=1)"
 
@@ -116,8 +116,7 @@ def test_they_are_listed_with_what_is_wrong() -> None:
 
 
 def test_a_query_is_needed_and_other_names_are_not_there(theirs: Path) -> None:
-    with pytest.raises(dl.InputError, match="lazy needs a Query, not int"):
-        dl.mechanisms.lazy(3, share=1)
+    refuses("lazy needs a Query, not int", dl.mechanisms.lazy, 3, share=1)
     with pytest.raises(AttributeError, match="there is no mechanism 'nothing'"):
         _ = dl.mechanisms.nothing
     command = ["audit", "--query", "count(n=2)", "--mechanism", "lazy(share=0.5)", "--knowledge", "0.1", "--json"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refuses
 
-from dalenius.errors import InputError
 from dalenius.paper.reproduce.experiments import Experiment
 from dalenius.paper.reproduce.folder import Folder
 from dalenius.paper.reproduce.points import Measured, Point, measure
@@ -199,8 +199,7 @@ def test_numbers_do_not_depend_on_the_number_of_processes_nor_on_one_that_dies(
 @pytest.mark.usefixtures("mortal")
 def test_a_point_that_always_kills_its_process_is_named_and_the_rest_is_kept(tmp_path: Path) -> None:
     words = r"1 of 5 points failed.*surface of saddle: its process died 2 times.*the same command tries them again"
-    with pytest.raises(InputError, match=words):
-        reproduce(tmp_path, jobs=2, plan=plan(measured=die_always))
+    refuses(words, reproduce, tmp_path, jobs=2, plan=plan(measured=die_always))
     assert len(seconds(tmp_path)) == 4
 
 
@@ -222,8 +221,7 @@ def test_a_certificate_that_is_not_verified_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_writes_nothing(tmp_path: Path, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        reproduce(tmp_path / "out", **options, plan=plan())
+    refuses(words, reproduce, tmp_path / "out", **options, plan=plan())
     assert not (tmp_path / "out").exists()
 
 

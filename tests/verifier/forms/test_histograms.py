@@ -256,6 +256,15 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Tamper, reason: str) -> Non
     assert reason in verdict.reason
 
 
+@pytest.fixture(scope="module")
+def centred() -> Json:
+    mechanism = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=300, k=5), sigma=200, clamp=True)
+    data = dl.audit(mechanism, knowledge=0.4).certificate.data
+    assert data["proofs"][0]["centre"] == [60] * 5
+    assert verify_here(data)
+    return data
+
+
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
@@ -268,11 +277,8 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Tamper, reason: str) -> Non
         ("upper", 0.0, "exceeds claimed"),
     ],
 )
-def test_a_forged_centre_is_refused(key: str, value: object, reason: str) -> None:
-    mechanism = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=300, k=5), sigma=200, clamp=True)
-    data = copy.deepcopy(dl.audit(mechanism, knowledge=0.4).certificate.data)
-    assert data["proofs"][0]["centre"] == [60] * 5
-    assert verify_here(data)
+def test_a_forged_centre_is_refused(centred: Json, key: str, value: object, reason: str) -> None:
+    data = copy.deepcopy(centred)
     data["proofs"][0][key] = value
     assert reason in verify_here(data).reason
 

@@ -164,6 +164,8 @@ class Search:
         # The axis of boxes that make up a law: posteriors at a group, or the output law of a row.
         self.law = -1 if problem.row else -2
         self.seen: _Evaluation
+        # The multipliers and sigma that halves begin with, where these are not their whole's.
+        self.heir: tuple[Floats, float] | None = None
 
     def _boxes(self, leaf: Floats) -> tuple[Floats, Floats]:
         """The ends of every box, (..., boxes, G)."""
@@ -236,6 +238,7 @@ class Search:
         size, limits = self.problem.size, self.limits
         m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
         m[:], sigma = self._snapped(m, sigma)
+        self.heir = None
         seen = self.at(leaf, m, sigma, tangent)
         if seen.bound > target and self.problem.tangents is not None:
             for k in range(len(self.problem.tangents)):
@@ -248,7 +251,8 @@ class Search:
             tried, step, gain = None, np.zeros(0), 0.0
             while evaluations < limits.evaluations:
                 step, gain = confined(hessian, gradient, radius)
-                if not first and seen.bound - 2 * gain > target:
+                if seen.bound - 2 * gain > target and not (first and tried is not None):
+                    self.heir = self._moved(m, sigma, active, gradient, step) if first else None
                     break
                 new_m, new_sigma = self._moved(m, sigma, active, gradient, step)
                 if seen.bound - gain <= target:
@@ -352,6 +356,8 @@ class Search:
         size = self.problem.size
         at = middle(leaf[i], leaf[size + i])
         leaf[Column.OWN] = np.inf
+        if self.heir is not None:
+            leaf[2 * size : 3 * size], leaf[Column.SIGMA] = self.heir
         right, left = leaf.copy(), leaf.copy()
         left[Column.CUT] = i
         right[i] = left[size + i] = at

@@ -187,7 +187,7 @@ class PosteriorTree:
         leaves, target, limits, share = work
         # A node takes some passes over the channel, and some factorisations of a matrix over its boxes.
         price = self.problem.cells.size * self.problem.n_groups + self.problem.size**3 // 64 + 400
-        nodes = int(min(share, max(1, 4_000_000 // price)))
+        nodes = int(min(share, max(1, 12_000_000 // price)))
         found = run(self.problem, leaves, target, nodes, limits)
         rest = leaves[found.taken :]
         if found.nodes < nodes and not len(rest):

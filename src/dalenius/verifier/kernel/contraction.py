@@ -5,7 +5,8 @@ eta is the least number with D(wP || w0P) <= eta D(w || w0) for all priors w, w0
 variation of a pair (Dobrushin [dobrushin56]) and the mass that all rows do not have in common (Doeblin) bound it too.
 
 Many rows are bundled: the least entries m >= 0 of its rows stand for a bundle, as h rises with P and with Q, and two
-rows of one bundle have h >= sum_y m. Any bundles will do. Proof: docs/mathematics.md, 4.3.
+rows of one bundle have h >= sum_y m. Any bundles will do. Rows over two outputs are mixtures of the two with the least
+and the largest first entry, which stand for all. Proofs: docs/mathematics.md, 4.3.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,9 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     """Guarantee: if true, D(wP || w0P) <= eta D(w || w0) for all w, w0 on these rows."""
     if eta >= 1 or len(rows) <= 1 or ONE - common_mass(rows) <= eta:
         return True
+    if len(rows[0]) == 2:
+        least, most = _ends([row[0] for row in rows])
+        return pair_contracts(least, most, eta)
     if len(rows) > FEW:
         rows = bundled(rows)
         if not all(ONE - sum(row, ZERO) <= eta for row in rows):
@@ -45,6 +49,15 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
     if len(rows) * (len(rows) - 1) // 2 * len(rows[0]) > largest().shared_entries:
         return False
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
+
+
+def _ends(first: Sequence[Ball]) -> tuple[Row, Row]:
+    """Guarantee: every law over two outputs with one of these first entries is a mixture of the two laws returned."""
+    least, most = ONE, ZERO
+    for x in first:
+        least, most = least.min(x.lower()), most.max(x.upper())
+    least, most = least.nonnegative_part(), most.min(ONE)
+    return [least, ONE - least], [most, ONE - most]
 
 
 def bundled(rows: Sequence[Row]) -> list[Row]:

@@ -9,9 +9,9 @@ import pytest
 from cases import parity_distance
 from matplotlib.colors import to_rgb, to_rgba
 from paper.reproduce.sample_rows import LN2, results
+from refusals import refuses
 
 import dalenius as dl
-from dalenius.errors import InputError
 from dalenius.paper import conditionals
 from dalenius.paper.history import Trace
 from dalenius.paper.reproduce.figures import marks
@@ -257,5 +257,4 @@ def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot write"):
-        draw("table", RESULTS["table"], tmp_path / "none")
+    refuses("cannot write", draw, "table", RESULTS["table"], tmp_path / "none")
