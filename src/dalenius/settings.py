@@ -157,7 +157,6 @@ class Portfolio(Part):
 
     # The opening, cheapest first, which a plan follows where the bracket is still open.
     opening: tuple[str, ...] = (
-        "maximal",
         "choices",
         "stationary",
         "monotone",

@@ -3,7 +3,6 @@
 The best bracket is kept at every moment. The opening has a stage for each bound that needs no tree, and two for the
 lower bound; a stage is tried where its condition holds and the bracket is open.
 
-- maximal: knowledge plus what a row tells at most under the reference (MATH 4.8);
 - reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
 - choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1): a few of them before the ascents, and
   all afterwards where L(b) may be L(0);
@@ -25,7 +24,7 @@ from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.closed_forms import maximal, sibson_of
+from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
 from dalenius.bounds.monotone import MonotoneRows, Scan
@@ -173,10 +172,6 @@ class SecretAudit(Bracket):
             yield from portfolio.of_many(self, deadline, "many_by_rows", report_progress)
 
     # Stages of the opening.
-
-    def maximal(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """Knowledge, and what rows tell at most under the reference."""
-        self.keep_upper(maximal(self.cells))
 
     def at_reference(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
         """The only prior there is."""
@@ -333,14 +328,6 @@ class Stage:
     in_any_case: bool = False
 
 
-def _shares_rows(audit: SecretAudit) -> bool:
-    """Whether two cells may have one row; else `maximal` is the trivial bound.
-
-    A verifier must find the same: rows that are equal in floats alone, as those of next to endless noise, are not one.
-    """
-    return audit.exact_cells and (not audit.cells.many or audit.cells.size > len(audit.cells.lumped.channel))
-
-
 def _ordered(audit: SecretAudit) -> bool:
     least = audit.cells.settings.of(MonotoneRows).least_s
     return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
@@ -356,7 +343,6 @@ def _large(audit: SecretAudit) -> bool:
 
 
 BEFORE_ASCENTS = (
-    Stage(_shares_rows, SecretAudit.maximal, "maximal", in_any_case=True),
     Stage(lambda audit: audit.cells.knowledge <= 0, SecretAudit.at_reference, in_any_case=True),
     Stage(
         lambda audit: audit.cells.many and audit.worth_more,

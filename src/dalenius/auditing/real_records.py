@@ -52,8 +52,8 @@ class RealRecordSearch(Part):
 
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
-ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
-KINDS = ("maximal", "sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_POINT = ("stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
+KINDS = ("sibson", "convex", "rows", "monotone", "centre", "law")
 ONE_LEAF = ("choices",)
 
 
