@@ -8,6 +8,7 @@ write. They are the samples of the fuzzer, one of each kind, and a few more.
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,8 +16,11 @@ from cases import named
 from fuzz import joint, pool
 
 import dalenius as dl
+from dalenius.designing.decoys import DecoySearch
+from dalenius.designing.designer import DesignSearch
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
+from dalenius.settings import Limits
 
 HERE = Path(__file__).parent
 # Groups whose contraction needs bundles of rows; a tree of posteriors without ratios.
@@ -45,6 +49,16 @@ def certificates() -> dict[str, pool.Json]:
     found["constant"] = pool.audited(lambda: named("count(n=3)", "constant()"), knowledge=0.3).data
     found["design, reference"] = pool.designed(distortion=0.3, knowledge=0.3, reference=[0.8, 0.2]).data
     found["mixture"] = pool.designed(leakage=0.1, entropy=0.5).data["audit"]
+    quick = DecoySearch(changes=1, sides=2, blocks=5)
+    few = DesignSearch(fewer_outputs=(2,), audited_outputs=2, decoys_alone=2, searched_outputs=(2,))
+    alone, blocks = (
+        dl.Settings(parts=(few, replace(quick, blocks=9))),
+        dl.Settings(parts=(quick,), limits=Limits(design_pairs=100)),
+    )
+    count, many = dl.queries.count(n=6), dl.queries.count(n=30)
+    decoy = dl.design(count, distortion=0.6, knowledge=0.1, tolerance=0.5, settings=alone)
+    found["decoy"] = decoy.leakage.certificate.data
+    found["design, blocks"] = dl.design(many, leakage=0.05, knowledge=0.1, settings=blocks).certificate.data
     found["capacity"] = pool.audited(
         lambda: named("count(n=30)", "geometric(epsilon=0.05)"), "capacity", knowledge=0.5, tolerance=1e-9
     ).data
