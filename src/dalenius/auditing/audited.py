@@ -80,9 +80,11 @@ class Audited:
         """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
         if self.better is not None:
             counts = mechanism.as_counts
-            assert counts is not None and isinstance(self.secret, int)  # noqa: PT018 - no other has one
+            assert counts is not None  # for the type checker: no other has one
             if isinstance(self.better, Counted):
-                assert self.better.tilts is not None  # for the type checker: it has a lower bound
+                # For the type checker: it has a lower bound, and is about a record.
+                assert self.better.tilts is not None
+                assert isinstance(self.secret, int)
                 return CountedPrior.of_tilts(counts, self.secret, self.better.tilts, self.better.lower, reference)
             tied = self.better
             return TiedPrior.of_counts(
@@ -162,4 +164,5 @@ def _tied(witness: TiedPrior) -> dict[str, Any]:
         **({"tilt": list(witness.tilt)} if witness.tilt else {}),
         "nodes": list(decoder.nodes),
         "step": decoder.step,
+        **({"scores": list(decoder.scores)} if decoder.scores else {}),
     }

@@ -96,7 +96,11 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
         audit.try_formulas(*counted.uppers)
         listed = mechanism.listed and bool(counted.uppers)
         best = _raised(audit, counted) if one and listed else None
-    if listed or np.unique(law).size > 1:
+    even = np.unique(law).size == 1
+    if isinstance(about, Attributes) and even and np.unique(sizes := np.bincount(about.labels)).size == 1:
+        together = int(sizes[0])
+        best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch), together=together))
+    if listed or not even:
         return best
     if one:
         best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best

@@ -178,7 +178,8 @@ def _counted(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], 
 def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> TiedPrior:
     """The prior that ties every value to its own count; what it tells is the certificate's lower bound."""
     counts = mechanism.as_counts
-    if counts is None or not isinstance(secret, int):
+    single = secret.whole if isinstance(secret, Attributes) else secret
+    if counts is None or not isinstance(single, int):
         refuse("its witness ties values to their counts, and it is not about a record of a noisy histogram")
     witness = certificate["witness"]
     law = np.zeros(counts.n + 1)
@@ -188,7 +189,12 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
         refuse("the masses of its witness are not those of a prior")
     low, high = witness["window"]
     decoder = Decoder(
-        tuple(witness["cuts"]), tuple(witness["weights"]), (low, high), tuple(witness["nodes"]), witness["step"]
+        tuple(witness["cuts"]),
+        tuple(witness["weights"]),
+        (low, high),
+        tuple(witness["nodes"]),
+        witness["step"],
+        tuple(witness.get("scores", ())),
     )
     leaked, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
     if tilt and len(tilt) != high - low + 1:
