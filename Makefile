@@ -120,7 +120,7 @@ cover: setup
 	$(BIN)/python -m coverage report
 COVERED = test_golden.py test_listed_priors.py test_refusals.py test_saved.py test_rested.py test_process.py test_limits.py kernel/test_contraction.py \
   kernel/test_refusals.py kernel/test_posteriors.py kernel/test_closing.py steps/test_grid.py steps/test_rounding.py \
-  steps/test_real_outputs.py special/test_power.py special/test_product_laws.py forms/test_independent.py forms/test_joint.py forms/test_design_reference.py \
+  steps/test_real_outputs.py special/test_power.py special/test_product_laws.py special/test_attributes.py forms/test_independent.py forms/test_joint.py forms/test_design_reference.py \
   forms/test_refusals.py forms/test_releases.py forms/test_several_releases.py forms/test_rebuilding.py forms/test_symmetric.py forms/test_quick_sums.py
 
 # The theorems in Coq, then the examples: their certificates as files that Coq checks. Debian's packages are installed where that is possible.

@@ -80,9 +80,11 @@ class Audited:
         """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
         if self.better is not None:
             counts = mechanism.as_counts
-            assert counts is not None and isinstance(self.secret, int)  # noqa: PT018 - no other has one
+            assert counts is not None  # for the type checker: no other has one
             if isinstance(self.better, Counted):
-                assert self.better.tilts is not None  # for the type checker: it has a lower bound
+                # For the type checker: it has a lower bound, and is about a record.
+                assert self.better.tilts is not None
+                assert isinstance(self.secret, int)
                 return CountedPrior.of_tilts(counts, self.secret, self.better.tilts, self.better.lower, reference)
             tied = self.better
             return TiedPrior.of_counts(
@@ -90,7 +92,7 @@ class Audited:
                 self.secret,
                 tied.law,
                 decoder=tied.decoder,
-                told=tied.lower,
+                leaked=tied.lower,
                 tilt=tied.tilt,
                 reference=reference,
             )
@@ -151,15 +153,16 @@ def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
 def _tied(witness: TiedPrior) -> dict[str, Any]:
     """The law of the own count from its first to its last mass, and the guess."""
     law, decoder = witness.masses[0], witness.decoder
-    held = np.flatnonzero(law)
+    nonzero = np.flatnonzero(law)
     return {
         "kind": "tied",
-        "first": int(held[0]),
-        "masses": law[held[0] : held[-1] + 1].tolist(),
+        "first": int(nonzero[0]),
+        "masses": law[nonzero[0] : nonzero[-1] + 1].tolist(),
         "cuts": list(decoder.cuts),
         "weights": list(decoder.weights),
         "window": list(decoder.window),
         **({"tilt": list(witness.tilt)} if witness.tilt else {}),
         "nodes": list(decoder.nodes),
         "step": decoder.step,
+        **({"scores": list(decoder.scores)} if decoder.scores else {}),
     }

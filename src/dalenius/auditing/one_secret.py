@@ -70,7 +70,7 @@ class SecretAudit(Bracket):
     unconstrained: tuple[float, float] = field(init=False)
     # With other records of the same audit.
     common: SharedBounds = field(default_factory=SharedBounds)
-    known: WarmStart = field(default_factory=WarmStart)
+    warm: WarmStart = field(default_factory=WarmStart)
     # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
     # A joint release of a sum and a local randomiser, of which one record is asked about.
@@ -135,7 +135,7 @@ class SecretAudit(Bracket):
             self._batches = None
         self.best = best
         if not self.cells.many:
-            self.known.prior = self.pi
+            self.warm.prior = self.pi
         if self._batches is None:
             if self.cells.many:
                 self._batches = self._many(deadline, report_progress)
@@ -180,10 +180,10 @@ class SecretAudit(Bracket):
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The choices as far as they are known from audits at other b; where they are small and may pay, a few more."""
         cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
-        if self.known.choices is None:
+        if self.warm.choices is None:
             tolerance = max(settings.tolerance * self.tolerance, settings.finest)
-            self.known.choices = Choices(cells, tolerance)
-        self.choices = self.known.choices
+            self.warm.choices = Choices(cells, tolerance)
+        self.choices = self.warm.choices
         small = cells.size * cells.n_outputs <= settings.cheap and self.near_flat
         self.choices.run(deadline, self.cells.settings.effort.few_choices if small else 1)
         self.keep_upper(self.choices)
@@ -206,8 +206,8 @@ class SecretAudit(Bracket):
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Raise the lower bound by many ascents."""
-        known = (self.choices.prior if self.choices else None, self.known.prior)
-        self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in known if pi is not None]))
+        starts = (self.choices.prior if self.choices else None, self.warm.prior)
+        self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in starts if pi is not None]))
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
@@ -308,8 +308,8 @@ class SecretAudit(Bracket):
         if self.cells.knowledge < self.cells.settings.of(AscentSearch).small_knowledge:
             self.keep_lower(ascend(self.cells, deadline, rng))
         else:
-            known = Ascent(self.pi, self.lower, self.s) if self.ascents else None
-            self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, known))
+            last = Ascent(self.pi, self.lower, self.s) if self.ascents else None
+            self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, last))
         self.ascents += 1
 
     def _keep_convex(self, x: Dual, bound: float) -> None:

@@ -96,7 +96,11 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
         audit.try_formulas(*counted.uppers)
         listed = mechanism.listed and bool(counted.uppers)
         best = _raised(audit, counted) if one and listed else None
-    if listed or np.unique(law).size > 1:
+    even = np.unique(law).size == 1
+    if isinstance(about, Attributes) and even and np.unique(sizes := np.bincount(about.labels)).size == 1:
+        together = int(sizes[0])
+        best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch), together=together))
+    if listed or not even:
         return best
     if one:
         best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch))) or best
@@ -143,10 +147,10 @@ def closed_forms(
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.of(SumSearch)
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
-    proofs = [blend_of_counts(n, knowledge, told)]
+    law_of_secret = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
+    proofs = [blend_of_counts(n, knowledge, law_of_secret)]
     if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
-        proofs.append(blend_of_counts(n, knowledge, told, eta))
+        proofs.append(blend_of_counts(n, knowledge, law_of_secret, eta))
     if not deadline.expired() and np.unique(law).size * (n + 1) <= problem.settings.of(HistogramSearch).count_terms:
         proofs.append(centre_of_counts(mechanism, knowledge, law))
     return proofs

@@ -93,8 +93,8 @@ def blend(log_reference: Floats, knowledge: float, eta: float = 1.0) -> Formula:
     )^(1/(order-1)), theta = 1 - share, and s = share x order x eta, which is as large as the majorant's eta.
     """
     log_a = logsumexp(log_reference, axis=1)
-    held = np.isfinite(log_a)
-    log_a, joint = log_a[held], log_reference[held]
+    alive = np.isfinite(log_a)
+    log_a, joint = log_a[alive], log_reference[alive]
     given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
     known = np.isfinite(given)
 

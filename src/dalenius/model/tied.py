@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dalenius.model import checks
+from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.counted import ToldPrior
+from dalenius.model.counted import PriorOnCounts
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
-from dalenius.model.prior import Floats, Ints
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.model.secret import Attributes, Secret
 from dalenius.numerics.deferred import gammaln
-from dalenius.numerics.types import Bools
+from dalenius.numerics.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Decoder:
     """The guess v(a|y) = E(y_a) / sum_b E(y_b), E >= 1 whole and constant between cuts, and what its check needs.
 
     weights[j] is E(y) for cuts[j-1] <= y < cuts[j]. window: counts of the other values that are added up. With
-    nodes u_j and the step c, log x <= C - c sum_j exp(-u_j x) for all whole x that sum_b E can be, for some C.
+    nodes u_j and the step c, log x <= C - c sum_j exp(-u_j x) for all whole x that sum_b E can be, for some C. With
+    `scores` the secret is a function of the record: E is of how many of them the noisy counts of its values reach.
     """
 
     cuts: tuple[int, ...]
@@ -31,6 +33,7 @@ class Decoder:
     window: tuple[int, int]
     nodes: tuple[float, ...]
     step: float
+    scores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ class OtherCounts:
         """Where the others' sum n - own is in the last power."""
         return np.asarray(self.n - own - (self.k - 1) * self.low)
 
-    def held(self, own: Ints) -> Bools:
+    def possible(self, own: Ints) -> Bools:
         """Whether the others can have the rest, for counts of the own value."""
         places = self.places(own)
         inside = (places >= 0) & (places < self.powers[-1].size)
@@ -125,10 +128,11 @@ def log_poisson(t: Ints, mean: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TiedPrior(ToldPrior):
+class TiedPrior(PriorOnCounts):
     """masses[a, t]: the record has the value a, and t records have that same value; inside as the reference.
 
-    All k values have the same probability. The counts of other values may be tilted. `told` is by the decoder.
+    All k values have the same probability. The counts of other values may be tilted. `leaked` is by the decoder. Where
+    the secret is a function of the record, a is its value, which as many values of a record have as any other.
     """
 
     decoder: Decoder = field(kw_only=True)
@@ -139,17 +143,18 @@ class TiedPrior(ToldPrior):
     def of_counts(
         cls,
         mechanism: NoisyCounts,
-        secret: int,
+        secret: Secret,
         law: Floats,
         *,
         decoder: Decoder,
-        told: float,
+        leaked: float,
         tilt: tuple[float, ...] = (),
         reference: Reference = UNIFORM,
     ) -> "TiedPrior":
         """The law of the own count, the same for every value; law[t] for t = 0..n."""
-        masses = np.tile(law / (mechanism.k * law.sum()), (mechanism.k, 1))
-        return cls(mechanism, secret, masses, reference, decoder=decoder, told=told, tilt=tilt)
+        many = secrets.size(secret, mechanism.records)
+        masses = np.tile(law / (many * law.sum()), (many, 1))
+        return cls(mechanism, secret, masses, reference, decoder=decoder, leaked=leaked, tilt=tilt)
 
     @cached_property
     def others(self) -> OtherCounts | None:
@@ -188,7 +193,7 @@ class TiedPrior(ToldPrior):
 
     def log_reference(self) -> Floats:
         """log rho(a, own count): of the other records Binomial(n-1, 1/k) have the value as well."""
-        n, k = self.mechanism.n, self.mechanism.k
+        n, k = self.mechanism.n, secrets.size(self.secret, self.mechanism.records)
         others = log_binomial(n - 1, (1 - 1 / k, 1 / k))
         return np.tile(np.concatenate([[-np.inf], others - math.log(k)]), (k, 1))
 
@@ -196,23 +201,25 @@ class TiedPrior(ToldPrior):
         """Return p(x) of one dataset; it may underflow to 0 where there are very many."""
         records = self.mechanism.records
         x = one(dataset, records)
-        value = int(x[self._position])
-        own = int(np.count_nonzero(x == value))
-        excess = self._log_excess()[value, own] + float(self._log_tilt(np.array([value]), x[:, None])[0])
+        value, labels = int(x[self._position]), self._labels
+        own = int(np.count_nonzero(labels[x] == labels[value]))
+        excess = self._log_excess()[labels[value], own] + float(self._log_tilt(np.array([value]), x[:, None])[0])
         return float(np.exp(excess + self.reference.log_probability(x, records)))
 
     def weights(self) -> Floats:
         """Return p(x) for every dataset, in the order of the matrix rows; raise InputError if there are too many."""
         records = self._listed()
         listed = np.indices(records).reshape(len(records), -1)
-        values = listed[self._position]
-        own = (listed == values).sum(axis=0)
-        excess = self._log_excess()[values, own] + self._log_tilt(values, listed)
+        values, labels = listed[self._position], self._labels
+        own = (labels[listed] == labels[values]).sum(axis=0)
+        excess = self._log_excess()[labels[values], own] + self._log_tilt(values, listed)
         return np.asarray(np.exp(excess + self.reference.log_table(records)))
 
     def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
         """Draw `size` datasets, as (size, n)."""
-        source, n, k = generator(rng), self.mechanism.n, self.mechanism.k
+        source, n, k = generator(rng), self.mechanism.n, len(self.masses)
+        # The values of a record that have each value of the secret.
+        having = np.argsort(self._labels, kind="stable").reshape(k, -1)
         picks = source.choice(self.masses.size, size=checks.size(size), p=self.masses.ravel() / self.masses.sum())
         drawn = []
         for value, own in zip(*np.unravel_index(picks, self.masses.shape), strict=True):
@@ -223,7 +230,8 @@ class TiedPrior(ToldPrior):
             else:
                 counts = [own - 1, *self.others.sample(int(own), source).tolist()]
                 others = source.permutation(np.repeat((value + np.arange(k)) % k, counts))
-            drawn.append(np.insert(others, self._position, value))
+            whole = np.insert(others, self._position, value)
+            drawn.append(having[whole, source.integers(having.shape[1], size=n)] if having.shape[1] > 1 else whole)
         return np.array(drawn)
 
     def entropy(self) -> float:
@@ -231,6 +239,12 @@ class TiedPrior(ToldPrior):
         return max(0.0, self.mechanism.log_universe - self.divergence())
 
     @property
+    def _labels(self) -> Ints:
+        """The value of the secret by the value of its record."""
+        return self.secret.labels if isinstance(self.secret, Attributes) else np.arange(self.mechanism.k)
+
+    @property
     def _position(self) -> int:
-        assert isinstance(self.secret, int)  # for the type checker: only records are asked about
-        return self.secret
+        position = self.secret.whole if isinstance(self.secret, Attributes) else self.secret
+        assert isinstance(position, int)  # for the type checker: only single records are asked about
+        return position

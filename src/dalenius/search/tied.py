@@ -7,6 +7,10 @@ is the ratio of the own count's noisy law to its reference. E log S needs the la
     log x <= C - c sum_j exp(-u_j x),       E exp(-u S | t_a) = phi(t_a) [x^(n - t_a)] ( sum_t phi(t) x^t / t! )^(k-1)
 
 up to a constant, with phi(t) = E exp(-u E(t + noise)): one power of a polynomial for each u.
+
+Where the secret is a function of the record that c values have each, its values take the place of those of the record:
+t_a is how many records have a, and y_a a score of the noisy counts of its c values, each of which adds how many of some
+numbers it reaches. Given t_a these counts are multinomial, and the score has a law that is a coefficient of a power.
 """
 
 import math
@@ -58,6 +62,9 @@ class TiedSearch(Part):
     least_total: float = 1e-11
     # Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
     rare_nats: float = 80.0
+    # Levels of the score of a noisy count, where the secret is a function of the record; products of its laws at most.
+    levels: int = 9
+    score_terms: int = 2**28
 
 
 # Nats: tilts of all counts together that floats can hold.
@@ -87,14 +94,19 @@ class _Table:
     rows: Floats
     # The others' counts, where they are tilted; t is their window.
     others: OtherCounts | None = None
+    # What noisy counts reach for their scores, where the secret is a function of the record.
+    scores: tuple[int, ...] = ()
 
 
-def tie(mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: TiedSearch) -> Tied | None:
+def tie(
+    mechanism: NoisyCounts, knowledge: float, deadline: Deadline, settings: TiedSearch, *, together: int = 1
+) -> Tied | None:
     """Search for the best F and E in turns; None where the counts that matter are too many.
 
+    together: how many values of the record have the same value of the secret.
     F(t) = exp( ( E[ log E(Y_a) | t ] - E[ log S | t ] ) / s ), s such that all knowledge is used.
     """
-    table = _table(mechanism, knowledge, settings)
+    table = _table(mechanism, knowledge, settings, together)
     if table is None:
         return None
     best: Tied | None = None
@@ -138,8 +150,8 @@ def tie_others(
     return best
 
 
-def _table(mechanism: NoisyCounts, knowledge: float, settings: TiedSearch) -> _Table | None:
-    n, k = mechanism.n, mechanism.k
+def _table(mechanism: NoisyCounts, knowledge: float, settings: TiedSearch, together: int = 1) -> _Table | None:
+    n, k = mechanism.n, mechanism.k // together
     mean, spread = n / k, math.sqrt(n / k)
     low = max(0, math.floor(mean - settings.spreads * spread))
     # Knowledge moves the own count up, by some sqrt(2 K) standard deviations.
@@ -150,9 +162,44 @@ def _table(mechanism: NoisyCounts, knowledge: float, settings: TiedSearch) -> _T
     if t.size * outputs.size > settings.entries or (knowledge == 0 and t.size <= n):
         return None
     log_own = np.append(-np.inf, log_binomial(n - 1, (1 - 1 / k, 1 / k)))[t]
-    noise = mechanism.noise
-    rows = noise.rows(t[:, None].astype(float), outputs.astype(float))
+    if together > 1:
+        scores = _scores(mechanism, settings)
+        wide = together * len(scores) + 1
+        if not scores or together * len(scores) * wide * (int(t[-1]) + 1) ** 2 > settings.score_terms:
+            return None
+        rows = _scored(mechanism, together, scores, int(t[-1]))[t]
+        return _Table(n, k, t, log_own, np.arange(wide), rows, scores=scores)
+    rows = mechanism.noise.rows(t[:, None].astype(float), outputs.astype(float))
     return _Table(n, k, t, log_own, outputs, rows)
+
+
+def _scores(mechanism: NoisyCounts, settings: TiedSearch) -> tuple[int, ...]:
+    """Where the mean count, given the noisy one, passes from one of some levels to the next."""
+    n, k = mechanism.n, mechanism.k
+    t = np.arange(n + 1.0)
+    both = np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[:, None] * mechanism.noise.rows(t[:, None], t)
+    mean = (t @ both) / np.maximum(both.sum(axis=0), 1e-300)
+    sure = both.sum(axis=0) > settings.rare
+    low, high = mean[sure].min(), mean[sure].max()
+    level = np.rint((np.clip(mean, low, high) - low) / max(high - low, 1e-300) * (settings.levels - 1))
+    rising = np.maximum.accumulate(np.where(sure, level, 0))
+    return tuple((np.flatnonzero(np.diff(rising)) + 1).tolist())
+
+
+def _scored(mechanism: NoisyCounts, together: int, scores: tuple[int, ...], most: int) -> Floats:
+    """P(score | t records have one of `together` values), t = 0..most: by laws of Poisson counts."""
+    n, mean = mechanism.n, mechanism.n / mechanism.k
+    t = np.arange(most + 1)
+    rows = np.add.reduceat(mechanism.noise.rows(t[:, None].astype(float), np.arange(n + 1.0)), (0, *scores), axis=1)
+    one = np.exp(log_poisson(t, mean))[:, None] * rows
+    whole = one
+    for _ in range(together - 1):
+        more = np.zeros((most + 1, whole.shape[1] + len(scores)))
+        for level, column in enumerate(one.T):
+            for count, weight in enumerate(column.tolist()):
+                more[count:, level : level + whole.shape[1]] += weight * whole[: most + 1 - count]
+        whole = more
+    return np.asarray(whole / np.exp(log_poisson(t, together * mean))[:, None])
 
 
 def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch) -> Floats | None:
@@ -162,11 +209,11 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch
     """
     log_own, cost = table.log_own, np.zeros(table.t.size)
     if table.others is not None:
-        held = np.isfinite(log_own) & table.others.held(table.t)
-        log_own = np.where(held, log_own, -np.inf)
-        cost[held] = table.others.divergence(table.t[held])
-        score = np.where(held, score, 0.0)
-        if not held.any():
+        possible = np.isfinite(log_own) & table.others.possible(table.t)
+        log_own = np.where(possible, log_own, -np.inf)
+        cost[possible] = table.others.divergence(table.t[possible])
+        score = np.where(possible, score, 0.0)
+        if not possible.any():
             return None
     reference = np.exp(np.where(np.isfinite(log_own), log_own, -np.inf))
 
@@ -220,6 +267,7 @@ def _guess(table: _Table, law: Floats, settings: TiedSearch) -> tuple[Tied, Floa
         (int(table.t[0]), int(table.t[-1])),
         tuple(nodes.tolist()),
         step,
+        table.scores,
     )
     tilt = () if table.others is None else tuple(table.others.tilt.tolist())
     return Tied(whole, decoder, lower, tilt), np.where(np.isfinite(table.log_own), score, 0.0)
@@ -249,10 +297,10 @@ def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
     inside = (place >= 0) & (place < (k - 1) * (t.size - 1) + 1)
     result = np.zeros_like(phi)
     if table.others is not None:
-        held = inside & table.others.held(t)
+        possible = inside & table.others.possible(t)
         for j, column in enumerate(phi.T):
             products = last_powers(table.others.weights * column, k - 1)[1]
-            result[held, j] = products[place[held]] / table.others.powers[-1][place[held]]
+            result[possible, j] = products[place[possible]] / table.others.powers[-1][place[possible]]
         return np.minimum(result, 1.0)
     mean = n / k
     powers = np.fft.rfft(np.exp(log_poisson(t, mean))[:, None] * phi, n=_room((k - 1) * (t.size - 1) + 1), axis=0) ** (
@@ -261,9 +309,9 @@ def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
     products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
     total = np.exp(log_poisson(n - t, (k - 1) * mean))
     # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
-    held = inside & (total > settings.least_total)
-    sure = np.maximum(products[place[held]] - settings.rounding, 0.0)
-    result[held] = np.minimum(sure / total[held, None], 1.0)
+    possible = inside & (total > settings.least_total)
+    sure = np.maximum(products[place[possible]] - settings.rounding, 0.0)
+    result[possible] = np.minimum(sure / total[possible, None], 1.0)
     return result
 
 

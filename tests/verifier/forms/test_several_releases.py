@@ -15,6 +15,8 @@ from dalenius.model.channels.joint import Joint
 from dalenius.verifier.forms import named, releases, sums, together
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.chains import OneValue
+from dalenius.verifier.kernel.doubles import Chain
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import cone, mean, points
 from dalenius.verifier.verify import verify_here
@@ -154,7 +156,7 @@ def test_products_are_those_of_all_tuples() -> None:
     balls = [([[arb(x) for x in row] for row in law], k) for law, k in zip(laws, often, strict=True)]
     both = together.Together(balls)
     outputs = list(together.listed(sizes))
-    assert both.size == len(outputs) == together.count(sizes, 10**6)
+    assert len(both.pair) == len(outputs) == together.count(sizes, 10**6)
     tuples = np.array([[laws[0][t][list(y[0])].prod() * laws[1][t][y[1][0]] for y in outputs] for t in range(4)])
     orders = np.array([together.orders(y) for y in outputs])
     np.testing.assert_allclose((tuples * orders).sum(axis=1), 1)
@@ -268,3 +270,65 @@ def test_chances_of_discrete_noise_keep_their_digits_thirty_sigmas_away() -> Non
             expected = inside[0] * (-arb(d * d) / (2 * arb(9.5) ** 2)).exp()
             assert abs(inside[d] / expected - 1) < 1e-15
             assert beyond[d] > inside[d] > 0
+
+
+class TestRoundsInDoubles:
+    """Note C of docs/proofs/leaves-in-doubles.md: increments in doubles are beside those in balls."""
+
+    s = 0.7
+
+    def placed(self, many: int = 9) -> points._Several:
+        """Three releases of two rates at these points."""
+        return points._Several([(arb(0.2), 2), (arb(0.1), 1)], 0, 2, many, 2)
+
+    def both(self, many: int = 9, rounds: int = 100) -> tuple[OneValue, Chain | None]:
+        """The same with a reference and an output law, in balls and in doubles."""
+        placed = self.placed(many)
+        rng = np.random.default_rng(3)
+        laws = {j: arb(x) for j, x in enumerate(rng.dirichlet(np.ones(many)))}
+        rho = list(laws.values())
+        log_r = [arb(x) for x in rng.normal(-9, 2, size=len(placed.orders))]
+        chain = placed.chain(laws, rho, log_r, arb(self.s), rounds)
+        return OneValue(placed.rows(laws), rho, log_r, arb(self.s), chain), chain
+
+    def test_what_they_enclose_is_what_balls_find(self) -> None:
+        with precision():
+            value, chain = self.both()
+            assert chain is not None
+            for given in np.random.default_rng(1).normal(0, 0.3, size=(4, 8)):
+                exact = value.increments(value.outputs([arb(x) for x in given]))
+                found = chain.increments(given)
+                assert found is not None
+                assert all(
+                    arb(x) <= y <= arb(z) for x, y, z in zip(found[0].tolist(), exact, found[1].tolist(), strict=True)
+                )
+                assert (found[1] - found[0]).max() < 1e-11
+                # The slack is not wider than rounding explains.
+                assert min(float(abs(y - x)) for x, y in zip(found[0].tolist(), exact, strict=True)) < 1e-11
+
+    def test_a_bound_is_the_same_with_and_without_them(self) -> None:
+        with precision():
+            value = self.both()[0]
+            ends = [self.placed().log_row(j) for j in (0, 8)]
+            bounds = [value.bound_from(*ends, rounds) for rounds in (0, 3, 40)]
+            value.quick = None
+            slow = value.bound_from(*ends, 40)
+        assert abs(float(bounds[2] - slow)) < 1e-9
+        assert bounds[0] > bounds[1] > bounds[2]
+
+    def test_where_the_note_is_not_stated_balls_go_on(self) -> None:
+        with precision():
+            value, chain = self.both()
+            assert chain is not None
+            assert chain.increments(np.full(8, -200.0)) is None
+            law, chain.law = chain.law, chain.law * 1e-285
+            assert chain.increments(np.zeros(8)) is None
+            chain.law, chain.orders = law, chain.orders * 1e290
+            assert chain.increments(np.zeros(8)) is None
+            ends = [self.placed().log_row(j) for j in (0, 8)]
+            found = value.bound_from(*ends, 2)
+            value.quick = None
+            assert abs(found - value.bound_from(*ends, 2)) < 1e-12
+            chain.orders, chain.error = chain.orders * 1e-290, 1e-5
+            assert chain.increments(np.zeros(8)) is None
+            assert self.both(rounds=3)[1] is None

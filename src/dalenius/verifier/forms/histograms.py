@@ -40,10 +40,10 @@ class Noisy:
     # Of every value of the record, where the secret is a function of it.
     labels: tuple[int, ...] = ()
 
-    def count(self, value: int) -> sums.Large:
-        """The channel of one noisy count."""
+    def count(self, *values: int) -> sums.Large:
+        """The channel of one noisy count, or of that of several values together."""
         n, k = self.statistic.n, self.statistic.k
-        one = Sum(n, tuple(int(v == value) for v in range(k)))
+        one = Sum(n, tuple(int(v in values) for v in range(k)))
         query = named.Query("count", one, n + 1, 1)
         return sums.Large(one, query, self.noise, self.text, self.records, self.reference, self.labels)
 
@@ -101,8 +101,8 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
     """
     witness = mapping(value, "the witness")
     if witness["kind"] in ("tied", "counted"):
-        if channel.labels:
-            refuse("a witness that ties values to their counts is about the whole record")
+        if channel.labels and witness["kind"] == "counted":
+            refuse("a witness on all counts is about the whole record")
         (tied if witness["kind"] == "tied" else counted).check_witness(witness, channel, knowledge, lower)
         return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)

@@ -8,11 +8,13 @@ left and a right half. With M the chances of the left half's outputs by row, N t
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations_with_replacement, product
 from math import comb, prod
 from operator import mul
 
-from flint import arb, arb_mat
+from flint import arb_mat
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
 from dalenius.verifier.kernel.limits import tick, ticking
@@ -43,32 +45,48 @@ def orders(outputs: Outputs) -> int:
     return prod(map(orders_of, outputs))
 
 
+@dataclass(frozen=True)
+class _Layout:
+    """Both halves' outputs; which output every pair is; of every output a pair, and of how many tuples that is one."""
+
+    sides: tuple[list[Outputs], list[Outputs]]
+    places: list[int]
+    pair: list[tuple[int, int]]
+
+
+@lru_cache(maxsize=2)
+def _layout(sizes: tuple[tuple[int, int], ...]) -> _Layout:
+    """The same for all rows of releases with this many outputs, each run so often."""
+    place = {y: i for i, y in enumerate(listed(sizes))}
+    spare = (sum(often for _, often in sizes) + 1) // 2
+    halves: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for z, often in sizes:
+        halves[0].append((z, min(often, spare)))
+        halves[1].append((z, often - min(often, spare)))
+        spare -= min(often, spare)
+    sides = list(listed(halves[0])), list(listed(halves[1]))
+    places: list[int] = []
+    pair = [(0, 1)] * len(place)
+    often_right = [orders(other) for other in sides[1]]
+    for one in ticking(sides[0]):
+        often_left = orders(one)
+        for other, often in zip(sides[1], often_right, strict=True):
+            y = place[tuple(tuple(sorted(a + b)) for a, b in zip(one, other, strict=True))]
+            pair[y] = len(places), often_left * often
+            places.append(y)
+    return _Layout(sides, places, pair)
+
+
 class Together:
     """Products of the rows of a joint release. Vectors have one entry for every output, that of any of its tuples."""
 
     def __init__(self, releases: Sequence[tuple[Sequence[Sequence[Ball]], int]]) -> None:
         """Take the rows of one run of every release, the same number of each, and how often it is run."""
-        sizes = [(len(rows[0]), often) for rows, often in releases]
-        place = {y: i for i, y in enumerate(listed(sizes))}
-        self.size, self.rows = len(place), len(releases[0][0])
-        spare = (sum(often for _, often in sizes) + 1) // 2
-        halves: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-        for z, often in sizes:
-            halves[0].append((z, min(often, spare)))
-            halves[1].append((z, often - min(often, spare)))
-            spare -= min(often, spare)
-        sides = [list(listed(half)) for half in halves]
-        left, right = (_chances(releases, side) for side in sides)
-        self.left, self.right, self.width = matrix(left), right, len(sides[1])
+        layout = _layout(tuple((len(rows[0]), often) for rows, often in releases))
+        self.places, self.pair = layout.places, layout.pair
+        left, right = (_chances(releases, side) for side in layout.sides)
+        self.left, self.right, self.width = matrix(left), right, len(layout.sides[1])
         self.across = self.left.transpose()
-        # Which output every pair is; and one pair of every output, with how many tuples both halves stand for.
-        self.places: list[int] = []
-        self.pair: list[tuple[int, Ball]] = [(0, ZERO)] * self.size
-        for one in ticking(sides[0]):
-            for other in sides[1]:
-                y = place[tuple(tuple(sorted(a + b)) for a, b in zip(one, other, strict=True))]
-                self.pair[y] = len(self.places), arb(1) / (orders(one) * orders(other))
-                self.places.append(y)
 
     def times(self, vector: Sequence[Ball]) -> list[Ball]:
         """Return the mean of a vector over outputs under every row."""
@@ -84,7 +102,7 @@ class Together:
         tick()
         scaled = matrix([[w * x for x in row] for w, row in zip(weights, self.right, strict=True)])
         found = (self.across * scaled).entries()
-        return [found[i] * share for i, share in self.pair]
+        return [found[i] / many for i, many in self.pair]
 
 
 def _chances(releases: Sequence[tuple[Sequence[Sequence[Ball]], int]], side: Sequence[Outputs]) -> list[list[Ball]]:

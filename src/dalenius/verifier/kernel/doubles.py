@@ -1,8 +1,9 @@
-"""The bound of a leaf of a tree of posteriors in IEEE doubles: never below the true one, for many leaves at a time.
+"""The bound of a leaf of a tree of posteriors in IEEE doubles, never below the true one, and rounds of chains.
 
-The statements cited as notes E, L, S, M and T, with their proofs, are in docs/proofs/leaves-in-doubles.md. They assume
-IEEE 754 binary64 with rounding to nearest and denormal numbers, and nothing of a library of functions: exponentials
-and logarithms are the polynomials below. Sums may be taken in any order, with or without fused multiply-adds.
+The statements cited as notes E, L, S, M, T and C, with their proofs, are in docs/proofs/leaves-in-doubles.md. They
+assume IEEE 754 binary64 with rounding to nearest and denormal numbers, and nothing of a library of functions:
+exponentials and logarithms are the polynomials below. Sums may be taken in any order, with or without fused
+multiply-adds.
 """
 
 import importlib
@@ -26,6 +27,8 @@ TERMS_OF_EXP, TERMS_OF_LOG = 13, 10
 # Exponents below this one are raised to it.
 LEAST_EXPONENT = -700.0
 LEAST_MASS = 1e-290
+LEAST_CHANCE = 1e-280
+BLOCK = 128
 # Boxes of this width, as a share of their upper ends, have slopes of tangents: differences would lose their digits.
 THIN = 2.0**-17
 # For more values of a secret, and rows that are known less well, the notes are not stated.
@@ -176,6 +179,55 @@ def log(x: Array, np: Module) -> Array:
     for j in range(TERMS_OF_LOG - 1, -1, -1):
         p = p * w + 1.0 / (2 * j + 1)
     return k * LOG_2 + (k * LOG_2_REST + 2.0 * z * p)
+
+
+class Chain:
+    """Increments of monotone rows (chains.py) in doubles, from both sides."""
+
+    def __init__(  # noqa: PLR0917 - the whole problem
+        self, np: Module, law: Array, orders: Array, error: float, rho: Sequence[Ball], log_r: Sequence[Ball], s: float
+    ) -> None:
+        """Take rows of probabilities within a share `error`, and how many tuples an output stands for.
+
+        rho and log r are those of chains.py, log r of one tuple.
+        """
+        self.np, self.law, self.orders, self.error, self.s = np, law, orders, error, s
+        # Means over outputs are sums of sums of so many: fewer errors than one long sum.
+        room = -(-len(orders) // BLOCK) * BLOCK
+        self.blocks = np.zeros((len(law), room))
+        self.blocks[:, : len(orders)] = law
+        self.blocks = self.blocks.reshape(len(law), -1, BLOCK)
+        self.log_rho, self.off_rho = _nearest([x.log() for x in rho], np)
+        self.log_r, self.off_r = _nearest(log_r, np)
+
+    def increments(self, given: Array) -> tuple[Array, Array] | None:
+        """Guarantee: Theta of these increments is between the results; None where the note is not stated (note C)."""
+        np, (cells, outputs), blocks = self.np, self.law.shape, self.blocks.shape[1]
+        x = np.concatenate([[0.0], np.cumsum(given)]) + self.log_rho
+        large = float(np.abs(given).sum() + np.abs(self.log_rho).max())
+        x -= x.max()
+        if not (x.min() >= LEAST_EXPONENT and self.law.min() >= LEAST_CHANCE and self.error <= MOST_ERROR):
+            return None
+        u = (exp(x, np) @ self.law) / self.orders
+        if not u.min() >= LEAST_CHANCE:
+            return None
+        log_u = log(u, np)
+        gains = log_u - self.log_r
+        most, share = float(np.abs(gains).max()), 1.1 * U
+        off_u = 3e-14 + 1.1 * self.error + share * (cells + 4) * (2 + large) + 1.1 * self.off_rho
+        off = off_u + 1.1e-14 * (1 + float(np.abs(log_u).max())) + self.off_r + share * most
+        off_mean = 1.1 * off + (1.1 * self.error + share * (BLOCK + blocks + 2)) * most
+        held = np.zeros((blocks, BLOCK))
+        held.ravel()[:outputs] = gains
+        found = np.diff(np.einsum("tbk,bk->tb", self.blocks, held).sum(axis=1)) / self.s
+        slack = 2.2 * off_mean / self.s + 4 * U * np.abs(found)
+        return found - slack, found + slack
+
+
+def _nearest(values: Sequence[Ball], np: Module) -> tuple[Array, float]:
+    """The nearest doubles, and no less than the most by which one is off."""
+    near = [float(x) for x in values]
+    return np.array(near), max(float_above(abs(x - arb(y))) for x, y in zip(values, near, strict=True))
 
 
 def line(low: Array, high: Array, np: Module) -> tuple[Array, Array]:

@@ -5,11 +5,10 @@ name; so is the exponential mechanism there. For numbers in a table the order is
 (`repaired`).
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from math import comb, factorial, prod
+from math import comb, prod
 from operator import add
 from typing import Any, Protocol
 
@@ -208,8 +207,12 @@ def _shares(law: list[Ball], tuples: list[Ranked], occurring: list[int]) -> list
 
 
 def orders(ranks: tuple[int, ...]) -> int:
-    """How many tuples have these ranks in some order."""
-    return factorial(len(ranks)) // prod(map(factorial, Counter(ranks).values()))
+    """How many tuples have these ascending ranks in some order: each time as many as there are so far, and one more."""
+    total, run = 1, 0
+    for i, k in enumerate(ranks):
+        run = run + 1 if i and k == ranks[i - 1] else 1
+        total = total * (i + 1) // run
+    return total
 
 
 def _tuples(channel: Channel, parts: list[list[list[int]]]) -> list[Ranked]:

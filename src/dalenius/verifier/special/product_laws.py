@@ -4,32 +4,38 @@ Geometric noise of rate c is on every count, or noise that is such noise and mor
 record i has the law p_i. Then D(p q || W q) <= eta D(p || W) for every law p of the records, with
 
     log(1/eta) = integral over beta >= 1 of 1 / ( beta (1 + beta Theta(beta)) ),     Theta = sum_i theta_i(beta),
-    theta_i <= crude = e^2c sinh(c)^2 ( c / (1 - e^-c) )^2 / 2,
 
-and where e^2c <= 2 + sqrt 8, for beta <= b, b >= 2, p* and p_* the largest and the least of k masses, at the worst M,
+and theta_i(beta) = sinh(c)^2 lambda for any lambda such that for all masses p of the law, all a in [e^-c, e^c], u =
+a^beta, and all m >= p u + (1-p) e^(-beta c), with C = cosh(c)^2, phi(x) = x log x - x + 1, kappa = 2 phi(u) / ( beta
+(a-1) )^2, z = 2 / ( beta (a-1) )^2 and any zeta >= 0, which is 0 where m >= 1,
 
-    theta_i <= sinh(c)^2 p* kappa s / ( k p_* M / (2 cosh c - M) - 2 p* sinh(c) e^c (e^c/M)^(b-2) ),
-    s = (2 cosh c - M - 1/M) / (2 cosh c - 2),      kappa = max( kappa_b(e^c/M), kappa_1(e^-c/M) if beta < 2 ),
-    kappa_b(x) = 2 ( b x^b log x - x^b + 1 ) / ( b^2 (x-1)^2 ),
+    kappa <= lambda ( a^(beta-2) + (m - p u) / (p C) ) + z ( phi(m) + zeta (m - u) log m ).
 
-if the denominator is above 0. Proof: docs/proofs/product-laws.md.
+For every law and beta theta_i = e^2c sinh(c)^2 ( c / (1 - e^-c) )^2 / 2 serves as well. What is put in place of a, u,
+z and m on a part of the range of a and a step of beta, and the proof: docs/proofs/product-laws.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
+from math import floor, log
 
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.closing import largest
 from dalenius.verifier.kernel.limits import tick
 
-# Parts of the range of log M to either side of 0; steps of beta, by a factor, up to the last.
-PARTS = 48
-STEP = 1.125
-LAST = 4096.0
-# Up to which e^2c a function is convex: 2 + sqrt 8 = 4.828..
-CONVEX = 4.828
+# Parts of the range of log a to either side of 0; steps of beta, by a factor, up to the last, one of which ends here.
+PARTS = 24
+STEP, LAST, END = 1.08, 64.0, 2
+# zeta is as large as this times (beta - 1) c, and as this.
+LEAN, MOST_LEAN = 1.0, 0.6
+# lambda is a power of this, and does not fall from step to step.
+LADDER = 1.005
+# Rounds of Newton's method.
+ROUNDS = 6
+# Of a larger rate next to nothing is lost, and powers are no floats.
+LARGE = 2
 
 
 def contraction(rate: Ball, records: Sequence[tuple[int, Sequence[Ball]]]) -> Ball:
@@ -37,46 +43,135 @@ def contraction(rate: Ball, records: Sequence[tuple[int, Sequence[Ball]]]) -> Ba
 
     records: how many have one law, and the masses of the values that they can have.
     """
-    # A record of one value tells nothing.
-    listed = [(many, masses) for many, masses in records if len(masses) > 1]
+    # A record of one value tells nothing; masses that are the same ball are one.
+    listed = [(many, list({_exact(p): p for p in law}.values())) for many, law in records if len(law) > 1]
     crude = (2 * rate).exp() * rate.sinh() ** 2 * (rate / -(-rate).expm1()) ** 2 / 2
     total = sum(many for many, _ in listed) * crude
     if total.is_zero():
         return ZERO
-    before, kept = arb(1), ZERO
-    after = arb(2)
-    laws = [(many, largest(masses), reduce(arb.min, masses), len(masses)) for many, masses in listed]
-    while (2 * rate).exp() <= CONVEX and after <= LAST:
-        tick()
-        theta = sum((many * _theta(rate, after, *law, crude=crude) for many, *law in laws), ZERO)
-        if not theta < total:
-            break
-        kept += (after / before * (1 + before * theta) / (1 + after * theta)).log()
-        before, after = after, after * STEP
+    square, least = rate.sinh() ** 2, crude / rate.sinh() ** 2
+    rungs = [floor(log(max(map(float, law))) / log(LADDER)) for _, law in listed]
+    kept, before = ZERO, 1.0
+    while before < LAST and rate < LARGE:
+        after, theta = min(2.0 if before < END else LAST, before * STEP), ZERO
+        parts = [_part(rate, j, arb(before), arb(after)) for j in range(-PARTS, PARTS)]
+        for i, (many, law) in enumerate(listed):
+            tick()
+            rungs[i] = _rung(rungs[i], _cases(rate, arb(after), law, parts), least)
+            theta += many * square * min(least, arb(LADDER ** rungs[i]))
+        kept += (after / (1 + after * theta) * (1 + before * theta) / before).log()
+        before = after
     return (-kept).exp() * before * total / (1 + before * total)
 
 
-def _theta(c: Ball, b: Ball, most: Ball, least: Ball, k: int, *, crude: Ball) -> Ball:
-    """Guarantee: result >= theta for every beta of the step that ends in b; the first begins with 1.
-
-    Of every part of the range of M one end serves for each factor: s rises up to M = 1 and falls from there.
-    """
-    high, both, top = c.exp(), 2 * c.cosh(), ZERO
-    first = b <= 2
-    for j in range(-PARTS, PARTS):
-        low, upper = (c * j / PARTS).exp(), (c * (j + 1) / PARTS).exp()
-        below = k * least * low / (both - low) - 2 * most * c.sinh() * high * (high / low) ** (b - 2)
-        near = low if j >= 0 else upper
-        kappa = _kappa(b, high / low)
-        if first:
-            kappa = kappa.max(_kappa(ONE, 1 / (high * upper)))
-        spread = (both - near - 1 / near) / (both - 2) if j not in (-1, 0) else ONE
-        found = c.sinh() ** 2 * most * kappa * spread / below if below > 0 else crude
-        top = top.max(min(crude, found))
-    return top
+def _rung(rung: int, cases: "Sequence[_Case]", most: Ball) -> int:
+    """Guarantee: LADDER to the power of the result serves in every case, or is above `most`; not below `rung`."""
+    risen = True
+    while risen:
+        risen = False
+        for case in cases:
+            while (given := arb(LADDER**rung)) < most and not case.serves(given):
+                rung, risen = rung + 1, True
+    return rung
 
 
-def _kappa(b: Ball, x: Ball) -> Ball:
-    log = x.log()
-    power = (b * log).exp()
-    return 2 * (b * power * log - power + 1) / (b * (x - 1)) ** 2
+def _exact(p: Ball) -> tuple[object, object]:
+    return p.mid().man_exp(), p.rad().man_exp()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """For all a of a part and beta of a step: bounds of kappa from above, of z and a^(beta-2) from below, and of u."""
+
+    above: bool  # whether a >= 1
+    kappa: Ball
+    z: Ball
+    own: Ball
+    least: Ball
+    most: Ball
+
+
+def _part(c: Ball, j: int, first: Ball, last: Ball) -> _Part:
+    """The bounds for log a between c j / PARTS and c (j+1) / PARTS, and beta between first and last."""
+    above, low, high = j >= 0, c * j / PARTS, c * (j + 1) / PARTS
+    if last <= END:
+        one, two = _kappa(ONE, low), _kappa(arb(END), high)
+        kappa = reduce(arb.max, (one ** (END - b) * two ** (b - 1) for b in (first, last)))
+    else:
+        kappa = _kappa(last if above else first, high)
+    z = 2 / (last * (high if above else low).expm1()) ** 2
+    own = reduce(arb.min, ((b - 2) * x for b in (first, last) for x in (low, high))).exp()
+    return _Part(
+        above, kappa, z, own, ((first if above else last) * low).exp(), ((last if above else first) * high).exp()
+    )
+
+
+def _kappa(b: Ball, log_x: Ball) -> Ball:
+    if log_x.is_zero():
+        return ONE
+    power = (b * log_x).exp()
+    return 2 * (b * power * log_x - power + 1) / (b * log_x.expm1()) ** 2
+
+
+def _phi(x: Ball) -> Ball:
+    return x * x.log() - x + 1
+
+
+def _cases(c: Ball, last: Ball, masses: Sequence[Ball], parts: Sequence[_Part]) -> "list[_Case]":
+    """All parts, with every mass."""
+    zeta, square = (LEAN * (last - 1) * c).min(arb(MOST_LEAN)), c.cosh() ** 2
+    return [_Case(part, p, 1 / (p * square), (1 - p) * (-last * c).exp(), zeta) for p in masses for part in parts]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A part, and the mass p of a value: price is 1 / (p C), rest (1-p) e^(-beta c)."""
+
+    part: _Part
+    p: Ball
+    price: Ball
+    rest: Ball
+    zeta: Ball
+
+    def serves(self, given: Ball) -> bool:
+        """Guarantee: if true, the inequality holds for every a, beta and m with this lambda."""
+        part, gain = self.part, given * self.price
+        enough = part.kappa - given * part.own
+        # Means m from 1 on: the worst u is where p u + rest is 1, or as near to that as the part comes.
+        w = (1 - self.rest).max(self.p * part.least).min(self.p * part.most)
+        m = (w + self.rest).max(ONE)
+        if not gain * (m - w) + part.z * _phi(m) >= enough:
+            return False
+        start = self.p * part.least + self.rest
+        if part.above and start >= 1:
+            return True
+        found = self._above(gain, start) if part.above else self._below(gain)
+        return all(x - gain * self.p * part.most >= enough for x in found)
+
+    def _above(self, gain: Ball, start: Ball) -> Iterator[Ball]:
+        """Means below 1: by the tangent at any one of them, as the function is convex."""
+        part, zeta = self.part, self.zeta
+        at = arb(self._mean(float(gain / part.z), float(start)))
+        log = at.log()
+        value = gain * at + part.z * (_phi(at) - zeta * (part.least - at) * log)
+        slope = gain + part.z * ((1 + zeta) * log + zeta * (1 - part.least / at))
+        yield value + (slope * (1 - at)).min(slope * (start - at))
+
+    def _below(self, gain: Ball) -> Iterator[Ball]:
+        """Means below u; and between u and 1, by their share t of the way."""
+        part, zeta = self.part, self.zeta
+        yield part.z * (1 - (-gain / part.z).exp())
+        apart, square = 1 - part.least, 1 + 2 * zeta * part.least
+        lost, ratio, turn = gain * apart, apart**2 * part.z / 2, (2 * zeta / square).min(ONE)
+        t = ((2 * zeta + lost) / (2 * square)).min(turn)
+        yield gain - t * lost + square * t**2 - 2 * zeta * t
+        t = ((2 * zeta + lost / ratio) / (2 * square)).max(turn).min(ONE)
+        yield gain - t * lost + ratio * (square * t**2 - 2 * zeta * t)
+
+    def _mean(self, gain: float, start: float) -> float:
+        """The worst mean, nearly: Newton's method from 1."""
+        zeta, least, m = float(self.zeta), float(self.part.least), 1.0
+        for _ in range(ROUNDS):
+            step = gain + (1 + zeta) * log(m) + zeta * (1 - least / m)
+            m = min(1.0, max(start, m - step * m / (1 + zeta + zeta * least / m)))
+        return m

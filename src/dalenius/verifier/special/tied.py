@@ -20,6 +20,7 @@ from typing import Any
 from flint import arb, arb_mat, arb_poly
 
 from dalenius.verifier.forms.named import Added
+from dalenius.verifier.forms.secret import by_label
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import largest, tick, ticking
@@ -29,12 +30,13 @@ from dalenius.verifier.kernel.witness import allowed, attains, held
 
 def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
-    n, k = channel.statistic.n, channel.statistic.k
-    if len(set(channel.masses)) != 1:
+    n, values = channel.statistic.n, by_label(channel.labels or range(channel.statistic.k))
+    k, together = len(values), len(values[0])
+    if len(set(channel.masses)) != 1 or any(len(each) != together for each in values):
         refuse("a witness that ties values to their counts is for a record whose values are equally likely")
-    cuts = [whole(c, "cuts of the witness", 1, n) for c in sequence(field(witness, "cuts", "the witness"), "cuts")]
-    if any(low >= high for low, high in pairwise(cuts)):
-        refuse("the cuts of the witness do not ascend")
+    # Of a function of the record that several values share scores are compared, not counts.
+    scores = _ascending(witness, "scores", n) if together > 1 else []
+    cuts = _ascending(witness, "cuts", together * len(scores) if together > 1 else n)
     heaviest = largest().local_entries
     listed = sequence(field(witness, "weights", "the witness"), "weights of the witness", len(cuts) + 1)
     weights = [whole(e, "weights of the witness", 1, heaviest) for e in listed]
@@ -47,9 +49,13 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
         refuse("the window of the witness ends before it begins")
     counts = range(low, high + 1)
     others = _Others(n, k, counts, witness.get("tilt"))
-    law = _law(witness, channel, knowledge, others)
+    law = _law(witness, channel.count(*values[0]), knowledge, others)
     sums = range(k * min(weights), k * max(weights) + 1)
-    chances = _chances(channel.noise, sorted({*counts, *law}), cuts)
+    needed = sorted({*counts, *law})
+    if together > 1:
+        chances = _scored(channel.noise, arb(n) / (k * together), together, needed, scores, cuts)
+    else:
+        chances = _chances(channel.noise, needed, cuts)
     own = sum((w * sum((p * arb(e).log() for p, e in _met(chances[t], weights)), ZERO) for t, w in law.items()), ZERO)
     most_log = _most(sums, nodes, step)
     seen = others.seen(law, _phi(chances, weights, nodes))
@@ -57,9 +63,16 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     attains(leaked, lower)
 
 
-def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:
-    """The law of the own count, one that the adversary may hold."""
-    n = channel.statistic.n
+def _ascending(witness: dict[str, Any], key: str, most: int) -> list[int]:
+    listed = [whole(c, f"{key} of the witness", 1, most) for c in sequence(field(witness, key, "the witness"), key)]
+    if any(low >= high for low, high in pairwise(listed)):
+        refuse(f"the {key} of the witness do not ascend")
+    return listed
+
+
+def _law(witness: dict[str, Any], count: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:
+    """The law of the own count, one that the adversary may hold; count: the channel of that count."""
+    n = count.statistic.n
     first = whole(field(witness, "first", "the witness"), "the first count of the witness", 1, n)
     given = sequence(field(witness, "masses", "the witness"), "masses of the witness")
     if len(given) > n + 1 - first:
@@ -70,7 +83,7 @@ def _law(witness: dict[str, Any], channel: Any, knowledge: Knowledge, others: "_
     if not total > 0:
         refuse("the witness has no mass")
     # Others that have the value, and the record itself.
-    reference = {t + 1: p for t, p in channel.count(0).others.items()}
+    reference = {t + 1: p for t, p in count.others.items()}
     prior = {t: x / total for t, x in masses.items()}
     if others.tilt is None:
         return held([prior], [reference], knowledge, "the witness")[0]
@@ -88,6 +101,34 @@ def _chances(noise: Added, counts: list[int], cuts: list[int]) -> dict[int, list
         tick()
         ends = [ZERO, *(below(c - 1 - t) for c in cuts), ONE]
         result[t] = [(b - a).nonnegative_part() for a, b in pairwise(ends)]
+    return result
+
+
+def _scored(  # noqa: PLR0917 - the whole law
+    noise: Added, mean: Ball, together: int, counts: list[int], scores: list[int], cuts: list[int]
+) -> dict[int, list[Ball]]:
+    """P(score between two cuts | how many records have one of so many values), for every count.
+
+    Given that their own counts are multinomial: a coefficient of a power of a polynomial in two variables, which is one
+    in x and z = x^wide, as scores add up to less than `wide`.
+    """
+    top, wide = counts[-1], together * len(scores) + 1
+    size = (top + 1) * wide
+    if size * together > (most := largest().own_entries):
+        refuse(f"the scores of the witness have more than {most} terms, too many to check")
+    one = [ZERO] * size
+    for t, levels in _chances(noise, list(range(top + 1)), scores).items():
+        weight = (t * mean.log() - mean - arb(t + 1).lgamma()).exp()
+        one[t * wide : t * wide + len(levels)] = [weight * p for p in levels]
+    power, single = arb_poly([1]), arb_poly(one)
+    for _ in range(together):
+        tick()
+        power = arb_poly((power * single).coeffs()[:size])
+    result = {}
+    for t in ticking(counts):
+        total = (t * (together * mean).log() - together * mean - arb(t + 1).lgamma()).exp()
+        law = [power[t * wide + s].nonnegative_part() / total for s in range(wide)]
+        result[t] = [sum(law[a:b], ZERO) for a, b in pairwise([0, *cuts, wide])]
     return result
 
 

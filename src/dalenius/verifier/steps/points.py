@@ -24,10 +24,11 @@ from dalenius.verifier.forms import together
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.reference import Reference, Uniform
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, log_sum_exp
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, float_above, log_sum_exp
 from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
+from dalenius.verifier.kernel.doubles import Chain, U, numpy, ordinary
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import Recursions
 from dalenius.verifier.kernel.reading import above_zero, mapping, number, numbers, refuse, sequence, show, whole
@@ -99,7 +100,8 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
         if name not in known:
             answers, law, beyond = given.law(name, first, points.last)
             inside, laws = points.cells(answers, law)
-            chains = OneValue(points.rows(laws), list(laws.values()), log_r, s)
+            rho = list(laws.values())
+            chains = OneValue(points.rows(laws), rho, log_r, s, points.chain(laws, rho, log_r, s, rounds))
             g = chains.bound_from(points.log_row(min(laws)), points.log_row(max(laws)), rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
@@ -157,6 +159,12 @@ class _Points:
     def between(self) -> Ball:
         """Guarantee: result >= 1 - A - B for every answer; integers come no nearer to the middle than that."""
         return _between(self.rate, 1, self.step)
+
+    def chain(
+        self, cells: Mapping[int, Ball], rho: Sequence[Ball], log_r: Sequence[Ball], s: Ball, rounds: int
+    ) -> Chain | None:
+        """Rounds in doubles; balls are quick enough."""
+        return None
 
     def cells(self, answers: Sequence[int], law: Sequence[Ball]) -> tuple[Ball, dict[int, Ball]]:
         """rho(points | a), and the law of points given a and that, from that of ascending answers between the points.
@@ -242,6 +250,24 @@ class _Several(_Points):
         return together.Together(
             [([law[j] for j in cells], often) for law, (_, often) in zip(self.laws, self.rates, strict=True)]
         )
+
+    def chain(
+        self, cells: Mapping[int, Ball], rho: Sequence[Ball], log_r: Sequence[Ball], s: Ball, rounds: int
+    ) -> Chain | None:
+        """Rounds in doubles, by the rows of all releases together: within a share of what one run's rows are off."""
+        entries = len(cells) * len(self.orders)
+        np = numpy(rounds, entries)
+        if np is None or entries > largest().own_entries or not ordinary():
+            return None
+        law, error = np.array([self.orders], dtype=float), 0.0
+        places = list(together.listed(self.sizes))
+        for release, (rows, (_, often)) in enumerate(zip(self.laws, self.rates, strict=True)):
+            near = np.array([[float(x) for x in rows[j]] for j in cells])
+            off = max(float_above(abs(x / arb(float(x)) - 1)) for j in cells for x in rows[j])
+            for run in range(often):
+                law = law * near[:, [y[release][run] for y in places]]
+            error += often * (1.1 * off + 2 * U)
+        return Chain(np, law, np.array(self.orders, dtype=float), error, rho, log_r, float(s))
 
     def log_row(self, j: int) -> list[Ball]:
         """Log probabilities of one tuple of every output under point j."""

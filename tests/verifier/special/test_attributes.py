@@ -1,0 +1,82 @@
+"""Witnesses that tie an attribute to the number of records that share it: beside brute force, and damaged."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from verdicts import refused
+
+import dalenius as dl
+from dalenius.model.secret import Attributes
+from dalenius.model.tied import TiedPrior
+from dalenius.search.deadline import Deadline
+from dalenius.search.tied import TiedSearch, tie
+from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.verify import verify_here
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def test_what_it_tells_is_told_by_brute_force() -> None:
+    """Four values of five people, two of which share each value of the attribute."""
+    mechanism = dl.mechanisms.geometric(dl.queries.table(n=5, shape=[2, 2]), epsilon=1)
+    secret = Attributes((4,) * 5, (2,), [0, 0, 1, 1], (0, 1), ("attribute 0",))
+    settings = TiedSearch(levels=4)
+    found = tie(mechanism, 0.2, Deadline(60), settings, together=2)
+    assert found is not None
+    assert found.decoder.scores
+    prior = TiedPrior.of_counts(mechanism, secret, found.law, decoder=found.decoder, told=found.lower)
+    weights = prior.weights()
+    assert weights.sum() == pytest.approx(1)
+    datasets = np.indices((4,) * 5).reshape(5, -1)
+    assert prior.probability(datasets[:, 37]) == pytest.approx(weights[37])
+    assert weights @ np.log(weights * weights.size) == pytest.approx(prior.divergence())
+    assert prior.divergence() <= 0.2
+    classes = mechanism.statistic.class_table()
+    joint = np.zeros((2, mechanism.statistic.size))
+    np.add.at(joint, (datasets[2] // 2, classes), weights)
+    told = joint @ mechanism.written().rows
+    leaked = (told * np.log(told / (told.sum(axis=1, keepdims=True) * told.sum(axis=0)))).sum()
+    assert 0.7 * leaked < found.lower <= leaked
+    drawn = prior.sample(4000, rng=1)
+    own = (drawn // 2 == drawn[:, [2]] // 2).sum(axis=1)
+    np.testing.assert_allclose(np.bincount(own, minlength=6) / 4000, prior.masses.sum(axis=0), atol=0.03)
+    assert set(np.unique(drawn)) == {0, 1, 2, 3}
+
+
+@pytest.fixture(scope="module")
+def sound() -> dict[str, Any]:
+    """An attribute of three values of sixty people."""
+    mechanism = dl.mechanisms.geometric(dl.queries.table(n=60, shape=[2, 3]), epsilon=0.6)
+    audit = dl.audit(mechanism, knowledge=0.2, secret="0.1", relative=0.9, verify=False)
+    assert isinstance(audit.prior, TiedPrior)
+    data: dict[str, Any] = audit.certificate.data
+    assert data["witness"]["scores"]
+    return data
+
+
+REFUSED: list[tuple[str, Change, str]] = [
+    ("lower", lambda d: d.update(lower=1.02 * d["lower"]), "leaks"),
+    ("scores", lambda d: d["witness"]["scores"].reverse(), "the scores of the witness do not ascend"),
+    ("other scores", lambda d: d["witness"].update(scores=[x + 3 for x in d["witness"]["scores"]]), "leaks"),
+    ("no scores", lambda d: d["witness"].pop("scores"), "scores"),
+    ("no score", lambda d: d["witness"].update(scores=[]), "cuts of the witness"),
+    ("cuts", lambda d: d["witness"]["cuts"].append(2 * len(d["witness"]["scores"]) + 1), "cuts of the witness"),
+    ("labels", lambda d: d["secret"].update(values=[0, 1, 2, 0, 1, 1]), ""),
+    ("kind", lambda d: d["witness"].update(kind="counted"), "about the whole record"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_forgery_is_refused(sound: dict[str, Any], change: Change, reason: str) -> None:
+    assert verify_here(sound)
+    data = copy.deepcopy(sound)
+    change(data)
+    refused(data, reason)
+
+
+def test_very_many_scores_are_too_many_to_check(sound: dict[str, Any]) -> None:
+    with sized(own_entries=1000):
+        refused(sound, "the scores of the witness have more than 1000 terms")
