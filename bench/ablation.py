@@ -9,6 +9,7 @@ run again. Limits are of the processor; one line runs at a time.
 """
 
 import argparse
+import ast
 import json
 import time
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ HERE = Path(__file__).parent
 FOUND, PAGE = HERE / "ablation_found.json", HERE / "ABLATION.md"
 LIMIT = 12.0
 # Bounds that portfolios know by name.
-NAMED = ("maximal", "choices", "stationary", "monotone", "beside", "sibson", "capacity", "simplices", "convex", "rows")
+NAMED = ("choices", "stationary", "monotone", "beside", "sibson", "capacity", "simplices", "convex", "rows")
 NAMED += ("posteriors", "grid", "window")
 # Others, and what portfolios know only in part: the functions that are left out, and what they answer instead.
 SUMS, COUNTS = "dalenius.auditing.unwritten_sums", "dalenius.auditing.unwritten_histograms"
@@ -49,6 +50,36 @@ FORMULAS: dict[str, tuple[tuple[str, str, str], ...]] = {
 PARTS = ("groups", "ratios")
 # Three bounds have proofs of one kind.
 OF_KIND = {"convex": ("stationary", "capacity", "convex")}
+# What of the verifier checks each: files, or functions of one. Three kinds share a file and its contraction.
+ONE_POINT = ("kernel/convex.py", "kernel/contraction.py")
+CHECKED_BY = {
+    "choices": ("kernel/choices.py",),
+    **dict.fromkeys(OF_KIND["convex"], ONE_POINT),
+    "monotone": ("kernel/chains.py", "kernel/order.py", "steps/points.py"),
+    "beside": ("special/beside.py",),
+    "sibson": ("kernel/closed_forms.py sibson", "forms/sums.py _sibson"),
+    "simplices": ("kernel/simplices.py",),
+    "rows": ("kernel/rows.py",),
+    "posteriors": ("kernel/posteriors.py", "kernel/cuts.py", "kernel/doubles.py", "kernel/packed.py"),
+    "grid": ("steps/grid.py",),
+    "window": ("steps/window.py", "forms/sums.py in_window", "forms/sums.py _claimed_in_window"),
+    "power": ("special/power.py", "forms/sums.py _power"),
+    "blend": (
+        "forms/sums.py _blend",
+        "forms/sums.py blended",
+        "forms/histograms.py _blend",
+        "forms/histograms.py _moment",
+    ),
+    "centre": ("forms/sums.py _centre", "forms/histograms.py _centre"),
+    "law": ("forms/sums.py _output_law", "forms/sums.py _own", "forms/sums.py _mean"),
+    "moved": ("special/moved.py",),
+    "counted": ("special/counted.py",),
+    "tied": ("special/tied.py",),
+    "product": ("special/product.py", "forms/per_record.py _product"),
+    "looks": ("special/product.py looks", "forms/per_record.py _looks"),
+    "bellman": ("special/bellman.py", "forms/per_record.py _bellman"),
+    "ratios": ("kernel/ratios.py",),
+}
 INTRODUCTION = f"""# What every bound is worth
 
 Written by bench/ablation.py. Every release of releases.json and more_releases.json was audited for {LIMIT:g} s of the
@@ -56,8 +87,14 @@ processor with all bounds, and again without each bound that its certificate res
 better start is not noticed). A gap is a share of the upper bound. A line *needs* a bound where the gap to reach is not
 reached without it or, where it is not reached at all, the upper bound is more than a tenth higher. It is *slower* where
 it takes more than 1.5 times and 0.2 s longer. "tied" is a prior, and bounds from below; "groups" and "ratios" are parts
-of trees of posteriors.
+of trees of posteriors. Lines are those of the verifier that check nothing else, docstrings included: files, and
+functions of files that others share ("stationary", "capacity" and "convex" share all of theirs, "groups" has none).
 Times are of one machine with other work beside, and of several states of the solver: `--only` runs a line again.
+"""
+
+TABLE = """
+| bound | releases that rest on it | need it | slower without | lines of the verifier |
+|---|---|---|---|---|
 """
 
 
@@ -111,6 +148,17 @@ def cost(whole: dict[str, Any], less: dict[str, Any]) -> str:
     return "slower" if less["seconds"] > max(1.5 * whole["seconds"], whole["seconds"] + 0.2) else "nothing"
 
 
+def lines_of(place: str) -> int:
+    """How many lines a file of the verifier has, or a function of it."""
+    path, _, function = place.partition(" ")
+    text = (HERE.parent / "src" / "dalenius" / "verifier" / path).read_text()
+    if not function:
+        return len(text.splitlines())
+    tree = ast.parse(text)
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return (found.end_lineno or 0) - found.lineno + 1
+
+
 def page(found: dict[str, dict[str, dict[str, Any]]]) -> str:
     """One row for every bound, then one for every line and bound."""
     rows: dict[str, list[list[str]]] = {}
@@ -121,10 +169,11 @@ def page(found: dict[str, dict[str, dict[str, Any]]]) -> str:
                 times = [f"{whole['seconds']:.1f}", f"{less.get('seconds', 0):.1f}"]
                 gaps = [f"{whole['within']:.1%}", f"{gap(whole):.2%}", f"{gap(less):.2%}"]
                 rows.setdefault(left_out, []).append([name, *gaps, *times, less.get("bound", ""), cost(whole, less)])
-    text = INTRODUCTION + "\n| bound | lines that rest on it | need it | slower without |\n|---|---|---|---|\n"
+    text = INTRODUCTION + TABLE
     for name in dict.fromkeys((*NAMED, *FORMULAS, *PARTS)):
         costs = [row[-1].split(":")[0] for row in rows.get(name, [])]
-        text += f"| {name} | {len(costs)} | {costs.count('needs')} | {costs.count('slower')} |\n"
+        checked = sum(map(lines_of, CHECKED_BY.get(name, ()))) or ""
+        text += f"| {name} | {len(costs)} | {costs.count('needs')} | {costs.count('slower')} | {checked} |\n"
     for name, lines in rows.items():
         text += f"\n## Without {name}\n\n| release | within | gap | gap without | s | s without | bound then | cost |\n"
         text += "|---|---|---|---|---|---|---|---|\n" + "".join("| " + " | ".join(row) + " |\n" for row in lines)

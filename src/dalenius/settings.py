@@ -111,7 +111,7 @@ class Effort(Part):
     # Ascents of a record over very many cells, each from a new sample.
     chunked_ascents: int = 3
     # Growth of a tree of posteriors between two ascents from its relaxed priors: after every pass these took twice as
-    # long as the trees of small problems. Of simplices, batches between two; with few cells, after which there is one.
+    # long as the trees of small problems. Batches of simplices between two; with few cells, after which ones.
     relaxed_growth: int = 8
     ascents_every: int = 32
     few_cell_ascents: tuple[int, ...] = (4, 16, 64, 256)
@@ -157,7 +157,6 @@ class Portfolio(Part):
 
     # The opening, cheapest first, which a plan follows where the bracket is still open.
     opening: tuple[str, ...] = (
-        "maximal",
         "choices",
         "stationary",
         "monotone",
@@ -200,8 +199,7 @@ class Portfolio(Part):
     @property
     def plans(self) -> dict[str, Plan]:
         """The table: a line for every class of problems, and what comes before them."""
-        lines = ("few", "general", "many", "many_by_rows")
-        return {line: getattr(self, line) for line in lines}
+        return {line: getattr(self, line) for line in ("few", "general", "many", "many_by_rows")}
 
     @property
     def bounds(self) -> tuple[str, ...]:

@@ -135,8 +135,8 @@ def test_enough_is_no_excuse_where_the_truth_is_above_it() -> None:
 def test_choices_are_not_searched_once_the_bracket_has_closed() -> None:
     audit, deadline = begun(named("count(n=60)", "geometric(epsilon=1)"), 0.1)
     assert audit.gap <= 1e-6
-    assert audit.known.choices is not None
-    assert audit.known.choices.nodes.size == 1  # the root alone
+    assert audit.warm.choices is not None
+    assert audit.warm.choices.nodes.size == 1  # the root alone
     assert deadline.nodes == 0
     low, high = audit.unconstrained
     assert audit.lower <= low <= high <= audit.trivial

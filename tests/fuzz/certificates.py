@@ -128,7 +128,6 @@ def restep(rng: random.Random, data: Json) -> None:
                 rng.choice(
                     [
                         {"kind": "trivial"},
-                        {"kind": "maximal"},
                         {"kind": "reference"},
                         {"kind": "sibson", "order": 1 + 10.0 ** rng.uniform(-2, 3)},
                         {"kind": "choices", "tree": [{"rho": [rng.gauss(0, 1) for _ in range(width)]}]},

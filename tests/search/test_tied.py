@@ -23,7 +23,7 @@ SETTINGS = TiedSearch()
 def joint_of(found: Tied, mechanism: str, query: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """P(secret, output) of record 0 by brute force; the outputs as counts; the reference of (secret, class)."""
     large, dense = both_histograms(mechanism, query)
-    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, told=found.lower, tilt=found.tilt)
+    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, leaked=found.lower, tilt=found.tilt)
     weights = prior.weights()
     values = np.arange(weights.size) // (weights.size // large.k)
     joint = np.zeros((large.k, dense.statistic.size))
@@ -63,7 +63,7 @@ def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: s
     assert joint.sum(axis=1) == pytest.approx(1 / large.k)
     assert told - 1e-4 < found.lower <= told
     divergence = float(weights @ np.log(weights.clip(1e-300))) + large.log_universe
-    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, told=found.lower, tilt=found.tilt)
+    prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, leaked=found.lower, tilt=found.tilt)
     assert prior.divergence() == pytest.approx(divergence, abs=1e-9)
     assert divergence == pytest.approx(0.5, abs=1e-6)
     draws = 2000

@@ -59,9 +59,9 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("two_records", {"proofs.1": GONE}, "record 1 has no proof"),
         ("two_records", {"proofs.1.record": 0}, "record 0 is proved twice"),
         ("two_records", {"upper": 0.1, "lower": 0.0}, "exceeds the certificate's 0.1"),
-        ("large-maximal", {"lower": 0.9}, "exceeds upper"),
+        ("large-trivial", {"lower": 0.9}, "exceeds upper"),
         (
-            "large-maximal",
+            "blend",
             {
                 "adversary.reference": {"marginal": [1.0, 0.0]},
                 "lower": 0.0,
@@ -150,7 +150,7 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("design", {"budget": {}}, "needs either 'distortion' or 'leakage'"),
         ("design", {"distortion": 0.29}, "more than the claimed 0.29"),
         ("design", {"problem.noise": 1}, "which describe no design"),
-        ("design", {"problem.distribution": [0.5] * 3}, "the distribution sums to 1.5"),
+        ("design", {"problem.distribution": [0.5] * 3}, "the entries of the distribution sum to 1.5"),
         ("design", {"problem.distribution": [0.3, 0.5, 0.2], "distortion": 0.3}, "which has another probability"),
         ("design", {"problem.distortion": "cubic"}, "the distortion is 'cubic'"),
         ("design", {"problem.query": "count(n=3)"}, "about another query than count(n=3)"),

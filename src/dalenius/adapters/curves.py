@@ -16,7 +16,7 @@ from dalenius.numerics.types import Floats
 Point = tuple[Fraction, Fraction]
 # Shares of a release that tells everything, mixed in so that rounding to floats never falls below the curve.
 SPARE = (1e-12, 1e-9, 1e-6)
-# Beyond it e^epsilon is no float.
+# Beyond it e^epsilon overflows.
 MOST_EPSILON = 700.0
 
 

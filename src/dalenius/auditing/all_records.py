@@ -46,11 +46,9 @@ Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
 
 
-def by_records(
-    problem: AuditProblem, deadline: Deadline, seed: int, known: dict[int, WarmStart] | None = None
-) -> Found:
+def by_records(problem: AuditProblem, deadline: Deadline, seed: int, warm: dict[int, WarmStart] | None = None) -> Found:
     """Search every record, or the one secret, and return the bracket of the worst."""
-    return found_of(problem, audit_records(problem, deadline, seed, known=known))
+    return found_of(problem, audit_records(problem, deadline, seed, warm=warm))
 
 
 def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | None = None, tie: float = 1e-9) -> Found:
@@ -100,7 +98,7 @@ def audit_records(
     seed: int,
     *,
     enough: float = -np.inf,
-    known: dict[int, WarmStart] | None = None,
+    warm: dict[int, WarmStart] | None = None,
 ) -> list[Audited]:
     """Bracket max I(X_i;Y) for every record i, or for one secret; lower and upper of the whole are the maxima.
 
@@ -108,7 +106,7 @@ def audit_records(
     is left as soon as its upper bound is within the tolerance of the best lower bound of any record, for
     then it cannot be the worst by more than that. Then each record's own bracket, as far as as many batches
     again allow. Nothing but the time limit itself depends on a clock. An upper bound of `enough` is good enough,
-    whatever the gap. `known` carries what was found from one audit to the next of the same mechanism, secret and
+    whatever the gap. `warm` carries what was found from one audit to the next of the same mechanism, secret and
     reference.
     """
     secret, mechanism = problem.secret, problem.mechanism
@@ -122,7 +120,7 @@ def audit_records(
     late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.of(RecordTurns)))
     if local and (late or _closed(local, problem, enough)):
         return local
-    found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, known=known)
+    found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, warm=warm)
     return local if local and _gap(local) < _gap(found) else found
 
 
@@ -150,11 +148,11 @@ def _by_rows(
     *,
     seed: int,
     enough: float,
-    known: dict[int, WarmStart] | None,
+    warm: dict[int, WarmStart] | None,
 ) -> list[Audited]:
     """Audit a channel that is written out."""
     rng = np.random.default_rng(seed)
-    found = _opened(problem, orbits, other, deadline, rng=rng, known={} if known is None else known)
+    found = _opened(problem, orbits, other, deadline, rng=rng, warm={} if warm is None else warm)
     for k, item in enumerate(found):
         if all(item.audit is not earlier.audit for earlier in found[:k]):
             item.audit.climb(deadline, rng)
@@ -184,7 +182,7 @@ def _opened(
     deadline: Deadline,
     *,
     rng: np.random.Generator,
-    known: dict[int, WarmStart],
+    warm: dict[int, WarmStart],
 ) -> list[Audited]:
     """Reduce the problem of every orbit, and take what is known before the ascents; equal problems share one audit."""
     mechanism = problem.mechanism
@@ -195,7 +193,10 @@ def _opened(
     order = ordered(mechanism, merged) if wanted else None
     order = _with_answers(order, mechanism, merged)
     beside = _beside(problem, other)
-    common, grids, found = SharedBounds(), SharedGrids.of(mechanism, merged), list[Audited]()
+    # Only very many cells are brought to grid rows.
+    many = other is not None or merged.first.size * max(mechanism.records) > problem.settings.limits.many_cells
+    grids = SharedGrids.of(mechanism, merged) if many else SharedGrids()
+    common, found = SharedBounds(), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
@@ -207,7 +208,7 @@ def _opened(
             exact_cells=exact_cells,
             grids=grids,
             common=common,
-            known=known.setdefault(k, WarmStart()),
+            warm=warm.setdefault(k, WarmStart()),
             order=order,
             beside=beside,
         )
@@ -305,8 +306,8 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
-    outputs, known = noisy.n_outputs, item.masses
-    coarse = from_below(problem, noisy, item.secret, deadline, proofs=proofs, outputs=outputs, known=known)
+    outputs, start = noisy.n_outputs, item.masses
+    coarse = from_below(problem, noisy, item.secret, deadline, proofs=proofs, outputs=outputs, start=start)
     audit = coarse.audit
     if audit.gap >= item.audit.gap:
         return item

@@ -92,7 +92,7 @@ class Audited:
                 self.secret,
                 tied.law,
                 decoder=tied.decoder,
-                told=tied.lower,
+                leaked=tied.lower,
                 tilt=tied.tilt,
                 reference=reference,
             )
@@ -153,11 +153,11 @@ def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
 def _tied(witness: TiedPrior) -> dict[str, Any]:
     """The law of the own count from its first to its last mass, and the guess."""
     law, decoder = witness.masses[0], witness.decoder
-    held = np.flatnonzero(law)
+    nonzero = np.flatnonzero(law)
     return {
         "kind": "tied",
-        "first": int(held[0]),
-        "masses": law[held[0] : held[-1] + 1].tolist(),
+        "first": int(nonzero[0]),
+        "masses": law[nonzero[0] : nonzero[-1] + 1].tolist(),
         "cuts": list(decoder.cuts),
         "weights": list(decoder.weights),
         "window": list(decoder.window),

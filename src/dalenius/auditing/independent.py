@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.bounds.capacity import bracket
-from dalenius.certificates.asked import one_by_one
+from dalenius.certificates.question import one_by_one
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
@@ -213,11 +213,11 @@ def by_counts(noisy: NoisyCounts, question: Question) -> IndependentRecord:
     rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
     lost = 2 * k * cell.tail(reach) * math.log(k) if noisy.noise.rate is None else 0.0
 
-    def told(share: float) -> float:
+    def bound_at(share: float) -> float:
         still, moved = _divergences(rows, np.array([1 - share, share]))
         return float(moved + (k - 1) * still) + lost
 
-    share, upper = least_between(told, 0.0, 1.0)
+    share, upper = least_between(bound_at, 0.0, 1.0)
     upper = min(upper, math.log(k))
     proof = {"kind": "counts", "share": share, "reach": reach}
     return IndependentRecord(members, min(value, upper), upper, law, others, proof, unwritten="counts")
@@ -433,31 +433,31 @@ def tilted(question: Question, shares: tuple[float, ...]) -> list[tuple[float, F
             beside = _between(rho, lean, share * knowledge / (n - 1))
             rows = averaged_rows(mechanism, question.record, Reference((tuple(beside.tolist()),)))
             law = question.capacity_law(rows[values], values, 1e-4)
-            own, told = within(rows, law, rho, (1 - share) * knowledge)
-            found.append((told, own, tuple(beside.tolist())))
+            own, leaked = within(rows, law, rho, (1 - share) * knowledge)
+            found.append((leaked, own, tuple(beside.tolist())))
     return found
 
 
 def within(rows: Floats, law: Floats, reference: Floats, knowledge: float) -> tuple[Floats, float]:
     """Return a law between the reference and `law` with D(result || reference) <= knowledge, and what it leaks."""
     mixed = _between(reference, law, knowledge)
-    held = mixed > 0
-    return mixed, float(mixed[held] @ _divergences(rows[held], mixed[held]))
+    positive = mixed > 0
+    return mixed, float(mixed[positive] @ _divergences(rows[positive], mixed[positive]))
 
 
 def _between(reference: Floats, law: Floats, knowledge: float) -> Floats:
     """The law nearest to `law` on the way from the reference with D(result || reference) <= knowledge."""
 
-    def held(t: float) -> bool:
+    def allowed(t: float) -> bool:
         mixed = (1 - t) * reference + t * law
         return bool(rel_entr(mixed, reference).sum() <= knowledge * (1 - 1e-12))
 
-    if held(1.0) or knowledge <= 0:
+    if allowed(1.0) or knowledge <= 0:
         return law if knowledge > 0 else reference
     low, high = 0.0, 1.0
     for _ in range(60):
         t = (low + high) / 2
-        low, high = (t, high) if held(t) else (low, t)
+        low, high = (t, high) if allowed(t) else (low, t)
     return (1 - low) * reference + low * law
 
 

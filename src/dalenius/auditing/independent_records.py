@@ -20,8 +20,8 @@ from dalenius.auditing.independent import (
     tilted,
     within,
 )
-from dalenius.certificates.asked import independent_prior, law_of
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found
+from dalenius.certificates.question import independent_prior, law_of
 from dalenius.errors import InputError, refuse
 from dalenius.model import secret as secrets
 from dalenius.model.problem import AuditProblem

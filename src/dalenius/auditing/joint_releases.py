@@ -130,12 +130,12 @@ def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: De
         deadline,
         proofs=proofs,
         outputs=joint.n_outputs,
-        known=masses / masses.sum(),
+        start=masses / masses.sum(),
         coarse=coarse,
     )
     audit = joined.audit
     if audit.worth_more and joint.rates and not deadline.expired():
-        found = on_few_points(problem, joint.rounded[0], about, deadline, known=audit.lower, noise=Several.of(joint))
+        found = on_few_points(problem, joint.rounded[0], about, deadline, lower=audit.lower, noise=Several.of(joint))
         if found is not None:
             audit.try_formulas(found)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")

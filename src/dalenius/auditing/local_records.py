@@ -95,10 +95,10 @@ def _step_by_step(
     settings, few = problem.settings.of(LocalSearch), problem.settings.of(bellman.BellmanSearch)
     tried = "formulas" in problem.settings.portfolio.opening and audit.worth_more
     if tried and bellman.possible(mechanism, members, problem.knowledge, few) and not deadline.expired():
-        asked = problem.knowledge, problem.reference, few, deadline
+        rest = problem.knowledge, problem.reference, few, deadline
         share = min(problem.relative, 0.5)
         enough = audit.lower * (1 + settings.bellman_goal * share / (1 - share)) if share > 0 else 0.0
-        found = bellman.best(mechanism, members[0], *asked, enough=enough)
+        found = bellman.best(mechanism, members[0], *rest, enough=enough)
         if found is not None:
             audit.try_formulas(found)
 
@@ -162,9 +162,9 @@ def _climbed(cells: Cells, lift: Lift, part: SomeRecords, deadline: Deadline, rn
         return ascend(cells, deadline, rng)
     statistic = part.looked_at
     alike = _alike(part)
-    held = lift.cell_of >= 0
+    alive = lift.cell_of >= 0
     score = np.zeros(cells.size)
-    score[lift.cell_of[held]] = np.broadcast_to(alike, lift.cell_of.shape)[held]
+    score[lift.cell_of[alive]] = np.broadcast_to(alike, lift.cell_of.shape)[alive]
     spread = max(1, len(statistic.others))
     tilts = np.array([0.1, 0.5, 1.0, 2.0, 4.0]) * math.sqrt(2 * cells.knowledge / spread)
     log_pi = cells.log_rho + np.outer([*tilts, 30.0], score)

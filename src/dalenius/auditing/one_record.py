@@ -73,17 +73,17 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     log_r = safe_log(np.add.reduce(rows, axis=0) / many)
     # D( q(.|x) || r ), whose mean is I
     divergence = np.add.reduce(phi(rows), axis=1) - rows.dot(log_r)
-    told = max(0.0, float(np.add.reduce(divergence)) / many)
-    upper, kind, proof = told, "reference", dict[str, Any]()
+    leaked = max(0.0, float(np.add.reduce(divergence)) / many)
+    upper, kind, proof = leaked, "reference", dict[str, Any]()
     if knowledge > 0:
         largest_s = problem.settings.of(OneRecordSearch).largest_s
         upper, s = near_reference(divergence, knowledge, largest_s)
         kind, proof = "convex", {"s": s, "eta": 1.0, "theta": 0.0, "rho": log_r.tolist()}
-    bracket = max(0.0, told - MARGIN_DOWN), upper + MARGIN_UP
+    bracket = max(0.0, leaked - MARGIN_DOWN), upper + MARGIN_UP
     if knowledge > 0 and bracket[1] - bracket[0] > problem.tolerance:
         return None
     low, high = unconstrained or (0.0, math.log(many))
-    extremes = max(low, bracket[0]), max(high, bracket[0]), told
+    extremes = max(low, bracket[0]), max(high, bracket[0]), leaked
     return _found(problem, rows, bracket, np.full(many, 1 / many), (kind, proof), extremes)
 
 

@@ -3,7 +3,6 @@
 The best bracket is kept at every moment. The opening has a stage for each bound that needs no tree, and two for the
 lower bound; a stage is tried where its condition holds and the bracket is open.
 
-- maximal: knowledge plus what a row tells at most under the reference (MATH 4.8);
 - reference: knowledge 0 leaves the adversary one prior, and the answer is I there;
 - choices: L(0) bounds L(b), and is L(b) on the flat part of the curve (MATH 4.1): a few of them before the ascents, and
   all afterwards where L(b) may be L(0);
@@ -25,7 +24,7 @@ from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.closed_forms import maximal, sibson_of
+from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
 from dalenius.bounds.monotone import MonotoneRows, Scan
@@ -71,7 +70,7 @@ class SecretAudit(Bracket):
     unconstrained: tuple[float, float] = field(init=False)
     # With other records of the same audit.
     common: SharedBounds = field(default_factory=SharedBounds)
-    known: WarmStart = field(default_factory=WarmStart)
+    warm: WarmStart = field(default_factory=WarmStart)
     # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
     # A joint release of a sum and a local randomiser, of which one record is asked about.
@@ -136,7 +135,7 @@ class SecretAudit(Bracket):
             self._batches = None
         self.best = best
         if not self.cells.many:
-            self.known.prior = self.pi
+            self.warm.prior = self.pi
         if self._batches is None:
             if self.cells.many:
                 self._batches = self._many(deadline, report_progress)
@@ -174,10 +173,6 @@ class SecretAudit(Bracket):
 
     # Stages of the opening.
 
-    def maximal(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """Knowledge, and what rows tell at most under the reference."""
-        self.keep_upper(maximal(self.cells))
-
     def at_reference(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
         """The only prior there is."""
         self.proofs = [Formula("reference", self.lower)]
@@ -185,10 +180,10 @@ class SecretAudit(Bracket):
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The choices as far as they are known from audits at other b; where they are small and may pay, a few more."""
         cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
-        if self.known.choices is None:
+        if self.warm.choices is None:
             tolerance = max(settings.tolerance * self.tolerance, settings.finest)
-            self.known.choices = Choices(cells, tolerance)
-        self.choices = self.known.choices
+            self.warm.choices = Choices(cells, tolerance)
+        self.choices = self.warm.choices
         small = cells.size * cells.n_outputs <= settings.cheap and self.near_flat
         self.choices.run(deadline, self.cells.settings.effort.few_choices if small else 1)
         self.keep_upper(self.choices)
@@ -211,8 +206,8 @@ class SecretAudit(Bracket):
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Raise the lower bound by many ascents."""
-        known = (self.choices.prior if self.choices else None, self.known.prior)
-        self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in known if pi is not None]))
+        starts = (self.choices.prior if self.choices else None, self.warm.prior)
+        self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in starts if pi is not None]))
 
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
@@ -313,8 +308,8 @@ class SecretAudit(Bracket):
         if self.cells.knowledge < self.cells.settings.of(AscentSearch).small_knowledge:
             self.keep_lower(ascend(self.cells, deadline, rng))
         else:
-            known = Ascent(self.pi, self.lower, self.s) if self.ascents else None
-            self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, known))
+            last = Ascent(self.pi, self.lower, self.s) if self.ascents else None
+            self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, last))
         self.ascents += 1
 
     def _keep_convex(self, x: Dual, bound: float) -> None:
@@ -333,14 +328,6 @@ class Stage:
     in_any_case: bool = False
 
 
-def _shares_rows(audit: SecretAudit) -> bool:
-    """Whether two cells may have one row; else `maximal` is the trivial bound.
-
-    A verifier must find the same: rows that are equal in floats alone, as those of next to endless noise, are not one.
-    """
-    return audit.exact_cells and (not audit.cells.many or audit.cells.size > len(audit.cells.lumped.channel))
-
-
 def _ordered(audit: SecretAudit) -> bool:
     least = audit.cells.settings.of(MonotoneRows).least_s
     return audit.worth_more and not audit.cells.many and audit.order is not None and audit.s > least
@@ -356,7 +343,6 @@ def _large(audit: SecretAudit) -> bool:
 
 
 BEFORE_ASCENTS = (
-    Stage(_shares_rows, SecretAudit.maximal, "maximal", in_any_case=True),
     Stage(lambda audit: audit.cells.knowledge <= 0, SecretAudit.at_reference, in_any_case=True),
     Stage(
         lambda audit: audit.cells.many and audit.worth_more,

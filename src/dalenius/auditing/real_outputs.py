@@ -20,7 +20,7 @@ class Quantising(Part):
 
     # The share of the tolerance that may be lost between the real channel and the finite one.
     loss_share: float = 0.1
-    # Losses below it are no help in floats.
+    # Smaller losses vanish in floats.
     least_loss: float = 1e-10
     # Losses of the first two looks. The first is made where the tolerance asks for more outputs than `few_points`, the
     # second where it asks for more than `most_outputs` of the portfolio.

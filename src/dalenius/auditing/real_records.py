@@ -52,13 +52,13 @@ class RealRecordSearch(Part):
 
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
-ONE_POINT = ("maximal", "stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
-KINDS = ("maximal", "sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_POINT = ("stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
+KINDS = ("sibson", "convex", "rows", "monotone", "centre", "law")
 ONE_LEAF = ("choices",)
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Question:
     """The question about real-valued records; n is the number of them that matter."""
 
     problem: AuditProblem
@@ -174,8 +174,8 @@ class _Asked:
 
     def audit(
         self, whole: Whole, deadline: Deadline, *, from_above: bool, about: Attributes | None = None
-    ) -> "_OnGrid":
-        """Audit whole numbers; from below without a search for upper bounds."""
+    ) -> tuple[Found, dict[str, Any]]:
+        """Audit whole numbers, from below without a search for upper bounds; and the certificate about them."""
         settings = self.problem.settings
         tolerance = max(0.25 * self.problem.tolerance, 0.1 * whole.margin)
         if not from_above:
@@ -185,21 +185,9 @@ class _Asked:
             settings = replace(settings.having(rows), portfolio=only(*ONE_POINT))
         adversary = self.adversary(whole, from_above=from_above)
         problem = AuditProblem(whole.mechanism, adversary, about, tolerance, settings)
-        if adversary.kind == "independent":
-            return _OnGrid(problem, independent_records(problem, deadline))
-        return _OnGrid(problem, by_records(problem, deadline, self.seed))
-
-
-@dataclass(frozen=True, eq=False)
-class _OnGrid:
-    """What was found of whole numbers."""
-
-    problem: AuditProblem
-    found: Found
-
-    def certificate(self) -> dict[str, Any]:
-        """Return the certificate about them."""
-        return self.found.certificate(self.problem)
+        independent = adversary.kind == "independent"
+        found = independent_records(problem, deadline) if independent else by_records(problem, deadline, self.seed)
+        return found, found.certificate(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,44 +209,44 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     mechanism = cast("RealRecords", problem.mechanism)
     density = cast("Density", problem.reference)
     known = not problem.adversary.unlimited or not density.uniform
-    asked = _Asked(problem, seed, mechanism, density, mechanism.n if known else 1)
-    if asked.bins is not None and problem.adversary.kind == "independent":
-        refuse(f'adversary="independent" audits single records, not {asked.bins.words}; give the index of a record')
-    most = mechanism.log_maximal(asked.n) + ROUNDED
+    question = _Question(problem, seed, mechanism, density, mechanism.n if known else 1)
+    if question.bins is not None and problem.adversary.kind == "independent":
+        refuse(f'adversary="independent" audits single records, not {question.bins.words}; give the index of a record')
+    most = mechanism.log_maximal(question.n) + ROUNDED
     lower, upper = _Bound(0.0, {}), _Bound(most, {"kind": "maximal", "upper": most})
-    if asked.bins is not None:
-        values = math.log(len(asked.bins.names)) + ROUNDED
+    if question.bins is not None:
+        values = math.log(len(question.bins.names)) + ROUNDED
         upper = min(upper, _Bound(values, {"kind": "trivial", "upper": values}), key=lambda bound: bound.value)
-    grids = _grids(asked)
+    grids = _grids(question)
     for k, m in enumerate(grids):
         part = deadline.part(deadline.left / (len(grids) - k))
-        if k == 0 or asked.bins is not None:
-            c = _cells_below(asked, m if asked.bins is not None else grids[-1])
-            lower = max(lower, _from_below(asked, c, part), key=lambda bound: (bound.value, bound.prior is not None))
-        snaps = asked.bins is not None and mechanism.steps is None
-        tried = [_from_above(asked, m, part), *([_snapped(asked, m, part)] if snaps else [])]
+        if k == 0 or question.bins is not None:
+            c = _cells_below(question, m if question.bins is not None else grids[-1])
+            lower = max(lower, _from_below(question, c, part), key=lambda bound: (bound.value, bound.prior is not None))
+        snaps = question.bins is not None and mechanism.steps is None
+        tried = [_from_above(question, m, part), *([_snapped(question, m, part)] if snaps else [])]
         upper = min(upper, *tried, key=lambda bound: bound.value)
         deadline.nodes += part.nodes
         if problem.closed(lower.value, upper.value) or deadline.expired():
             break
-    return _found(asked, lower, upper)
+    return _found(question, lower, upper)
 
 
-def _grids(asked: _Asked) -> list[int]:
+def _grids(question: _Question) -> list[int]:
     """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
-    settings, n = asked.problem.settings.of(RealRecordSearch), asked.n
-    step = asked.step
-    if asked.mechanism.steps is not None:
+    settings, n = question.problem.settings.of(RealRecordSearch), question.n
+    step = question.step
+    if question.mechanism.steps is not None:
         return [step]
     # Discrete Gaussian noise reaches 7.5 deviations beyond both ends.
-    tails = 0 if asked.mechanism.laplace else math.ceil(15 * float(asked.mechanism.exact))
+    tails = 0 if question.mechanism.laplace else math.ceil(15 * float(question.mechanism.exact))
     found: list[int] = []
     for target in settings.cells:
         m = step * math.ceil(target / step)
         if (m + 1) * ((n - 1) * m + 1) * (n * m + 1 + tails * m) > settings.most_entries and found:
             break
         found.append(m)
-        if _hidden(asked, m) <= 0.5 * asked.problem.tolerance:
+        if _hidden(question, m) <= 0.5 * question.problem.tolerance:
             break
     # A first look, and the finest.
     listed = found if len(found) <= 1 else [found[0], found[-1]]
@@ -266,81 +254,83 @@ def _grids(asked: _Asked) -> list[int]:
     m = step * math.ceil(
         min(settings.unwritten_cells, max(settings.unwritten_sum / n, settings.least_unwritten)) / step
     )
-    if asked.bins is not None or (n * m + 1) ** 2 <= checks.MOST_ENTRIES:
+    if question.bins is not None or (n * m + 1) ** 2 <= checks.MOST_ENTRIES:
         return listed
-    few = n <= settings.most_written and not asked.mechanism.laplace
+    few = n <= settings.most_written and not question.mechanism.laplace
     return [listed[0], m] if few else [m]
 
 
-def _cells_below(asked: _Asked, m: int) -> int:
+def _cells_below(question: _Question, m: int) -> int:
     """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
-    settings, step, n = asked.problem.settings.of(RealRecordSearch), asked.step, asked.n
-    if asked.mechanism.steps is not None:
+    settings, step, n = question.problem.settings.of(RealRecordSearch), question.step, question.n
+    if question.mechanism.steps is not None:
         return m
-    if asked.bins is not None or asked.density.uneven(step):
+    if question.bins is not None or question.density.uneven(step):
         return max(step, m // 2 // step * step) if m >= settings.halved else m
     try:
-        hidden = asked.above(m).margin / 4
+        hidden = question.above(m).margin / 4
     except InputError:
         return m
-    if not asked.mechanism.laplace:
+    if not question.mechanism.laplace:
         # Rounding hides as much of one record as before.
         return max(step, m // 2 // step * step) if m >= settings.halved else m
     # n (rate/c)^2 / 24 <= hidden
-    needed = float(asked.mechanism.exact) * math.sqrt(n / 24 / hidden) if hidden > 0 else m
+    needed = float(question.mechanism.exact) * math.sqrt(n / 24 / hidden) if hidden > 0 else m
     most = min(settings.cells[-1], settings.most_answers // n)
     return step * max(1, math.floor(min(max(needed, settings.cells[0]), most) / step))
 
 
-def _hidden(asked: _Asked, m: int) -> float:
+def _hidden(question: _Question, m: int) -> float:
     """What a grid hides, of both bounds together."""
     try:
-        if asked.bins is not None:
-            return snapped(asked.mechanism, asked.density, m, asked.n)[1]
-        return 1.25 * asked.above(m).margin
+        if question.bins is not None:
+            return snapped(question.mechanism, question.density, m, question.n)[1]
+        return 1.25 * question.above(m).margin
     except InputError:
         return math.inf
 
 
-def _from_below(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+def _from_below(question: _Question, m: int, deadline: Deadline) -> _Bound:
     try:
-        whole = below(asked.mechanism, asked.density, m, asked.n, points=asked.points)
-        audit = asked.audit(whole, deadline, from_above=False, about=asked.about(whole))
+        whole = below(question.mechanism, question.density, m, question.n, points=question.points)
+        found, certificate = question.audit(whole, deadline, from_above=False, about=question.about(whole))
     except InputError:
         return _Bound(0.0, {})
-    value = whole.lower(audit.found.lower, asked.n, exact=asked.exact)
-    return _Bound(value, {"cells": m, "audit": audit.certificate()}, audit.found.prior)
+    value = whole.lower(found.lower, question.n, exact=question.exact)
+    return _Bound(value, {"cells": m, "audit": certificate}, found.prior)
 
 
-def _from_above(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+def _from_above(question: _Question, m: int, deadline: Deadline) -> _Bound:
     nothing = _Bound(math.inf, {})
     try:
-        whole = asked.above(m)
+        whole = question.above(m)
         # Rounded to steps, a bin is a function of whole numbers; else a bound on the record is one on its bin.
-        about = None if asked.mechanism.steps is None else asked.about(whole)
-        audit = asked.audit(whole, deadline, from_above=True, about=about)
+        about = None if question.mechanism.steps is None else question.about(whole)
+        found, certificate = question.audit(whole, deadline, from_above=True, about=about)
     except InputError:
         return nothing
-    if not (asked.markov or about is not None or all(_one_point(proof) for _, proof in audit.found.proofs)):
+    if not (question.markov or about is not None or all(_one_point(proof) for _, proof in found.proofs)):
         return nothing
-    value = whole.upper(audit.found.upper, asked.n, exact=asked.exact)
-    how = {} if whole.spread is None else {"spread": whole.spread}
-    if whole.together is not None:
-        how["together"] = True
-    kind = "rounded" if asked.mechanism.steps is None else "stepped"
-    return _Bound(value, {"kind": kind, "upper": value, "cells": m, **how, "audit": audit.certificate()})
+    value = whole.upper(found.upper, question.n, exact=question.exact)
+    how = {"spread": whole.spread, "together": None if whole.together is None else True}
+    return _above("rounded" if question.mechanism.steps is None else "stepped", value, m, how, certificate)
 
 
-def _snapped(asked: _Asked, m: int, deadline: Deadline) -> _Bound:
+def _snapped(question: _Question, m: int, deadline: Deadline) -> _Bound:
     """A bound on what is told of a bin, a function of the cells, by moving records to the middles of their cells."""
     try:
-        whole, moved = snapped(asked.mechanism, asked.density, m, asked.n)
-        audit = asked.audit(whole, deadline, from_above=True, about=asked.about(whole))
+        whole, moved = snapped(question.mechanism, question.density, m, question.n)
+        found, certificate = question.audit(whole, deadline, from_above=True, about=question.about(whole))
     except InputError:
         return _Bound(math.inf, {})
-    value = whole.upper(audit.found.upper, asked.n, exact=asked.exact) + moved
-    spread = {} if whole.spread is None else {"spread": whole.spread}
-    return _Bound(value, {"kind": "snapped", "upper": value, "cells": m, **spread, "audit": audit.certificate()})
+    value = whole.upper(found.upper, question.n, exact=question.exact) + moved
+    return _above("snapped", value, m, {"spread": whole.spread}, certificate)
+
+
+def _above(kind: str, upper: float, cells: int, how: dict[str, Any], certificate: dict[str, Any]) -> _Bound:
+    """An upper bound with its proof: the step, and the audit on the grid that it leads to."""
+    stated = {key: x for key, x in how.items() if x is not None}
+    return _Bound(upper, {"kind": kind, "upper": upper, "cells": cells, **stated, "audit": certificate})
 
 
 def _one_point(proof: dict[str, Any]) -> bool:
@@ -350,8 +340,8 @@ def _one_point(proof: dict[str, Any]) -> bool:
     return (proof["kind"] in KINDS and steps <= {"points"}) or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
 
 
-def _found(asked: _Asked, lower: _Bound, upper: _Bound) -> Found:
-    problem, mechanism = asked.problem, asked.mechanism
+def _found(question: _Question, lower: _Bound, upper: _Bound) -> Found:
+    problem, mechanism = question.problem, question.mechanism
     if lower.prior is None:
         refuse(
             f"{mechanism.name} of {mechanism.query} is too much for a grid: the noise is less than a cell of the "
@@ -360,7 +350,7 @@ def _found(asked: _Asked, lower: _Bound, upper: _Bound) -> Found:
             else f"{mechanism.name} of {mechanism.query} has too many sums of {mechanism.steps} steps a record; use a "
             "larger step or fewer records"
         )
-    record = problem.secret if isinstance(problem.secret, int) else None if asked.bins is not None else 0
+    record = problem.secret if isinstance(problem.secret, int) else None if question.bins is not None else 0
     low, high = min(lower.value, upper.value), upper.value
     members = range(mechanism.n) if problem.secret is None else (record,)
     witness = {"kind": "cells", **lower.data}

@@ -17,15 +17,15 @@ from dalenius.search.deadline import Deadline
 STEPS: list[Step] = [samples.step]
 
 
-def find(problem: AuditProblem, deadline: Deadline, seed: int, known: dict[int, WarmStart] | None = None) -> Found:
+def find(problem: AuditProblem, deadline: Deadline, seed: int, warm: dict[int, WarmStart] | None = None) -> Found:
     """Bracket what is asked, within a deadline.
 
-    known: what was found against other adversaries of the same mechanism, secret and reference.
+    warm: what was found against other adversaries of the same mechanism, secret and reference.
     """
     taken = next(filter(None, (step(problem) for step in STEPS)), None)
     if taken is not None:
         easier, back = taken
-        found = find(easier, deadline, seed, known)
+        found = find(easier, deadline, seed, warm)
         # Where the easier question is closed, no search narrows this bracket further.
         done = True if easier.closed(found.lower, found.upper) else None
         return replace(found.through(back, problem), finished=done)
@@ -38,4 +38,4 @@ def find(problem: AuditProblem, deadline: Deadline, seed: int, known: dict[int, 
         return real_outputs(problem, deadline, seed)
     if (even := mechanism.as_symmetric) is not None:
         return symmetric(problem, even)
-    return one_record(problem, deadline) or by_records(problem, deadline, seed, known)
+    return one_record(problem, deadline) or by_records(problem, deadline, seed, warm)

@@ -147,10 +147,10 @@ def closed_forms(
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.of(SumSearch)
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    told = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
-    proofs = [blend_of_counts(n, knowledge, told)]
+    law_of_secret = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
+    proofs = [blend_of_counts(n, knowledge, law_of_secret)]
     if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
-        proofs.append(blend_of_counts(n, knowledge, told, eta))
+        proofs.append(blend_of_counts(n, knowledge, law_of_secret, eta))
     if not deadline.expired() and np.unique(law).size * (n + 1) <= problem.settings.of(HistogramSearch).count_terms:
         proofs.append(centre_of_counts(mechanism, knowledge, law))
     return proofs

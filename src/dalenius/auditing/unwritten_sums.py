@@ -60,7 +60,7 @@ def audit_large(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
     # Points lose this share: nothing is to be gained where the formulas come as near.
     lost = problem.settings.of(PointRows).lost * audit.upper
     hope = audit.worth_more and audit.gap > lost and not deadline.expired()
-    if hope and (rows := on_few_points(problem, mechanism, about, deadline, known=audit.lower)) is not None:
+    if hope and (rows := on_few_points(problem, mechanism, about, deadline, lower=audit.lower)) is not None:
         audit.try_formulas(rows)
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
@@ -73,12 +73,12 @@ def _finer(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: 
         return first
     cuts = replace(problem.settings.of(Coarseness), fineness=mechanism.n_outputs)
     fine = replace(problem, settings=problem.settings.having(cuts))
-    known, proofs = first.masses, [first.audit.proof]
-    found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, known=known)
+    start, proofs = first.masses, [first.audit.proof]
+    found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, start=start)
     best = max(first, found, key=lambda tried: tried.audit.lower)
     audit, audit.tried = best.audit, first.audit.tried
     if audit.worth_more:
-        rows = on_few_points(problem, mechanism, about, deadline, known=audit.lower, fine=audit.tolerance)
+        rows = on_few_points(problem, mechanism, about, deadline, lower=audit.lower, fine=audit.tolerance)
         audit.try_formulas(*([] if rows is None else [rows]))
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
     _ascend_again(problem, audit, deadline)
@@ -90,8 +90,8 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
     """Bounds that need rows, on those that matter: wider windows where the first tell too much by what is far."""
     audit, lift = first.audit, first.lift
     settings, log_joint = problem.settings.of(WindowSearch), problem.reference.log_joint(mechanism.statistic, about)
-    held = np.isfinite(log_joint).any(axis=1)
-    log_joint = log_joint[held]
+    alive = np.isfinite(log_joint).any(axis=1)
+    log_joint = log_joint[alive]
     plan = problem.settings.portfolio.general
     if len(log_joint) > settings.values or "window" not in problem.settings.portfolio.opening:
         return
@@ -102,18 +102,18 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
             return
         cells = Cells(window.cells(mechanism, log_joint), problem.knowledge, problem.settings)
         inner = Inner(cells, audit.trivial, 0.0, exact_cells=False, given=audit)
-        start = window.there(log_joint, first.masses[held])
+        start = window.there(log_joint, first.masses[alive])
         inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
         if "stationary" in problem.settings.portfolio.opening:
             inner.try_formulas(stationary.steep(cells, inner.pi, inner.s, deadline))
         open_routes = portfolio.routes(plan, inner, deadline)
-        known = inner.lower
+        best = inner.lower
         for _ in portfolio.take_turns(open_routes, inner, lambda: None):
             deadline.report_progress(0, 1, audit.lower, min(audit.upper, inner.upper), "window")
-            if inner.lower > known:
-                known = inner.lower
+            if inner.lower > best:
+                best = inner.lower
                 masses = np.zeros((1, *lift.cell_of.shape))
-                masses[0, held] = window.back(log_joint, inner.pi)
+                masses[0, alive] = window.back(log_joint, inner.pi)
                 home = lift.cells(masses, audit.cells.size)
                 _raise(problem, audit, home, deadline)
             if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
@@ -180,7 +180,7 @@ def on_few_points(
     about: Secret,
     deadline: Deadline,
     *,
-    known: float,
+    lower: float,
     fine: float = 0.0,
     noise: OnPoints | None = None,
 ) -> Formula | None:
@@ -193,7 +193,7 @@ def on_few_points(
         return None
     answers = np.asarray(mechanism.answers)
     return Points(
-        answers, noise, log_joint, problem.knowledge, settings, deadline, problem.relative, known, fine
+        answers, noise, log_joint, problem.knowledge, settings, deadline, problem.relative, lower, fine
     ).best()
 
 
@@ -205,12 +205,12 @@ def from_below(
     *,
     proofs: Sequence[Proof],
     outputs: float,
-    known: Floats | None = None,
+    start: Floats | None = None,
     coarse: tuple[Lumped, Lift, Grid] | None = None,
 ) -> Audited:
     """Bracket max I(about;Y) between the best prior on coarse cells and the best of these proofs.
 
-    mechanism: a part of the release, which has this many outputs, or all of it. known: a prior over values of the
+    mechanism: a part of the release, which has this many outputs, or all of it. start: a prior over values of the
     secret and classes, from which to begin as well. coarse: the coarse problem, where it is that of several releases.
     """
     knowledge, reference, settings = problem.knowledge, problem.reference, problem.settings
@@ -226,10 +226,9 @@ def from_below(
     else:
         weight = np.exp(reference.log_classes(mechanism.statistic))
         starts = _starts(mechanism, weight, _sums(mechanism, about), lift, cells)
-        if known is not None:
-            held = lift.cell_of >= 0
-            start = np.bincount(lift.cell_of[held], weights=known[held], minlength=cells.size)
-            starts = np.concatenate([starts, start[None] / start.sum()])
+        if start is not None:
+            (on_cells,) = lift.cells(start[None], cells.size)
+            starts = np.concatenate([starts, on_cells[None] / on_cells.sum()])
         _raise(problem, audit, starts, deadline)
     audit.unconstrained = (max(audit.lower, _apart(mechanism, np.isfinite(lift.log_share)), obvious(cells)), trivial)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
@@ -268,8 +267,8 @@ def _starts(mechanism: NoisySum, weight: Floats, sums: Floats, lift: Lift, cells
     def mean(x: Floats) -> Floats:
         total = np.zeros(cells.size)
         for row, cell, log_share in zip(x, lift.cell_of, lift.log_share, strict=True):
-            held = cell >= 0
-            total += np.bincount(cell[held], weights=(row * np.exp(log_share))[held], minlength=cells.size)
+            alive = cell >= 0
+            total += np.bincount(cell[alive], weights=(row * np.exp(log_share))[alive], minlength=cells.size)
         return total
 
     x, u = mean(place), mean(phase)

@@ -91,7 +91,7 @@ class _Search:
         return expansion(self.parts.local, self.law)
 
     @cached_property
-    def told(self) -> Floats:
+    def divergence_at_reference(self) -> Floats:
         """D_a, with u = rho."""
         w = self.parts.local
         return np.asarray((xlogy(w, w) - w * np.log(self.law @ w)).sum(axis=1))
@@ -183,8 +183,8 @@ class _Search:
         w = np.exp(log_w)
         u = self._combined(w)
         divergence = (w * (log_w - self.log_rho[:, None, :])).sum(axis=2)
-        told = (xlogy(u, u) - u * (self.parts.local @ log_r)).sum(axis=2)
-        return np.asarray(self.told + told - mu * divergence)
+        gained = (xlogy(u, u) - u * (self.parts.local @ log_r)).sum(axis=2)
+        return np.asarray(self.divergence_at_reference + gained - mu * divergence)
 
     def _heights(self, gains: Floats) -> Floats:
         """What a value gains on average."""
@@ -226,7 +226,7 @@ class _Search:
         middle = (up + down) / 2
         gained = self._means(self._outputs(middle) - mean) / mu
         radius = np.maximum(up - middle, middle - down).sum(axis=2)
-        return self.told + mu * lse(self.log_rho[:, None, :] + gained) + radius**2 / 8, rounds
+        return self.divergence_at_reference + mu * lse(self.log_rho[:, None, :] + gained) + radius**2 / 8, rounds
 
     def _increments(self, log_ratio: Floats, mu: float) -> Floats:
         return np.asarray(np.diff(self._means(log_ratio) / mu, axis=2))

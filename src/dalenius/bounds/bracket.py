@@ -34,7 +34,7 @@ class Tree(Proof, Protocol):
         """Bound the root."""
 
     def step(self, deadline: Deadline) -> int:
-        """Split the worst nodes, and bound their parts; returns how many batches that were, one or none."""
+        """Split the worst nodes, and bound their parts; return the number of batches, one or none."""
 
     def priors(self, many: int) -> Floats:
         """The relaxations' priors at the worst open nodes."""
@@ -127,7 +127,7 @@ class Bracket:
 
     def keep_growing(self, proof: Proof) -> None:
         """Hold a proof that may still become the best."""
-        if not any(proof is held for held in self.proofs):
+        if not any(proof is other for other in self.proofs):
             self.proofs.append(proof)
 
     def keep_finished(self, proof: Proof) -> None:
@@ -156,8 +156,8 @@ class Bracket:
         # A certificate states its leaves over all outputs, also those that were merged: more nodes would take a
         # verifier too long. A node holds matrices over cells, and over cells and outputs.
         most = settings.most_numbers // max(1, self.cells.lumped.stated if tree.by_output else 0)
-        held = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
-        most = min(most, settings.most_tree_numbers // held)
+        numbers = 2 * self.cells.size * (self.cells.size + self.cells.n_outputs)
+        most = min(most, settings.most_tree_numbers // numbers)
         while tree.nodes.open and tree.nodes.size <= most:
             due = self._ascents_due(ascended, batches)
             # With few cells a batch takes less time than a look at its priors.
@@ -206,9 +206,10 @@ class Bound(ABC):
 
 
 def fallen(upper: float, goal: float, share: float = 0.5, near: float = 0.1) -> float:
-    """The next target on the way to a goal: a share of it is left, none where that is near. A root has no bound.
+    """The next target between an upper bound and a goal: `share` of the way is left, or none near the goal.
 
-    Every target costs an evaluation of the leaves of the one before: with .6 and .03 a quarter of all nodes.
+    Every target costs an evaluation of the leaves of the one before: with .6 and .03 a quarter of all nodes. A root
+    that is not bounded yet has an infinite upper bound.
     """
     if upper == np.inf:
         return 1e300

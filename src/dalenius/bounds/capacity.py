@@ -98,7 +98,7 @@ class CapacityBracket(Capacity):
         return low if low is high else CapacityBracket(low.lower, high.upper, low.prior, high.law)
 
 
-# An overflow ends in infinity, which is no step; it needs no warning.
+# An overflow ends in infinity, which no step takes; it needs no warning.
 @np.errstate(all="ignore")
 def interior_point(q: Floats, tolerance: float, deadline: Deadline, method: InteriorPoint = USUAL) -> CapacityBracket:
     """Bracket the capacity of a channel given by its rows.
@@ -143,15 +143,15 @@ def two_rows(q: Floats, tolerance: float, rounds: int = 60) -> CapacityBracket:
             d_0 += a * math.log(a / r) if a > 0 else 0.0
             d_1 += b * math.log(b / r) if b > 0 else 0.0
             fall += (b - a) ** 2 / r
-        told = d_0 + p * (d_1 - d_0)
-        if max(d_0, d_1) - told <= tolerance:
+        leaked = d_0 + p * (d_1 - d_0)
+        if max(d_0, d_1) - leaked <= tolerance:
             break
         low, high = (p, high) if d_1 > d_0 else (low, p)
         p += (d_1 - d_0) / fall
         if not low < p < high:
             p = (low + high) / 2
     prior = np.array([1 - p, p])
-    return CapacityBracket(told, max(d_0, d_1), prior, prior @ q)
+    return CapacityBracket(leaked, max(d_0, d_1), prior, prior @ q)
 
 
 def bracket(

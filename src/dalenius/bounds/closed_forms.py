@@ -57,18 +57,6 @@ RARE_NATS = 80.0
 ONCE = np.ones(1, dtype=np.int64)
 
 
-def maximal(cells: Cells) -> Formula:
-    """K + log sum_t max_a rho(t|a): knowledge, and the maximal leakage of the reference; eta = s = 1 (MATH 4.8).
-
-    Every row t of the channel counts with the value a under which it is likeliest.
-    """
-    given = cells.log_rho - cells.log_rows[cells.secret]
-    likeliest = np.full(len(cells.lumped.channel), -np.inf)
-    np.maximum.at(likeliest, cells.lumped.row, given)
-    most = np.logaddexp.reduce(likeliest, keepdims=True)
-    return Formula("maximal", float(close(TOGETHER, most, cells.knowledge, s=1.0, eta=1.0)), s=1.0, written=True)
-
-
 def sibson_of(cells: Cells) -> Formula:
     """Sibson's information of the rows of the channel."""
     log_reference = np.full((cells.n_secrets, len(cells.lumped.channel)), -np.inf)
@@ -105,8 +93,8 @@ def blend(log_reference: Floats, knowledge: float, eta: float = 1.0) -> Formula:
     )^(1/(order-1)), theta = 1 - share, and s = share x order x eta, which is as large as the majorant's eta.
     """
     log_a = logsumexp(log_reference, axis=1)
-    held = np.isfinite(log_a)
-    log_a, joint = log_a[held], log_reference[held]
+    alive = np.isfinite(log_a)
+    log_a, joint = log_a[alive], log_reference[alive]
     given, ratio = in_blocks(joint - log_a[:, None], logsumexp(joint, axis=0))
     known = np.isfinite(given)
 

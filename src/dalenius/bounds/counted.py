@@ -219,10 +219,10 @@ class Closing:
 
     def gains(self, sigma: float) -> Floats:
         """G_a by s - eta."""
-        told, outside = self.far
+        unlisted, outside = self.far
         found = []
         for (_, log_rho), h, beyond in zip(self.table.classes, self.h, outside, strict=True):
-            inside = float(logsumexp(log_rho + h / sigma)) - math.log1p(-told) / sigma
+            inside = float(logsumexp(log_rho + h / sigma)) - math.log1p(-unlisted) / sigma
             found.append(sigma * float(np.logaddexp(inside, math.log(beyond) if beyond else -math.inf)))
         return np.array(found)
 
@@ -306,21 +306,21 @@ def table_of(
     mechanism: NoisyCounts, law: Floats, settings: CountedSearch, rare: Sequence[float]
 ) -> "Alike | Ordered | None":
     """The table with the highest tops that fit; None where there are none."""
-    n, held = mechanism.n, law[law > 0]
-    alike = np.unique(held).size == 1
+    n, positive = mechanism.n, law[law > 0]
+    alike = np.unique(positive).size == 1
     # Beyond all counts other noise still tells them apart.
     falling = mechanism.noise.rate is not None
-    choices = [(n,) * held.size]
+    choices = [(n,) * positive.size]
     if falling:
-        tails = [np.cumsum(np.exp(log_binomial(n, (1 - p, p)))[::-1])[::-1] for p in held.tolist()]
+        tails = [np.cumsum(np.exp(log_binomial(n, (1 - p, p)))[::-1])[::-1] for p in positive.tolist()]
         choices += [tuple(min(n, int(np.searchsorted(-tail, -x))) for tail in tails) for x in rare]
     for j, tops in enumerate(choices):
         most = settings.few if falling and j == 0 else settings.outputs
         wide = [min(n, top + 1) + 1 for top in tops]
-        if alike and _vectors(n, held.size) <= settings.vectors and _outputs(wide[0], held.size) <= most:
-            return Alike.of(mechanism, held, tops[0])
+        if alike and _vectors(n, positive.size) <= settings.vectors and _outputs(wide[0], positive.size) <= most:
+            return Alike.of(mechanism, positive, tops[0])
         if not alike and math.prod(wide) <= most:
-            return Ordered.of(mechanism, held, tops)
+            return Ordered.of(mechanism, positive, tops)
     return None
 
 
@@ -367,9 +367,9 @@ class Ordered:
         log_rho = gammaln(n + 1.0) - gammaln(counts + 1.0).sum(axis=0) + np.log(self.law) @ counts
         found = []
         for a, p in enumerate(self.law.tolist()):
-            held = counts[a] > 0
-            listed = np.concatenate([counts[[a]], np.delete(counts, a, axis=0)])[:, held].T
-            found.append((listed, (log_rho + np.log(np.maximum(counts[a], 1) / (n * p)))[held]))
+            alive = counts[a] > 0
+            listed = np.concatenate([counts[[a]], np.delete(counts, a, axis=0)])[:, alive].T
+            found.append((listed, (log_rho + np.log(np.maximum(counts[a], 1) / (n * p)))[alive]))
         return found
 
     def features(self, a: int) -> Floats:

@@ -202,8 +202,8 @@ class _Search:
         gain = np.array([(s - 1) * total - (k - 1) * centre + log_norm])
         upper = float(close(TOGETHER, gain, self.knowledge, s=s, eta=1.0))
         spread = np.zeros(rest.size)
-        held = inside & (rests > 0)
-        spread[places[held]] = law[held] / rests[held]
+        alive = inside & (rests > 0)
+        spread[places[alive]] = law[alive] / rests[alive]
         marginal = (k - 1) * weights * np.correlate(spread, few, "valid")
         if math.isfinite(upper):
             self._keep(upper, s, x, (own, others), (power * (log_t - alpha), -power * (beta - centre)))
@@ -229,12 +229,12 @@ class _Search:
         terms = (weights[:, None] * np.where(inside, np.exp(scale), 0.0))[:, :, None] * ratios[:, None, :]
         together = terms.sum(axis=0)
         rest = 1 - p.sum()
-        told, part = g + math.log(weights[0]), np.zeros((weights.size, self.t.size))
+        gain, part = g + math.log(weights[0]), np.zeros((weights.size, self.t.size))
         part[0] = 1.0
-        told[window] = np.log(together) @ p + rest * told[window]
+        gain[window] = np.log(together) @ p + rest * gain[window]
         part[:, window] = (terms / together) @ p
         part[0, window] += rest
-        return told, part
+        return gain, part
 
     def _normaliser(self, g: Floats, own: Floats, others: Floats) -> tuple[float, Floats, Floats, Floats]:
         """log sum_y r(y) before it is a law, over that without tilt and moves; and its slopes."""

@@ -126,7 +126,7 @@ def _ratio(laws: Floats, w: Floats, law: Floats) -> Floats:
 
 
 def _least(f: Callable[[Floats], Floats], low: float, high: float, points: int = 1001, rounds: int = 3) -> float:
-    """The least value of f on a grid, then on finer ones around it, to some 1e-9; inf where f is no number anywhere."""
+    """The least value of f on a grid, then on finer ones around it, to some 1e-9; inf where f is nan everywhere."""
     best = math.inf
     for _ in range(rounds):
         share = (1 - np.cos(math.pi * np.linspace(0.0, 1.0, points))) / 2
@@ -174,8 +174,8 @@ class _Choice:
         eta = (1 - sigma) * self.eta
         lam = eta + excess
         lam = lam if sigma + lam > 0 else least
-        told = (xlogy(self.rows, self.rows) - xlogy(self.rows, law @ self.rows)).sum(axis=1)
-        gain = told + sigma * np.log(law)
+        divergence = (xlogy(self.rows, self.rows) - xlogy(self.rows, law @ self.rows)).sum(axis=1)
+        gain = divergence + sigma * np.log(law)
         upper = float(close(np.log(self.rho), gain, self.knowledge, s=lam, theta=sigma, eta=eta))
         data = {"eta": self.eta, "sigma": sigma, "lambda": lam, "law": law.tolist()}
         # The margin is that of h alone, which has sufficed so far: lam may be as large as e^20.

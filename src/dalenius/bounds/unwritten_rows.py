@@ -8,8 +8,8 @@ B the same from the other side. With 1 - A - B made the same b for all f, L <= (
 alone, on which the noise is geometric with factor exp(-c step); S is what the answer itself tells at most. Where an
 answer is beyond the outermost points, it or the secret is told in full: that is so rare that it costs nothing.
 
-Several releases have the sum of their rates as c; each has noise of its own on every few of the points. Of other noise
-than geometric and Laplace noise every answer between the outermost points is a point.
+Several releases have the sum of their rates as c; each has noise of its own on every few of the points. With noise
+other than geometric and Laplace, every answer between the outermost points is a point.
 
 A verifier repeats every step of the chains at every point. Where a share of the bound is asked for, points are as few,
 and the multiplier as large, as the share allows.
@@ -139,7 +139,7 @@ class Points:
         self.most = min(SEARCH.most_points, self.settings.of(PointRows).cells // len(self.log_p))
 
     @cached_property
-    def told(self) -> tuple[float, float | None]:
+    def most_of_answer(self) -> tuple[float, float | None]:
         """What an answer tells at most, and the order of Sibson's information that says so; log|A| needs none."""
         trivial = math.log(len(self.log_p)) if self.settings.of(PointRows).counts_values else math.inf
         found = sibson(self.log_joint, self.knowledge)
@@ -207,10 +207,10 @@ class Points:
         if reach > SEARCH.nearly_as_far * place.reach and place.reach < self.whole:
             return None, self.noise.farther(place, min(reach, self.whole), self.most)
         between = self.noise.between(place)
-        told, by_order = self.told if between > 0 else (0.0, None)
+        of_answer, by_order = self.most_of_answer if between > 0 else (0.0, None)
         # What the rows may come to, so that the whole bound is at the goal: more than that is not looked for.
         goal = self._goal(value)
-        enough = (goal - between * told) / (1 - between) - 2 * self.beyond
+        enough = (goal - between * of_answer) / (1 - between) - 2 * self.beyond
         finer = self.noise.finer(place, len(cells.lumped.channel), self.most)
         if enough <= value and finer is not None:
             return None, finer
@@ -240,11 +240,11 @@ class Points:
         }
         log_r = rows.log_r - self.noise.log_orders(many, place)
         data = {"steps": [step], "rho": log_r.tolist(), "s": rows.s, "rounds": rows.rounds}
-        whole = (1 - between) * upper + between * told + self.noise.lost(place) * math.log(len(self.log_p))
+        whole = (1 - between) * upper + between * of_answer + self.noise.lost(place) * math.log(len(self.log_p))
         tried = Formula("monotone", whole, data, rows.s, doubt=MANY_TERMS)
         share = self._share(self.settings.of(PointRows).lost, SEARCH.allowed_lost, tried.upper)
         # The reference becomes wider, too.
-        blurred = between * (told - upper) + upper * (place.step / self.spread) ** 2 / 6
+        blurred = between * (of_answer - upper) + upper * (place.step / self.spread) ** 2 / 6
         if rare > share and place.reach < self.whole:
             return tried, self.noise.farther(place, min(SEARCH.farther * place.reach, self.whole), self.most)
         return tried, finer if blurred > share and not tried.upper <= goal < math.inf else None
@@ -276,7 +276,7 @@ class Points:
         rate = self.noise.rate
         far, near = -np.expm1(-2 * rate * (step - offset)), -np.expm1(-2 * rate * offset)
         left = far / (far + near * np.exp(rate * (2 * offset - step)))
-        # In logarithms: masses far out are no floats, and a large multiple of knowledge makes them count.
+        # In logarithms: masses far out underflow, and a large multiple of knowledge makes them count.
         points = np.full((len(self.log_p), many + 1), -np.inf)
         with np.errstate(divide="ignore"):
             sides = (j, np.log(left)), (j + 1, np.log1p(-left))

@@ -38,7 +38,7 @@ def adversary_data(adversary: Adversary) -> dict[str, Any]:
     }
 
 
-def asked_data(problem: AuditProblem) -> dict[str, Any]:
+def question_data(problem: AuditProblem) -> dict[str, Any]:
     """Return what an audit is asked, as its certificate carries it: the mechanism, the adversary and the secret."""
     secret = {} if problem.secret is None else {"secret": secrets.describe(problem.secret)}
     return {"problem": problem.mechanism.describe(), "adversary": adversary_data(problem.adversary), **secret}
@@ -103,14 +103,14 @@ class Found:
 
         Witness and proofs name the record that they are about where every record is a secret.
         """
-        asked, every = asked_data(problem), problem.secret is None
+        question, every = question_data(problem), problem.secret is None
         stated = {key: x for key, x in self.witness.items() if key != "form"}
         return {
             "format": "dalenius/audit-certificate",
             "version": VERSION,
             "form": problem.mechanism.form or _form(self.witness),
-            **asked,
-            "problem": {**asked["problem"], **self.channel},
+            **question,
+            "problem": {**question["problem"], **self.channel},
             "lower": self.lower,
             "upper": self.upper,
             "witness": {"record": self.record, **stated} if every else stated,

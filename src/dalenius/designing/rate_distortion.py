@@ -118,7 +118,7 @@ def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floa
     # log T, and log T/g: the ratios that weak duality takes
     log_tilt = -x.beta * cost - x.log_z[:, None]
     ratios = np.zeros((len(masses), log_tilt.shape[1]))
-    # g = sum_x rho T; where it is no number that a logarithm takes, from the logarithms
+    # g = sum_x rho T; where its logarithm is not finite, from the logarithms
     log_g = np.log(x.g) if x.g.min() > TINY else logsumexp(log_tilt, axis=0, b=rho[:, None])
     log_tilt -= log_g
     ratios[masses.argmax(axis=0)] = log_tilt

@@ -21,6 +21,11 @@ LARGEST = 2**40  # in size, of integers that users list
 SUM_TOLERANCE = 1e-9  # by which rows and laws may miss a sum of one; they are divided by it
 
 
+def all_whole(listed: Iterable[object]) -> bool:
+    """Whether a list from a file holds whole numbers alone; neither True nor 1.0 is one."""
+    return all(type(value) is int for value in listed)
+
+
 def whole(name: str, value: object, least: int = 1) -> int:
     """Return value as an int of at least `least`."""
     # An int or a float needs no look into the abstract classes, which takes longer than all else here.

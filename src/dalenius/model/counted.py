@@ -39,29 +39,29 @@ class Tilts:
 
     def masses(self, counts: Floats, log_joint: Floats) -> Floats:
         """Return the prior on classes with these count vectors, (K, k), log_joint those of the reference, (k, K)."""
-        held = np.flatnonzero(np.isfinite(log_joint).any(axis=1)).tolist()
+        alive = np.flatnonzero(np.isfinite(log_joint).any(axis=1)).tolist()
         alike = len(self.tops) == 1
-        tops = self.tops * (len(held) if alike else 1)
-        inside = np.all([counts[:, b] <= top for b, top in zip(held, tops, strict=True)], axis=0)
+        tops = self.tops * (len(alive) if alike else 1)
+        inside = np.all([counts[:, b] <= top for b, top in zip(alive, tops, strict=True)], axis=0)
         result = np.zeros(log_joint.shape)
-        for j, a in enumerate(held):
-            tilts = [self.tilts[0][int(b != a)] for b in held] if alike else self.tilts[j]
+        for j, a in enumerate(alive):
+            tilts = [self.tilts[0][int(b != a)] for b in alive] if alike else self.tilts[j]
             lean = sum(
-                np.asarray(tilt)[np.minimum(counts[:, b], len(tilt) - 1)] for b, tilt in zip(held, tilts, strict=True)
+                np.asarray(tilt)[np.minimum(counts[:, b], len(tilt) - 1)] for b, tilt in zip(alive, tilts, strict=True)
             )
             kept = inside & np.isfinite(log_joint[a])
             log_w = np.where(kept, log_joint[a] + lean, -np.inf)
-            weight = 1 / len(held) if alike else self.weights[j] / math.fsum(self.weights)
+            weight = 1 / len(alive) if alike else self.weights[j] / math.fsum(self.weights)
             result[a] = weight * np.exp(log_w - np.logaddexp.reduce(log_w))
         return result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ToldPrior(Prior):
-    """A prior on counts of which `told` is what the noisy counts tell at least: their values are too many to list."""
+class PriorOnCounts(Prior):
+    """A prior on counts of which `leaked` is what the noisy counts tell at least: their values are too many to list."""
 
     mechanism: NoisyCounts
-    told: float = field(kw_only=True)
+    leaked: float = field(kw_only=True)
 
     @property
     def complete(self) -> bool:
@@ -77,20 +77,20 @@ class ToldPrior(Prior):
 
     def leakage(self) -> float:
         """Return what the noisy counts tell at least of the record, in nats."""
-        return self.told
+        return self.leaked
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CountedPrior(ToldPrior):
+class CountedPrior(PriorOnCounts):
     """masses[a, t] for count vectors t."""
 
     tilts: Tilts = field(kw_only=True)
 
     @classmethod
     def of_tilts(
-        cls, mechanism: NoisyCounts, secret: int, tilts: Tilts, told: float, reference: Reference = UNIFORM
+        cls, mechanism: NoisyCounts, secret: int, tilts: Tilts, leaked: float, reference: Reference = UNIFORM
     ) -> "CountedPrior":
         """The prior of these tilts."""
         log_joint = reference.log_joint(mechanism.statistic, secret)
         masses = tilts.masses(np.asarray(mechanism.query.answers), log_joint)
-        return cls(mechanism, secret, masses, reference, tilts=tilts, told=told)
+        return cls(mechanism, secret, masses, reference, tilts=tilts, leaked=leaked)

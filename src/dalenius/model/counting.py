@@ -5,15 +5,11 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.checks import MOST_CLASSES
 from dalenius.numerics.deferred import gammaln, logsumexp
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
+from dalenius.numerics.types import Floats, Ints
 
 Law = tuple[float, ...]  # probabilities of a record's values, as given: they stand for themselves over their sum
 Parts = tuple[tuple[Law, int], ...]  # different laws, and how many records have each

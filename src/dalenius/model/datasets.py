@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
-
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Ints
 
 
 def values_of(record: int, records: tuple[int, ...]) -> Ints:

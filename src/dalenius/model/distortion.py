@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
@@ -15,9 +15,7 @@ from dalenius.model.counting import log_multinomial
 from dalenius.model.laws import is_frame, of_frame
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 MEASURES = ("absolute", "squared", "zero-one")
 

@@ -103,10 +103,10 @@ def _of_counts(values: list[Any], counts: list[Any], k: int, names: Sequence[str
 
 def _empirical(column: Any, place: str, k: int, names: Sequence[str]) -> Law:
     """How often each of the values occurs; of categorical data without names the codes are the values."""
-    held = column.cat if hasattr(column, "cat") else column
+    content = column.cat if hasattr(column, "cat") else column
     listed = column.to_list() if hasattr(column, "to_list") else None
-    if hasattr(held, "codes") and not (names and listed is not None):
-        values = [None if code < 0 else code for code in np.asarray(held.codes).tolist()]
+    if hasattr(content, "codes") and not (names and listed is not None):
+        values = [None if code < 0 else code for code in np.asarray(content.codes).tolist()]
     elif listed is not None:
         values = listed
     else:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius import shown
 from dalenius.errors import refuse
@@ -16,9 +16,7 @@ from dalenius.model.equality import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.information import mutual_information
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,8 +81,8 @@ class Prior:
         first, given = np.asarray(starts, dtype=np.int64), np.asarray(masses, dtype=float)
         log_block = np.logaddexp.reduceat(log_rho, first, axis=1)
         block_of = np.repeat(np.arange(first.size), np.diff(np.append(first, log_rho.shape[1])))
-        held = np.isfinite(log_rho)
-        share = np.exp(np.where(held, log_rho, 0.0) - np.where(held, log_block[:, block_of], 0.0)) * held
+        alive = np.isfinite(log_rho)
+        share = np.exp(np.where(alive, log_rho, 0.0) - np.where(alive, log_block[:, block_of], 0.0)) * alive
         spread = given[:, block_of] * share
         if not spread.sum() > 0:
             refuse("the blocks of a prior have no mass")
@@ -149,13 +147,13 @@ class Prior:
     def entropy(self) -> float:
         """Return H(X) = -sum masses E[ log p(X) | a, t ], in nats: log|X| - D(p || rho) where rho is uniform."""
         inside = self.reference.mean_log(self.mechanism.statistic, self.secret)
-        held = self.masses > 0
-        return max(0.0, float(-self.masses[held] @ (self._log_excess()[held] + inside[held])))
+        positive = self.masses > 0
+        return max(0.0, float(-self.masses[positive] @ (self._log_excess()[positive] + inside[positive])))
 
     def divergence(self) -> float:
         """Return D(p || rho) = sum masses log( masses / rho(a,t) ), in nats."""
-        held = self.masses > 0
-        return max(0.0, float(self.masses[held] @ self._log_excess()[held]))
+        positive = self.masses > 0
+        return max(0.0, float(self.masses[positive] @ self._log_excess()[positive]))
 
     def joint(self) -> Floats:
         """Return P(secret = a, Y = y) as (A, Y)."""
@@ -174,8 +172,8 @@ class Prior:
 
     def _repr_html_(self, most: int = 8) -> str:
         """The heaviest cells."""
-        held = np.argsort(-self.masses, axis=None, kind="stable")[: min(most, int(np.count_nonzero(self.masses)))]
-        where = zip(*(axis.tolist() for axis in np.unravel_index(held, self.masses.shape)), strict=True)
+        heaviest = np.argsort(-self.masses, axis=None, kind="stable")[: min(most, int(np.count_nonzero(self.masses)))]
+        where = zip(*(axis.tolist() for axis in np.unravel_index(heaviest, self.masses.shape)), strict=True)
         rows = [(str(a), self.mechanism.statistic.class_name(t), float(self.masses[a, t])) for a, t in where]
         return shown.table((secrets.name(self.secret), "datasets", "mass"), rows, repr(self)[1:-1])
 

@@ -16,8 +16,8 @@ from dalenius.model import checks
 from dalenius.model.datasets import commas
 from dalenius.model.equality import Described, set_state
 from dalenius.model.statistic import Statistic, Sum
+from dalenius.numerics.types import Floats
 
-Floats = NDArray[np.float64]
 # Answers that a notebook lists.
 MOST_SHOWN = 12
 

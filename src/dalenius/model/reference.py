@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
@@ -29,9 +29,7 @@ from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
 from dalenius.numerics.deferred import xlogy
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 SMOOTH = "give every value a little mass, such as one count more (add-one smoothing)"
 
@@ -184,12 +182,12 @@ class Reference:
         For independent records it is sum_j E[ log m_j(X_j) | a, t ], a sum over the values of one record of each law.
         """
         log_rho, group = self.log_joint(statistic, secret), secrets.members(secret)
-        held = np.isfinite(log_rho)
+        alive = np.isfinite(log_rho)
         if self.uniform:
-            return np.where(held, -checks.log_universe(statistic.records), 0.0)
+            return np.where(alive, -checks.log_universe(statistic.records), 0.0)
         if isinstance(secret, Attributes):
             whole = self.log_joint(statistic, secret.whole)
-            merged = np.where(held, log_rho, 0.0)[secret.labels]
+            merged = np.where(alive, log_rho, 0.0)[secret.labels]
             share = np.exp(np.where(np.isfinite(whole), whole, -np.inf) - merged)
             mean = np.zeros_like(log_rho)
             np.add.at(mean, secret.labels, share * self.mean_log(statistic, secret.whole))
@@ -197,7 +195,7 @@ class Reference:
         if isinstance(statistic, Part):
             return statistic.mean_log(self._log_law_in(statistic), self._mean_outside(statistic))
         if group is not None and self._known_outside(statistic, group):
-            return np.where(held, self._log_values(group, statistic.records[0])[:, None], 0.0)
+            return np.where(alive, self._log_values(group, statistic.records[0])[:, None], 0.0)
         if group is None or not self._in_closed_form(statistic):
             log_x = self.log_table(statistic.records)
             cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
@@ -206,12 +204,12 @@ class Reference:
             total = np.bincount(cell, weights=share * log_x, minlength=log_rho.size)
             return np.asarray(total, dtype=float).reshape(log_rho.shape)
         n, k = len(statistic.records), statistic.records[0]
-        mean = np.where(held, self._log_values(group, k)[:, None], 0.0)
+        mean = np.where(alive, self._log_values(group, k)[:, None], 0.0)
         for law, many in self._parts(group, n):
             if many:
                 other = next(i for i in range(n) if i not in group and self._law_of(i) == law)
                 joint = self._closed(statistic, (*group, other)).reshape(len(log_rho), k, -1)
-                share = np.exp(np.where(held[:, None], joint - np.where(held, log_rho, 0.0)[:, None], -np.inf))
+                share = np.exp(np.where(alive[:, None], joint - np.where(alive, log_rho, 0.0)[:, None], -np.inf))
                 mean += many * xlogy(share, np.exp(log_law(law))[:, None]).sum(axis=1)
         return mean
 
@@ -367,8 +365,8 @@ class Reference:
         log_rho = self.log_table(statistic.records)
         shape = secrets.size(secret, statistic.records), statistic.size
         cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
-        held = np.isfinite(log_rho)
-        cell, log_rho = cell[held], log_rho[held]
+        alive = np.isfinite(log_rho)
+        cell, log_rho = cell[alive], log_rho[alive]
         peak = np.full(math.prod(shape), -np.inf)
         np.maximum.at(peak, cell, log_rho)
         total = np.bincount(cell, weights=np.exp(log_rho - peak[cell]), minlength=peak.size)

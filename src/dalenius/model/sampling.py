@@ -1,14 +1,11 @@
 """Draws of records with a given sum: uniform, or of independent records with given laws."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.counting import log_binomial
 from dalenius.numerics.deferred import logsumexp
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 
 def draw_sum(

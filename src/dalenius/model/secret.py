@@ -19,8 +19,7 @@ from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
 from dalenius.model.equality import set_state
 from dalenius.model.query import Query
-
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Ints
 
 MOST_DATASETS = 2**20  # whose values are listed one by one
 MOST_VALUES = 2**16

@@ -80,7 +80,7 @@ class Unfit(Exception):  # noqa: N818 - no error: another reading may fit
         self.far, self.line = far, line
 
 
-def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
+def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
     """Return the numbers of a text file, and its header; rows: how many there must be, None for any number."""
     text = _decoded(path)
     body = re.sub(rb"\n(?:[ \t,;|]*\n)+", b"\n", text).strip(b"\n")
@@ -90,7 +90,7 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
     # Blanks may stand beside any other delimiter: they are one where nothing else is.
     for blanks in (False, True):
         found: dict[bytes, tuple[Reading, Sheet]] = {}
-        for reading in _candidates(body, asked):
+        for reading in _candidates(body, wanted):
             if (reading.delimiter == " ") is blanks:
                 try:
                     matrix, labels = _read(body, rows, reading)
@@ -123,9 +123,9 @@ def read_sheet(path: Path, rows: int | None, asked: Reading) -> Sheet:
 
 def _numbered(text: bytes, line: int) -> int:
     """The number of a line in the file, from its number among those that are not blank."""
-    held = [end for end, content in enumerate(text.split(b"\n"), 1) if content.strip(b" \t,;|")]
-    before = text.split(b"\n")[: held[line - 1] - 1]
-    return held[line - 1] + sum(content.count(INSIDE) for content in before)
+    filled = [end for end, content in enumerate(text.split(b"\n"), 1) if content.strip(b" \t,;|")]
+    before = text.split(b"\n")[: filled[line - 1] - 1]
+    return filled[line - 1] + sum(content.count(INSIDE) for content in before)
 
 
 def _decoded(path: Path) -> bytes:
@@ -147,15 +147,15 @@ def _decoded(path: Path) -> bytes:
     return re.sub(quoted, lambda cell: cell[0].replace(b"\n", INSIDE), raw) if b'"' in raw else raw
 
 
-def _candidates(body: bytes, asked: Reading) -> Iterator[Reading]:
+def _candidates(body: bytes, wanted: Reading) -> Iterator[Reading]:
     """Every reading that the last line allows: what stands nowhere in it separates nothing."""
     last = body[body.rfind(b"\n") + 1 :].decode("utf-8", "replace")
-    delimiters = [asked.delimiter] if asked.delimiter else [d for d in NAMES if d in last] or [","]
-    decimals = [asked.decimal] if asked.decimal else [".", ","]
+    delimiters = [wanted.delimiter] if wanted.delimiter else [d for d in NAMES if d in last] or [","]
+    decimals = [wanted.decimal] if wanted.decimal else [".", ","]
     for delimiter, decimal in product(delimiters, decimals):
         # Without a comma inside cells both decimals are the same reading.
-        if delimiter != decimal and (decimal == "." or asked.decimal or b"," in body):
-            yield replace(asked, delimiter=delimiter, decimal=decimal)
+        if delimiter != decimal and (decimal == "." or wanted.decimal or b"," in body):
+            yield replace(wanted, delimiter=delimiter, decimal=decimal)
 
 
 def _read(body: bytes, rows: int | None, reading: Reading) -> Sheet:
@@ -260,7 +260,7 @@ def _plain(piece: bytes, reading: Reading, width: int, *, drop: bool) -> Floats 
 
 
 def _slow(lines: list[bytes], reading: Reading, width: int, *, drop: bool, before: int) -> Iterator[float]:
-    """The same cell by cell, with the place of what is no number."""
+    """The same cell by cell, with the place of what is not a number."""
     for number, line in enumerate(lines, before):
         cells = _cells(line, reading)
         if len(cells) != width + drop:
@@ -288,7 +288,7 @@ def _cells(line: bytes, reading: Reading) -> list[str]:
 
 
 def _point(cell: str, reading: Reading) -> str:
-    """The cell with a decimal point; one that has a point where commas are decimal is no number."""
+    """The cell with a decimal point; one that has a point where commas are decimal is not a number."""
     return cell.replace(".", "x").replace(",", ".") if reading.decimal == "," else cell
 
 
@@ -300,7 +300,7 @@ def _is_number(cell: str, reading: Reading) -> bool:
     return True
 
 
-def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
+def read_excel(path: Path, rows: int | None, wanted: Reading) -> Sheet:
     """Return the numbers of the first sheet of a workbook, and its header."""
     try:
         import openpyxl
@@ -314,7 +314,7 @@ def read_excel(path: Path, rows: int | None, asked: Reading) -> Sheet:
     except Exception as error:  # whatever makes zipfile, zlib, expat or openpyxl stumble
         message = f"{path} is not a workbook that can be read: {str(error) or type(error).__name__}"
         raise InputError(message) from error
-    return from_cells(str(path), sheet, rows, asked)
+    return from_cells(str(path), sheet, rows, wanted)
 
 
 def _check_archive(raw: bytes) -> None:
@@ -343,7 +343,7 @@ def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
             yield list(row)
 
 
-def from_cells(place: str, cells: list[list[Any]], rows: int | None, asked: Reading) -> Sheet:
+def from_cells(place: str, cells: list[list[Any]], rows: int | None, wanted: Reading) -> Sheet:
     """Return the numbers among cells that have types of their own, and their header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -352,7 +352,7 @@ def from_cells(place: str, cells: list[list[Any]], rows: int | None, asked: Read
     if not body:
         refuse(f"{place} holds no numbers")
     try:
-        return _read(body, rows, replace(asked, delimiter=",", decimal="."))
+        return _read(body, rows, replace(wanted, delimiter=",", decimal="."))
     except Unfit as failure:
         refuse(f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}")
 

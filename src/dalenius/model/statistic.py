@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius.errors import refuse, show
 from dalenius.model import checks
@@ -20,9 +20,7 @@ from dalenius.model.counting import log_multinomial, sum_law
 from dalenius.model.datasets import checked, commas, values_of
 from dalenius.model.sampling import draw_sum
 from dalenius.numerics.deferred import comb
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
 MOST_VALUES = 64  # of a record, where its count vectors are too many to list

@@ -15,12 +15,12 @@ from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of, read_bytes, read_format, read_json, write
 from dalenius.model.statistic import Histogram, Table
+from dalenius.numerics.types import Floats
 
 if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.query import Query
 
-Floats = NDArray[np.float64]
 
 __all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of files.py, for whoever stores things
 
@@ -38,7 +38,7 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
     """
     from dalenius.model.sheets import Reading, read_excel, read_sheet
 
-    asked = Reading.from_user(**reading)
+    wanted = Reading.from_user(**reading)
     if path.suffix == ".npy":
         return _read_npy(path), None
     if path.suffix == ".json":
@@ -47,9 +47,9 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
             refuse(f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)")
         return matrix, None
     if path.suffix in (".csv", ".tsv", ".txt"):
-        return read_sheet(path, rows, asked)
+        return read_sheet(path, rows, wanted)
     if path.suffix == ".xlsx":
-        return read_excel(path, rows, asked)
+        return read_excel(path, rows, wanted)
     refuse(f"{path} has suffix {path.suffix!r}; a channel is read from {', '.join(TABLES)}")
 
 
@@ -194,13 +194,13 @@ def query_from(content: str | dict[str, Any]) -> "Query":
     if isinstance(content, str):
         return parse_query(content)
     records, answers, classes = checks.alphabets(content["records"]), content["answers"], content["classes"]
-    if not _whole(classes):
+    if not checks.all_whole(classes):
         refuse('"classes" of the query must be whole numbers')
     return Query(
         name="function",
         arguments=(("records", records),),
         statistic=Table(records, np.array(classes)),
-        answers=np.array(answers, dtype=np.int64) if _whole(answers) else tuple(map(answer_from, answers)),
+        answers=np.array(answers, dtype=np.int64) if checks.all_whole(answers) else tuple(map(answer_from, answers)),
         outputs=tuple(map(answer_from, content["outputs"])),
         sensitivity=checks.real("sensitivity", content["sensitivity"], 0.0, math.inf),
         named=False,
@@ -216,13 +216,9 @@ def answer_from(answer: object) -> object:
     return answer
 
 
-def _whole(listed: Sequence[object]) -> bool:
-    return all(type(value) is int for value in listed)
-
-
 def _table(content: dict[str, Any]) -> Table:
     classes = content.get("classes")
-    if not isinstance(classes, list) or not _whole(classes):
+    if not isinstance(classes, list) or not checks.all_whole(classes):
         refuse('"classes" must be null or a list of whole numbers')
     return Table(_field(content, "records", list), np.array(classes))
 

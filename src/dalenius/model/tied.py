@@ -10,14 +10,13 @@ from numpy.typing import ArrayLike
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.counted import ToldPrior
+from dalenius.model.counted import PriorOnCounts
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
-from dalenius.model.prior import Floats, Ints
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Secret
 from dalenius.numerics.deferred import gammaln
-from dalenius.numerics.types import Bools
+from dalenius.numerics.types import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class OtherCounts:
         """Where the others' sum n - own is in the last power."""
         return np.asarray(self.n - own - (self.k - 1) * self.low)
 
-    def held(self, own: Ints) -> Bools:
+    def possible(self, own: Ints) -> Bools:
         """Whether the others can have the rest, for counts of the own value."""
         places = self.places(own)
         inside = (places >= 0) & (places < self.powers[-1].size)
@@ -129,10 +128,10 @@ def log_poisson(t: Ints, mean: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TiedPrior(ToldPrior):
+class TiedPrior(PriorOnCounts):
     """masses[a, t]: the record has the value a, and t records have that same value; inside as the reference.
 
-    All k values have the same probability. The counts of other values may be tilted. `told` is by the decoder. Where
+    All k values have the same probability. The counts of other values may be tilted. `leaked` is by the decoder. Where
     the secret is a function of the record, a is its value, which as many values of a record have as any other.
     """
 
@@ -148,14 +147,14 @@ class TiedPrior(ToldPrior):
         law: Floats,
         *,
         decoder: Decoder,
-        told: float,
+        leaked: float,
         tilt: tuple[float, ...] = (),
         reference: Reference = UNIFORM,
     ) -> "TiedPrior":
         """The law of the own count, the same for every value; law[t] for t = 0..n."""
         many = secrets.size(secret, mechanism.records)
         masses = np.tile(law / (many * law.sum()), (many, 1))
-        return cls(mechanism, secret, masses, reference, decoder=decoder, told=told, tilt=tilt)
+        return cls(mechanism, secret, masses, reference, decoder=decoder, leaked=leaked, tilt=tilt)
 
     @cached_property
     def others(self) -> OtherCounts | None:

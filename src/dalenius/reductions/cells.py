@@ -154,15 +154,15 @@ class Cells:
     def sample(self, size: int, rng: np.random.Generator) -> "Cells":
         """The problem on some cells, equally many of each row, which stand for the rest of their row."""
         each = size // self.n_secrets + 1
-        held = np.concatenate(
+        alive = np.concatenate(
             [
                 np.unique(rng.integers(part.start, part.stop, each)) if part.stop - part.start > each else np.r_[part]
                 for part in self.slices
             ]
         )
-        own, secret = self.lumped, self.secret[held]
-        log_rho = self.log_rho[held]
-        drawn = Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[held])
+        own, secret = self.lumped, self.secret[alive]
+        log_rho = self.log_rho[alive]
+        drawn = Lumped(secret, own.channel, log_rho, self.n_secrets, own.row[alive])
         # rho(a) stays: the cells drawn of a row are scaled to the mass of the whole row
         missing = self.log_rows - replace(self, lumped=drawn).log_rows
         return replace(self, lumped=replace(drawn, log_reference=log_rho + missing[secret]))

@@ -139,8 +139,8 @@ def _on_blocks(
     log_block = np.logaddexp.reduceat(log_rho, grid.starts, axis=1)
     log_block -= np.logaddexp.reduce(log_block, axis=None)
     block_of = np.repeat(np.arange(grid.starts.size), np.diff(np.append(grid.starts, log_rho.shape[1])))
-    held = np.isfinite(log_block) & (np.bincount(block_of) <= most)
-    cell = np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1)
+    kept = np.isfinite(log_block) & (np.bincount(block_of) <= most)
+    cell = np.where(kept, np.cumsum(kept).reshape(kept.shape) - 1, -1)
     # log rho(t|a,B), in place: where a secret has many values, memory has no room for a second array.
     log_share = log_rho
     for a, block in enumerate(log_block):
@@ -151,9 +151,9 @@ def _on_blocks(
         # The shares of a block sum to 1 but for rounding of large logarithms.
         total = np.add.reduceat(np.exp(row), grid.starts)
         row -= np.log(np.where(total > 0, total, 1.0))[block_of]
-    values, number = np.unique(np.nonzero(held)[0], return_inverse=True)
-    rows = rows_of(log_share, grid.starts)[held]
-    lumped = Lumped(number, rows, log_block[held], values.size, np.arange(number.size))
+    values, number = np.unique(np.nonzero(kept)[0], return_inverse=True)
+    rows = rows_of(log_share, grid.starts)[kept]
+    lumped = Lumped(number, rows, log_block[kept], values.size, np.arange(number.size))
     return lumped, Lift(cell[:, block_of], log_share, np.zeros(0, dtype=np.int64)), grid
 
 

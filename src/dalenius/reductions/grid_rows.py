@@ -62,10 +62,10 @@ class GridRows:
     def reduced(self, lumped: Lumped) -> Lumped:
         """The problem on grid rows; corners without weight are left out."""
         size, mass = len(self.rows), self._masses(lumped, np.exp(lumped.log_reference))
-        held = np.flatnonzero(mass > 0)
-        log_rho = np.log(mass[held])
+        positive = np.flatnonzero(mass > 0)
+        log_rho = np.log(mass[positive])
         log_rho -= np.logaddexp.reduce(log_rho)
-        return Lumped(held // size, self.rows, log_rho, lumped.secrets, held % size)
+        return Lumped(positive // size, self.rows, log_rho, lumped.secrets, positive % size)
 
     def _masses(self, lumped: Lumped, pi: Floats) -> Floats:
         """sum_t pi(a,t) alpha_tj, at a V + j."""

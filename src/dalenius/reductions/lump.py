@@ -113,8 +113,8 @@ class OriginalOutputs:
     def cells_of_rows(self, slices: list[slice]) -> list[list[int]]:
         """For every secret value its cells, in the order in which they first appear among the classes."""
         rows = []
-        held = self.lift.cell_of[(self.lift.cell_of >= 0).any(axis=1)]
-        for row, part in zip(held, slices, strict=True):
+        alive = self.lift.cell_of[(self.lift.cell_of >= 0).any(axis=1)]
+        for row, part in zip(alive, slices, strict=True):
             first = {int(c): t for t, c in reversed(list(enumerate(row))) if c >= 0}
             rows.append(sorted(range(part.start, part.stop), key=lambda c: first[c]))
         return rows

@@ -185,8 +185,8 @@ def _one_question(parts: Sequence[Audit | Design], same: Sequence[str], what: st
     """Return what all parts ask, in these words of verifier/saved.py; refused where one asks something else."""
     if not parts or len({part.unit for part in parts}) > 1:
         refuse(f"a {what} has one point or more, all in one unit")
-    asked = saved.question(parts[0].certificate.data)
-    stated = {part: asked.get(part) for part in same}
+    first = saved.question(parts[0].certificate.data)
+    stated = {part: first.get(part) for part in same}
     for k, part in enumerate(parts):
         _compare(stated, part, f"point {k + 1} of the {what}", "first point's")
     return stated
@@ -281,11 +281,11 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
 
 def _profile(content: dict[str, Any], part: Part) -> Profile:
     curve, independent = _curve(content, part), None
-    asked = saved.question(curve.audits[0].certificate.data)
+    first = saved.question(curve.audits[0].certificate.data)
     _compare({"adversary": "bounded", "secret": None}, curve.audits[0], "point 1 of the profile", "profile's")
     if "independent" in content:
         independent = _expected(Audit, part(content["independent"]))
-        stated = {part: asked[part] for part in ("mechanism", "reference", "secret")}
+        stated = {part: first[part] for part in ("mechanism", "reference", "secret")}
         stated |= {"adversary": "independent", "limit": {}}
         _compare(stated, independent, "the audit against independent records", "profile's")
     found = read_notes(Profile, content)

@@ -155,22 +155,22 @@ def _other(result: Audit | Design) -> str:
     """
     if isinstance(result, Design) and not result.kept:
         return _other(result.leakage)
-    asked: dict[str, Any] = {"problem": {}, "adversary": adversary_data(result.adversary)}
-    asked |= {"lower": result.lower, "upper": result.upper}
+    described: dict[str, Any] = {"problem": {}, "adversary": adversary_data(result.adversary)}
+    described |= {"lower": result.lower, "upper": result.upper}
     nats = NATS_PER_UNIT[result.unit]
     scale, stated = nats, dict[str, object]()
     expected = AUDIT if isinstance(result, Audit) else DESIGN
     if result.certificate.data.get("format") != expected:
         return f"the format of its certificate is not {expected}"
     if isinstance(result, Audit):
-        asked |= {} if result.secret is None else {"secret": describe(result.secret)}
+        described |= {} if result.secret is None else {"secret": describe(result.secret)}
     else:
         primal = result.goal == "leakage"
         scale = nats if primal else 1.0
         stated["budget"] = {"distortion": result.budget} if primal else {"leakage": result.budget * nats}
         stated["distortion"] = result.distortion
     try:
-        stated |= question(asked)
+        stated |= question(described)
         del stated["mechanism"]  # compared by the verifier
         compare(stated, result.certificate.data, scale, whose="result's")
     except Refused as reason:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.certificates.asked import adversary_of, secret_of, witness_of
 from dalenius.certificates.audits import Group
 from dalenius.certificates.certificate import Certificate
+from dalenius.certificates.question import adversary_of, secret_of, witness_of
 from dalenius.errors import refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.channels.mechanism import Mechanism
@@ -81,10 +81,6 @@ def _step(start: object, iteration: object, *numbers: object) -> Step:
     return Step(*whole, *(math.inf if x is None else x for x in measured))
 
 
-def _whole_numbers(listed: Sequence[object]) -> bool:
-    return all(type(value) is int for value in listed)
-
-
 def _extremes(listed: Any) -> Extremes | None:
     if listed is None:  # they were not computed
         return None
@@ -124,7 +120,7 @@ def _proved(records: Records, unit: str, certificate: dict[str, Any], record: in
 def _orbit(orbit: dict[str, Any]) -> Group:
     listed = orbit["records"]
     lower, upper = (checks.real("a bound of a record", orbit[key], 0.0, math.inf) for key in ("lower", "upper"))
-    if type(listed) is not list or not listed or (listed != [None] and not _whole_numbers(listed)) or lower > upper:
+    if type(listed) is not list or not listed or (listed != [None] and not checks.all_whole(listed)) or lower > upper:
         refuse(f"it has no sound bracket of the records {show(listed)}")
     if orbit["range"] is True:
         first, last = listed

@@ -7,8 +7,8 @@ A tree is a domain of this loop. It says what its regions are and how they are b
     bound(regions, parents)      a bound for every region, what proves it, and what a later split will need
     relaxed(regions, proofs)     the priors at which the relaxation attains its bound
 
-Boxes, simplices and choices are the domains; rows are boxes, one tree per secret value. Trees of posteriors have a loop
-of their own (bounds/trees/posterior_tree.py).
+Simplices and choices are the domains. Trees of posteriors, and those of rows, have a loop of their own
+(bounds/trees/posterior_tree.py).
 """
 
 import heapq
@@ -92,7 +92,7 @@ class SearchTree(Generic[Proof, Region]):
         """The worst leaves in the heap, each with its region and its proof."""
         heap = self.heap
         found: list[tuple[Region, Proof]] = []
-        # The next worst is a child, in the heap, of one that is found: there is no need to look at all.
+        # The next worst is a child, in the heap, of one that was taken, so that few are looked at.
         nearest = [(*heap[0][:2], 0)] if heap else []
         while nearest and len(found) < many:
             _, node, k = heapq.heappop(nearest)
@@ -152,7 +152,7 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         deadline.nodes += int(self.counts_root)
 
     def step(self, deadline: Deadline) -> int:
-        """Split the worst nodes, and bound their parts; returns how many batches that were: one, or none."""
+        """Split the worst nodes, and bound their parts; return the number of batches, one or none."""
         nodes = self.nodes
         taken = nodes.pop(max(1, self.batch), self.target)
         if not taken:
@@ -172,7 +172,7 @@ class BestFirst(ABC, Generic[Batch, Region, Proof]):
         return cuts, [leaf if leaf.bound > self.target else leaf._replace(region=None) for leaf in leaves]
 
     def priors(self, many: int) -> Floats:
-        """The relaxations' priors at the worst nodes of the heap, which has one: starts for the lower bound, (B, C)."""
+        """The relaxations' priors at the worst nodes of the heap, which is not empty: starts for ascents, (B, C)."""
         regions, proofs = zip(*self.nodes.worst(many), strict=True)
         return self.relaxed(list(regions), list(proofs))
 

@@ -1,4 +1,4 @@
-"""One owner of limits, progress and interruption, and of the threads that help."""
+"""Limits of time and nodes, progress, Ctrl-C, and the threads that work off trees: one object has them all."""
 
 import math
 import signal
@@ -59,7 +59,7 @@ class Progress:
 
 
 def _now() -> float:
-    """Read the clock: one that tests replace is read by every deadline."""
+    """Read the clock; every deadline reads it here, so that tests can replace it."""
     return time.monotonic()
 
 
@@ -77,7 +77,7 @@ class Deadline:
     interrupted: bool = False
     nodes: int = 0
     parent: "Deadline | None" = None
-    # A limit on work that is the same on every machine, however busy.
+    # A limit on work that does not depend on how fast or how busy the machine is.
     most_nodes: float = math.inf
     # Who works off the parts of trees.
     crew: Crew = field(default_factory=Crew)
@@ -92,7 +92,7 @@ class Deadline:
         # Where Ctrl-C is ignored, as in the workers of a study, it stays ignored: the process above decides.
         if ours and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._previous = signal.getsignal(signal.SIGINT)
-            # Longer work around this was interrupted while nothing of it listened: it is not to begin in earnest.
+            # Work around this one was interrupted while nothing listened: then this one need not begin.
             self.interrupted = self.interrupted or (self._outer is not None and self._outer.interrupted)
             signal.signal(signal.SIGINT, self._interrupt)
         return self

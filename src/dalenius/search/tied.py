@@ -209,11 +209,11 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch
     """
     log_own, cost = table.log_own, np.zeros(table.t.size)
     if table.others is not None:
-        held = np.isfinite(log_own) & table.others.held(table.t)
-        log_own = np.where(held, log_own, -np.inf)
-        cost[held] = table.others.divergence(table.t[held])
-        score = np.where(held, score, 0.0)
-        if not held.any():
+        possible = np.isfinite(log_own) & table.others.possible(table.t)
+        log_own = np.where(possible, log_own, -np.inf)
+        cost[possible] = table.others.divergence(table.t[possible])
+        score = np.where(possible, score, 0.0)
+        if not possible.any():
             return None
     reference = np.exp(np.where(np.isfinite(log_own), log_own, -np.inf))
 
@@ -297,10 +297,10 @@ def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
     inside = (place >= 0) & (place < (k - 1) * (t.size - 1) + 1)
     result = np.zeros_like(phi)
     if table.others is not None:
-        held = inside & table.others.held(t)
+        possible = inside & table.others.possible(t)
         for j, column in enumerate(phi.T):
             products = last_powers(table.others.weights * column, k - 1)[1]
-            result[held, j] = products[place[held]] / table.others.powers[-1][place[held]]
+            result[possible, j] = products[place[possible]] / table.others.powers[-1][place[possible]]
         return np.minimum(result, 1.0)
     mean = n / k
     powers = np.fft.rfft(np.exp(log_poisson(t, mean))[:, None] * phi, n=_room((k - 1) * (t.size - 1) + 1), axis=0) ** (
@@ -309,9 +309,9 @@ def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
     products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
     total = np.exp(log_poisson(n - t, (k - 1) * mean))
     # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
-    held = inside & (total > settings.least_total)
-    sure = np.maximum(products[place[held]] - settings.rounding, 0.0)
-    result[held] = np.minimum(sure / total[held, None], 1.0)
+    possible = inside & (total > settings.least_total)
+    sure = np.maximum(products[place[possible]] - settings.rounding, 0.0)
+    result[possible] = np.minimum(sure / total[possible, None], 1.0)
     return result
 
 

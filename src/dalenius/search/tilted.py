@@ -1,6 +1,6 @@
 """Tilted laws of very many cells, and their moments, in one pass over the channel.
 
-Of a problem with very many cells the solvers use nothing but laws
+On a problem with very many cells the solvers use nothing but laws
 
     w(t|a) ~ rho(a,t) exp( x ),   x(a,t) = q(.|a,t) . alpha_a + beta_a sum_y phi( q(y|a,t) ),
 

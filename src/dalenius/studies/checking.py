@@ -70,7 +70,7 @@ def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:
 
 def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     """Refuse a certificate about another mechanism, adversary, secret or budget than those of the question."""
-    from dalenius.certificates.audits import adversary_data, asked_data
+    from dalenius.certificates.audits import adversary_data, question_data
     from dalenius.results.answers import described
     from dalenius.verifier.kernel.reading import AUDIT, DESIGN, field, mapping, refuse
     from dalenius.verifier.saved import NATS, compare, question
@@ -82,7 +82,7 @@ def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
             refuse(f"the mechanism leaks up to {numbers['upper']!r}, above the budget of {task.leakage!r}")
         _of_format(data, AUDIT)
         problem = audit_asked(work, numbers.get("value"))
-        compare(question({**asked_data(problem), **bounds}), data, nats, whose)
+        compare(question({**question_data(problem), **bounds}), data, nats, whose)
         if numbers.get("confidence") != problem.mechanism.confidence:
             refuse(f"the confidence is {numbers.get('confidence')!r}, not {problem.mechanism.confidence!r}")
         return

@@ -95,7 +95,7 @@ def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
 def _each(name: str, given: float | Iterable[float] | None, many: int) -> list[Any]:
     """One value for each mechanism, from one for all or a list."""
     try:
-        values: list[Any] = list(given)  # type: ignore[arg-type] # what is no list is for all
+        values: list[Any] = list(given)  # type: ignore[arg-type] # what is not a list is for all
     except TypeError:
         return [given] * many
     if len(values) != many:

@@ -123,7 +123,7 @@ def test_the_trivial_and_the_general_bounds_of_a_group_are_those_of_its_cells(kn
     for a, ones in enumerate((0, 1, 1, 2)):
         cells[a, ones : ones + 4] = binom.pmf(np.arange(4), 3, 0.5) / 4
     given = 4 * cells
-    bounds = {"trivial": math.log(4), "maximal": knowledge + math.log(given.max(axis=0).sum())}
+    bounds = {"trivial": math.log(4)}
     # The law of rows is their mean of order 3, s = 3/2, and the best multipliers are those of each value.
     means = np.mean(given**3, axis=0) ** (1 / 3)
     told = (given * (given / means) ** 2).sum(axis=1) ** (1 / 3)
@@ -321,7 +321,6 @@ def test_proofs_without_rows_are_those_of_the_dense_cells(
     divergence = 0.5 * (distance - series)
     bounds = {
         "trivial": (len(records) * LN2, {}),
-        "maximal": (knowledge + math.log(given.max(axis=0).sum()), {}),
         "sibson": (1.5 * (knowledge + math.log(((share * given**3).sum(axis=0) ** (1 / 3)).sum())), {"order": 3.0}),
         "centre": (2.0 * (knowledge + logsumexp(divergence / 2, b=cells.sum(axis=0))), {"centre": 9, "s": 2.0}),
     }

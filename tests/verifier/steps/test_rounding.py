@@ -156,7 +156,7 @@ def on_four_cells(noise: str, *, points: bool, many: int = 1, **more: object) ->
         "format": "dalenius/audit-certificate",
         "problem": {"query": f"total(n={many}, values={list(range(4 + points))})", "mechanism": noise},
         "adversary": {"knowledge": 0.0, "reference": {"marginal": law}},
-        "proofs": [{"kind": "maximal"}],
+        "proofs": [{"kind": "sibson"}],
     }
     return {"upper": 1.0, "cells": 4, "audit": audit, **more}
 
@@ -299,7 +299,7 @@ FLAT = [-RATE * y for y in range(TEN + 1)]
         # Outside of the step the key says nothing.
         {**POINTS, "order": 50.0},
         {**RANKS, "rho": FLAT},
-        {"kind": "maximal", "steps": [{"step": "window", "rows": [0, TEN], "outputs": [0, TEN]}]},
+        {"kind": "sibson", "order": 2.0, "steps": [{"step": "window", "rows": [0, TEN], "outputs": [0, TEN]}]},
     ],
 )
 def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps(proof: dict[str, object]) -> None:

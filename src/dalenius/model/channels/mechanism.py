@@ -19,6 +19,7 @@ from dalenius.model.channels import tables
 from dalenius.model.equality import Described, set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
+from dalenius.numerics.types import Floats
 
 if TYPE_CHECKING:
     from dalenius.model.channels.joint import Joint
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
 
-Floats = NDArray[np.float64]
 
 # What other rooms do for a mechanism: they know of mechanisms, and are loaded when they are asked for.
 LATER = {"profile": "dalenius.tools.profile", "draws": "dalenius.tools.exact_sampling"}

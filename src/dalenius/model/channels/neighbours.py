@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.statistic import Statistic
-
-Floats = NDArray[np.float64]
+from dalenius.numerics.types import Floats
 
 # Steps of a comparison beyond which it is refused: it would take minutes.
 MOST = 2**32

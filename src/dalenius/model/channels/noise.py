@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from dalenius.model.channels import quadrature
 from dalenius.numerics.deferred import k1, log_ndtr, ndtr
-
-Floats = NDArray[np.float64]
+from dalenius.numerics.types import Floats
 
 
 class Noise(Protocol):

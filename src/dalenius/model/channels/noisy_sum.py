@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import neighbours
-from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import (
     DiscreteGaussian,
     Noise,
@@ -23,8 +23,7 @@ from dalenius.model.channels.noise import (
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
-
-Ints = NDArray[np.int64]
+from dalenius.numerics.types import Floats, Ints
 
 
 class Noisy(Mechanism):

@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import checked, commas
+from dalenius.numerics.types import Floats, Ints
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # The logarithms of the law of a record, by its index.
 LogLaws = Callable[[int], Floats]
 

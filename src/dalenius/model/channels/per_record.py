@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.parts import Everything, Part
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Table
+from dalenius.numerics.types import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -45,11 +45,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.errors import refuse
-
-Floats = NDArray[np.float64]
+from dalenius.numerics.types import Floats
 
 ANGLES = np.linspace(0.02, 0.98, 49) * (math.pi / 2)
 ROUNDING = 1 + 1e-9  # how much the floats below may have lost

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import Gaussian, Laplace, RealNoise
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
+from dalenius.numerics.types import Floats
 
 
 class RealOutputs(Mechanism):

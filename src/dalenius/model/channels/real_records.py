@@ -19,8 +19,6 @@ from dalenius.model.channels.real import RealOutputs
 from dalenius.model.query import UnlistedQuery
 from dalenius.model.secret import Bins
 
-Ints = NDArray[np.int64]
-
 
 class RealQuery(UnlistedQuery):
     """f(x) = the sum, or the mean, of n real numbers in [low, high]."""

@@ -22,7 +22,7 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.types import Floats, Ints
 
-# Of the chance of error, the share that goes to outputs known before sampling where others may turn up, and the part of
+# The share of the chance of error that goes to outputs known before sampling where others may turn up, and the part of
 # the draws in which those are looked for. The first keeps limits within 0.5 % of what they are without the others.
 KNOWN_SHARE = 0.9
 LOOKED_AT = 0.1
@@ -124,8 +124,8 @@ class Sampled(Mechanism):
     @cached_property
     def above(self) -> Written:
         """The channel that leaks at least as much as this one, with the confidence stated."""
-        told = tuple(f"other output {s}" for s in range(len(self.rows)))
-        return Written(self.statistic, self.rows[self.sets], (*map(str, self.labels), *told), self.query)
+        revealing = tuple(f"other output {s}" for s in range(len(self.rows)))
+        return Written(self.statistic, self.rows[self.sets], (*map(str, self.labels), *revealing), self.query)
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data: what was counted, and the rows that follow from it."""
@@ -335,8 +335,8 @@ def _wrong(found: Sampled) -> str:
     if len(set(found.labels)) < width:
         return "it counts an output twice"
     limits = np.hstack([part.limits(found.confidence) for part in found.counted])
-    above, told = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(len(found.rows)))
-    return "its rows do not follow from its counts" if above.any() or told.any() else ""
+    above, revealed = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(len(found.rows)))
+    return "its rows do not follow from its counts" if above.any() or revealed.any() else ""
 
 
 def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:

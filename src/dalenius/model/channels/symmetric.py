@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import refuse
 from dalenius.model import checks
-from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import generator
-from dalenius.model.prior import Ints, Prior
+from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Table
+from dalenius.numerics.types import Floats, Ints
 
 if TYPE_CHECKING:
     from dalenius.model.channels.written import Label

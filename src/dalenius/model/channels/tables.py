@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.errors import printable
 from dalenius.model.datasets import commas
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.numerics.types import Ints
 
 if TYPE_CHECKING:
     from dalenius.model.channels.written import Written
     from dalenius.model.query import Query
-
-Ints = NDArray[np.int64]
 
 
 def row_names(mechanism: "Written", many: int) -> list[str]:

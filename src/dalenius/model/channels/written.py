@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, storage
 from dalenius.model.channels import neighbours, tables
-from dalenius.model.channels.mechanism import Floats, Mechanism
+from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import class_of_counts
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Table
+from dalenius.numerics.types import Floats
 
 # Tuples label joint releases.
 Label = str | int | float | tuple["Label", ...]
@@ -263,7 +264,7 @@ def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
 
 
 def _likely(content: object) -> str:
-    """What numbers of a file that are no channel may be, and the option that reads them so."""
+    """What the numbers of a file may be where they are not a channel, and the option that reads them so."""
     try:
         numbers = _numbers(content)  # type: ignore[arg-type]
     except InputError:

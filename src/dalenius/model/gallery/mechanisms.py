@@ -29,8 +29,7 @@ from dalenius.model.gallery import releases
 from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call
 from dalenius.model.query import Query
 from dalenius.model.statistic import Table
-
-Floats = NDArray[np.float64]
+from dalenius.numerics.types import Floats
 
 # Datasets of randomized_response with a matrix, which has their square.
 MOST_RESPONSES = 2**12
@@ -441,8 +440,8 @@ def subset_selection(query: Query, *, epsilon: float) -> PerRecord:
     checks.entries(k, math.comb(k, inside), f"the channel of a record of {k} values", PerRecord.most_local)
     sets = np.array([[v in chosen for v in range(k)] for chosen in combinations(range(k), inside)], dtype=int)
     with_it, without = math.comb(k - 1, inside - 1), math.comb(k - 1, inside)
-    held = 1 / (with_it + without * math.exp(-rate))
-    rows = np.where(sets.T > 0, held, math.exp(-rate) * held)
+    kept = 1 / (with_it + without * math.exp(-rate))
+    rows = np.where(sets.T > 0, kept, math.exp(-rate) * kept)
     return PerRecord(query, call("subset_selection", {"epsilon": epsilon}), rows, _texts(sets))
 
 

@@ -17,8 +17,6 @@ from dalenius.model.datasets import commas
 from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
 from dalenius.model.statistic import Histogram, Sum, Table
 
-Ints = NDArray[np.int64]
-
 MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
 
 

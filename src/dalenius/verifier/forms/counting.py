@@ -334,10 +334,8 @@ def is_parity(statistic: Statistic) -> bool:
 def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> bool:
     """Whether every class is one orbit of maps that permute records and rename values and keep classes and rho alone.
 
-    True where every class is one dataset. Where every class is one count vector (classes of a sum are unions of count
-    vectors, so as many classes as count vectors means one each) and all records have one law. And for the parity of
-    bits that are 0 as often as 1: flipping two bits keeps the parity, and takes any dataset to any other of the same
-    parity.
+    True where every class is one dataset; where every class is one count vector (of a sum: as many classes as count
+    vectors) and all records have one law; and for the parity of bits that are 0 as often as 1 (mathematics.md, 6.2).
     """
     if isinstance(statistic, Table):
         return statistic.size == len(statistic.classes)

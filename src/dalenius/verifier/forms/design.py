@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from flint import arb, arb_mat
 
 from dalenius.verifier.kernel import duality
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, matrix, short
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, exact, matrix, short
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import held
@@ -29,7 +29,7 @@ from . import named
 from .asked import Asked, Audited
 from .counting import Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .independent import Independent, lines
-from .reference import UNIFORM, Reference, Uniform, Weights, digest
+from .reference import UNIFORM, Law, Reference, Uniform, Weights, digest, normalised, stated
 from .secret import of_record
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
@@ -51,7 +51,7 @@ class Task:
     """
 
     audited: Audited
-    weights: list[float] | None
+    weights: Law | None
     distances: list[list[Exact]]
     primal: bool
     budget: float
@@ -138,7 +138,7 @@ class Task:
             if not all(q.is_zero() for y, q in enumerate(law) if first + y in kept.barred):
                 refuse(f"the mechanism has an output that class {c} must not have")
             if kept.means:
-                error = sum((q * _ball(e) for q, e in zip(law, kept.errors[c], strict=True)), ZERO)
+                error = sum((q * exact(e) for q, e in zip(law, kept.errors[c], strict=True)), ZERO)
                 if not abs(error) <= kept.bias:
                     refuse(f"the mechanism is biased by {short(error)} in class {c}")
 
@@ -158,7 +158,7 @@ class Task:
                 c = whole(about[0], f"the class of price {j}", 0, size)
                 m = arb(number(weight, f"the weight of price {j}"))
                 for y, e in enumerate(self.kept.errors[c]):
-                    terms[c * self.width + y] += m * _ball(e)
+                    terms[c * self.width + y] += m * exact(e)
                 cost += abs(m) * self.kept.bias
                 continue
             c, d = (whole(value, f"a class of price {j}", 0, size) for value in about[:2])
@@ -206,7 +206,7 @@ class Task:
             tick()
             for d in row:
                 if d not in ball:
-                    ball[d] = _ball(d)
+                    ball[d] = exact(d)
                 result.append(p * ball[d])
         return result
 
@@ -328,7 +328,9 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
     asked = _query(problem, content["audit"]["problem"], audited, width)
     distances, words = _distances(problem, asked, statistic.size, width)
-    weights = _weights(field(problem, "distribution", "the problem"), statistic.size)
+    given = field(problem, "distribution", "the problem")
+    # None where it is uniform over datasets.
+    weights = None if given == "uniform" else stated(given, statistic.size, "the distribution")
     words += ", data uniform" if weights is None else f", data as weighted (sha256 {digest(weights)})"
     kept = _kept(problem, asked, beside)
     words += kept.words
@@ -370,7 +372,7 @@ class Kept:
     @cached_property
     def bias(self) -> Ball:
         """How far a mean may miss its answer."""
-        return SLACK.mean * reduce(arb.max, (abs(_ball(e)) for e in self.flat))
+        return SLACK.mean * reduce(arb.max, (abs(exact(e)) for e in self.flat))
 
     def symmetric(self, moved: Sequence[int]) -> bool:
         """Whether a map of pairs leaves what is barred alone, and errors up to one sign."""
@@ -414,24 +416,12 @@ def _kept(problem: dict[str, Any], asked: Named, beside: int) -> Kept:
     return Kept(private, floor or 0.0, errors, means, frozenset(barred), words)
 
 
-def _weights(value: object, size: int) -> list[float] | None:
-    """Return P0 over the classes as given; None when it is uniform over datasets."""
-    if value == "uniform":
-        return None
-    weights = numbers(value, size, "the distribution", low=0.0)
-    total = sum(map(arb, weights), ZERO)
-    if not abs(total - 1) <= SLACK.law_sum:
-        refuse(f"the distribution sums to {float(total):.12g}, not to 1")
-    return weights
-
-
-def _distribution(weights: list[float] | None, statistic: Statistic) -> list[Ball]:
+def _distribution(weights: Law | None, statistic: Statistic) -> list[Ball]:
     """P0(c): the weights divided by their exact sum, or the share of all datasets."""
-    if weights is None:
-        shares = statistic.shares(0)
-        return [sum((share[c] for share in shares if c in share), ZERO) for c in range(statistic.size)]
-    total = sum(map(arb, weights), ZERO)
-    return [arb(w) / total for w in weights]
+    if weights is not None:
+        return normalised(weights)
+    shares = statistic.shares(0)
+    return [sum((share[c] for share in shares if c in share), ZERO) for c in range(statistic.size)]
 
 
 def _distances(problem: dict[str, Any], asked: Named, size: int, width: int) -> tuple[list[list[Exact]], str]:
@@ -471,10 +461,6 @@ def _query(problem: dict[str, Any], described: dict[str, Any], audited: Audited,
         return answers, [_exact(y) for y in outputs], f" on {width} outputs (sha256 {digest(outputs)})"
     vectors = [numbers(y, k, f"output {j} of the problem") for j, y in enumerate(listed)]
     return answers, [[_exact(v) for v in y] for y in vectors], f" on {width} outputs (sha256 {digest(vectors)})"
-
-
-def _ball(x: Exact) -> Ball:
-    return arb(x.numerator) / x.denominator if isinstance(x, Fraction) else arb(x)
 
 
 def _exact(x: float) -> int | Fraction:

@@ -115,19 +115,15 @@ def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], whe
     Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. Of a
     function of the record every bound on the record holds too: it tells no more.
     """
-    return claimed(KINDS, channel, knowledge.most, proof, where)
+    return claimed(KINDS, (channel, knowledge.most), proof, where)
 
 
 def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
-    The bound is that of sums.py, with T the count vector. A record equals a with probability t_a / n given t,
-    all of them being alike, so that rho(t|a) / rho(t) = t_a / (n p_a), and given that one record is a, t_a = 1 + B with
-    B ~ Binomial(n-1, p_a). So for an order nu > 1
-        G_a = (nu-1) log E( (1 + B) / (n p_a) )^(1/(nu-1)).
-    Values that a function takes for one are one value: t_a is the sum of their counts, p_a that of their
-    probabilities. Records are independent under rho, which is all that the contraction needs; the noise is on as many
-    counts as before.
+    The bound is that of sums.py, with T the count vector: rho(t|a) / rho(t) = t_a / (n p_a), and given that one record
+    is a, t_a = 1 + B with B ~ Binomial(n-1, p_a), so that G_a = (nu-1) log E( (1 + B) / (n p_a) )^(1/(nu-1)). Values
+    that a function takes for one are one value (docs/mathematics.md, 4.8, "Histograms").
     """
     order, share = sums.order_and_share(proof, where)
     n, law = channel.statistic.n, channel.reference.law(0, channel.statistic.k)
@@ -195,11 +191,9 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
 def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
-    For r the product of the noise around integers c_v, clamped, I(A;Y) <= sum pi D(q_t || r), given t noisy counts are
-    independent, and clamping brings D to at most that of the noise: D(q_t || r) <= sum_v D(t_v - c_v) = D_t. With any
-    s > 0 kernel/closing.py needs E_rho exp( D_t / s ) [donsker75], and for the k values v that have mass, the others
-    being 0 like their c_v (Hoelder)
-        E_rho exp( sum_v D(t_v - c_v) / s ) <= prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v).
+    For r the product of the noise around integers c_v, clamped, D(q_t || r) <= sum_v D(t_v - c_v) = D_t, and closing.py
+    needs E_rho exp( D_t / s ), s > 0, which for the k values v that have mass is (Hoelder) at most
+        prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v)     (docs/mathematics.md, 4.9).
     """
     n = channel.statistic.n
     s = arb(above_zero(proof, "s", where))

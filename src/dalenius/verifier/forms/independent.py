@@ -29,8 +29,9 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ZERO, Ball, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick
-from dalenius.verifier.kernel.proofs import compare
+from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import allowed, attains, mutual
 from dalenius.verifier.kernel.witness import law as law_of
@@ -275,10 +276,8 @@ class Independent(Claims):
             asked = form.ask(self.channel, self.about, self.reference)
             return Unwritten(form, asked, self.knowledge).check_proof(proof, where)
         no_steps(proof, where)
-        upper = number(field(proof, "upper", where), f"'upper' of {where}")
-        for bound in self._bounds(kind, proof, self.record, where):
-            compare(bound, upper, where)
-        return upper
+        bounds = {kind: lambda *_: largest_of(self._bounds(kind, proof, self.record, where))}
+        return claimed(bounds, (), proof, where)
 
     def _bounds(self, kind: str, proof: dict[str, Any], record: int, where: str) -> Iterator[Ball]:
         if isinstance(self.channel, Noisy) != (kind in ("indicators", "counts")):

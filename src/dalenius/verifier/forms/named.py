@@ -14,7 +14,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, precision
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, precision
 from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import number, refuse, sequence, show, whole
@@ -368,10 +368,6 @@ def _positive(given: dict[str, Any], name: str) -> Ball:
     return arb(value)
 
 
-def _ball(value: Fraction) -> Ball:
-    return arb(value.numerator) / value.denominator
-
-
 def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; None, no noise at all, for a single answer."""
     if given.get("scale") is not None:
@@ -389,8 +385,8 @@ def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
 
 def _rate(given: dict[str, Any], asked: Query) -> Ball | None:
     """The same as a ball."""
-    exact = exact_rate(given, asked)
-    return None if exact is None else _ball(exact)
+    size = exact_rate(given, asked)
+    return None if size is None else exact(size)
 
 
 def _fits(asked: Query, columns: int, most: int) -> None:
@@ -484,12 +480,10 @@ class Added:
     def widened(self, asked: Query) -> Query:
         """Return the query with the range to which noise that is not clamped may be clamped all the same.
 
-        Answers are from `low` to `high`. Beyond them, for all y < y' <= low - m:
-
-        geometric noise, m = 0: q(y|f) = alpha^(y'-y) q(y'|f). Columns from `low` on downwards are proportional, and so
-        are those from `high` on upwards: putting proportional columns together loses nothing, for any secret and prior.
-        rounded Laplace noise, m = 1: q(y|f) = exp( -rate (f - y) ) sinh(rate/2) where y < f: the same from low - 1 on.
-        discrete Gaussian noise, m = 1 + 7.5 sigma, rounded up: they are not proportional, and `lost` says what is lost.
+        Columns of geometric noise are proportional from the ends of the answers on outwards, q(y|f) = alpha^(y'-y)
+        q(y'|f) for y < y' <= low; those of rounded Laplace noise, exp( -rate (f - y) ) sinh(rate/2), from one step
+        beyond. Putting proportional columns together loses nothing, for any secret and prior. Discrete Gaussian noise
+        is cut 1 + 7.5 sigma beyond, rounded up, and `lost` says what is lost.
         """
         if self.clamped:
             return asked
@@ -527,15 +521,11 @@ class Added:
         return ZERO if self.family in STEADY else 2 * self.tail(reach)
 
     def contraction(self, spread: int, counts: int) -> Ball:
-        """Return eta of a release of this number of counts with this noise; spread is n d^2.
+        """Return eta of a release of this number of counts with this noise.
 
-        d is the most by which one of n records moves a count; of several counts it moves two, by 1.
         Guarantee: D(p q || rho q) <= eta D(p || rho) for every prior p and every product rho of laws of records.
-
-        Gaussian noise: 1 - exp( -n d^2 / (4 sigma^2) ), d^2 added up over the counts that move. Laplace noise of rate
-        r: 1 - z K_1(z), z = 2 sqrt(n d^2 r^2 / 8); of k counts the two that move have at least the least of k
-        exponentials. Geometric noise is rounded Laplace noise of the same rate with probability 1 / cosh(r/2), else 0.
-        Proof: docs/mathematics.md, 4.8, "Noise that contracts".
+        spread is n d^2, d the most by which one of n records moves a count; of several counts it moves two, by 1.
+        Formulas and proof: docs/mathematics.md, 4.8, "Noise that contracts".
         """
         # Discrete Gaussian noise is not a sum of independent parts of one kind.
         if self.parameter is None or self.family == "discrete_gaussian":
@@ -616,7 +606,7 @@ def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
     size, words, kept, output = exact_size(given, asked), spelled(name, given), clamped(given), _output(given)
     if size is None:
         return Added(name, words, None, None, lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, kept, output)
-    x = _ball(size)
+    x = exact(size)
     if name == "geometric":
         return replace(geometric(x, words), size=size, clamped=kept)
     tail: Callable[[int], Ball]

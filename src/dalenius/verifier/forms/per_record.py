@@ -21,7 +21,7 @@ from typing import Any
 
 from flint import arb, arb_poly
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
@@ -115,15 +115,15 @@ def rebuild(problem: dict[str, Any]) -> Local:
     # On the answer to another query `symmetric` does not treat records by themselves.
     if parameter is None or (name == "symmetric" and (k == 1 or not words.startswith("identity"))):
         refuse(f"a witness on some records is for mechanisms that treat each by itself, not for {name} of {words}")
-    exact = Fraction(number(given[parameter], parameter, 0.0, 1.0 if name == "symmetric" else math.inf))
-    if name != "symmetric" and exact <= 0:
+    size = Fraction(number(given[parameter], parameter, 0.0, 1.0 if name == "symmetric" else math.inf))
+    if name != "symmetric" and size <= 0:
         refuse(f"epsilon is {given['epsilon']}; it must be above 0")
     if given.get("optimised", False) is not False:
         if given["optimised"] is not True:
             refuse(f"optimised is {show(given['optimised'])}; it must be True or False")
         name = "optimised_unary_encoding"
     people_of = Records(n, k)
-    return Local(people_of, (name, exact), f"{people(people_of)}; {words}; {named.spelled(call_of, given)}")
+    return Local(people_of, (name, size), f"{people(people_of)}; {words}; {named.spelled(call_of, given)}")
 
 
 def _people(query: object) -> tuple[int, int, str]:
@@ -139,9 +139,9 @@ def _people(query: object) -> tuple[int, int, str]:
 def response(name: str, parameter: Fraction, k: int) -> tuple[Ball, Ball]:
     """The chances that a value is kept, and that it becomes any other of the k there are."""
     if name == "symmetric":
-        flip = arb(parameter.numerator) / parameter.denominator
+        flip = exact(parameter)
         return 1 - flip, flip / (k - 1)
-    ratio = (-arb(parameter.numerator) / parameter.denominator).exp()
+    ratio = (-exact(parameter)).exp()
     kept = 1 / (1 + (k - 1) * ratio)
     return kept, ratio * kept
 
@@ -156,7 +156,7 @@ RESPONSES = ("randomized_response", "symmetric")
 
 def subset_size(epsilon: Fraction, k: int) -> int:
     """The whole number nearest to k / (1 + e^epsilon), at least 1."""
-    near = (k / (1 + (arb(epsilon.numerator) / epsilon.denominator).exp()) + arb(0.5)).floor().unique_fmpz()
+    near = (k / (1 + (exact(epsilon)).exp()) + arb(0.5)).floor().unique_fmpz()
     if near is None:
         refuse(f"k / (1 + e^epsilon) for k = {k} is too near to the middle of two whole numbers")
     return max(1, int(near))
@@ -176,7 +176,7 @@ def _hadamard(_: str, epsilon: Fraction, k: int) -> Rows:
 
 def _subsets(_: str, epsilon: Fraction, k: int) -> Rows:
     many = subset_size(epsilon, k)
-    ratio = (-arb(epsilon.numerator) / epsilon.denominator).exp()
+    ratio = (-exact(epsilon)).exp()
     held = 1 / (math.comb(k - 1, many - 1) + math.comb(k - 1, many) * ratio)
     return [[held if a in chosen else ratio * held for chosen in combinations(range(k), many)] for a in range(k)]
 
@@ -334,7 +334,7 @@ def check_proof(channel: Local, knowledge: Knowledge, proof: dict[str, Any], whe
 
     Guarantee: I(A;Y) <= result for every prior the adversary may hold.
     """
-    return claimed(KINDS, channel, knowledge, proof, where)
+    return claimed(KINDS, (channel, knowledge), proof, where)
 
 
 def _trivial(channel: Local, *_: object) -> Ball:
@@ -393,7 +393,7 @@ def _product(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where:
     return local.product_bound(rows, rho, law, knowledge=knowledge.most, sigma=sigma, lam=lam)
 
 
-KINDS = {
+KINDS: dict[str, Callable[..., Ball]] = {
     "trivial": _trivial,
     "reference": _at_reference,
     "product": _product,

@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from flint import arb
 
@@ -162,15 +162,15 @@ def read(value: object, data: Data) -> Reference:
         k = data.alphabet(0)
         if not data.interchangeable and any(data.alphabet(i) != k for i in range(data.n)):
             refuse("one marginal for all records needs records of the same number of values")
-        return Product((_law(given["marginal"], k, "the marginal of the reference"),))
+        return Product((stated(given["marginal"], k, "the marginal of the reference"),))
     if set(given) == {"marginals"}:
         listed = sequence(given["marginals"], "marginals of the reference", data.n)
-        laws = tuple(_law(law, data.alphabet(i), f"marginal {i} of the reference") for i, law in enumerate(listed))
+        laws = tuple(stated(law, data.alphabet(i), f"marginal {i} of the reference") for i, law in enumerate(listed))
         return Product(laws if len(set(laws)) > 1 else laws[:1])
     if set(given) != {"weights"}:
         fields = show(", ".join(sorted(map(str, given))))
         refuse(f"the reference has the fields {fields}; it needs one of marginal, marginals, weights")
-    return Weights(_law(given["weights"], universe(data), "weights of the reference"))
+    return Weights(stated(given["weights"], universe(data), "weights of the reference"))
 
 
 def universe(data: Data) -> int:
@@ -208,9 +208,10 @@ def digest(value: object) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _law(value: Any, size: int, where: str) -> Law:
+def stated(value: object, size: int, where: str) -> Law:
+    """Return a law as a certificate gives it, which sums to one up to rounding."""
     law = tuple(numbers(value, size, where, low=0.0))
     total = sum(map(arb, law), ZERO)
     if not abs(total - 1) <= SLACK.law_sum:
-        refuse(f"{where} sum to {float(total):.12g}, not to 1")
+        refuse(f"the entries of {where} sum to {float(total):.12g}, not to 1")
     return law

@@ -9,7 +9,7 @@ one release of the same sum, `points` to all releases at points of the answers.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from operator import add
 from typing import Any
@@ -21,7 +21,7 @@ from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import compare, twice
 from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
-from dalenius.verifier.kernel.witness import attains, mutual
+from dalenius.verifier.kernel.witness import mutual
 from dalenius.verifier.steps import cone, mean, points
 
 from . import named, sums, together
@@ -34,7 +34,7 @@ STEPS = ("cone", "mean", "points")
 # Releases at most; each is rebuilt by its name.
 MOST = 64
 # Kinds in which the noise has no part, for which no step is needed.
-WITHOUT_NOISE = ("trivial", "sibson", "maximal")
+WITHOUT_NOISE = ("trivial", "sibson")
 # Classes at a time.
 PART = 512
 
@@ -98,9 +98,6 @@ def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower:
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness, one = mapping(value, "the witness"), channel.one
-    starts = sums.ascending(field(witness, "blocks", "the witness"), "blocks of the witness", 0, len(one.answers) - 1)
-    if not starts or starts[0] != 0:
-        refuse("the blocks of the witness do not begin with class 0")
     listed = sequence(field(witness, "cuts", "the witness"), "cuts of the witness", len(channel.parts))
     # Releases with the same noise and the same cuts are not told apart.
     alike: dict[object, tuple[named.Added, list[int], int]] = {}
@@ -113,17 +110,11 @@ def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower:
     outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], most.joint)
     if values * outputs > most.joint:
         refuse(f"the witness has {outputs} groups of outputs, too many to check")
-    masses = field(witness, "masses", "the witness")
-
-    def check(one: sums.Large) -> None:
-        density = sums.density(one, masses, knowledge, starts)
-        twice(lambda: attains(_information(one, groups, density, starts), lower))
-
-    sums.quick_first(one, check)
+    sums.on_blocks(witness, one, knowledge, lower, partial(_information, groups))
 
 
 def _information(
-    one: sums.Large, groups: Sequence[tuple[named.Added, list[int], int]], density: list[Shares], starts: list[int]
+    groups: Sequence[tuple[named.Added, list[int], int]], one: sums.Large, density: list[Shares], starts: list[int]
 ) -> Ball:
     """I(A; G_1, G_2, ...) of the prior density(a, block) rho(a, t); groups: noise, cuts, and how often it is run."""
     pairs = zip(one.values, density, strict=True)

@@ -23,7 +23,6 @@ from flint import arb, arb_poly
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
 from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
 from dalenius.verifier.kernel.closing import close
-from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
 from dalenius.verifier.kernel.proofs import claimed, shown, twice
@@ -191,17 +190,23 @@ def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: fl
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness = mapping(value, "the witness")
-    blocks = field(witness, "blocks", "the witness")
-    starts = ascending(blocks, "blocks of the witness", 0, len(channel.answers) - 1)
     last = channel.low + channel.width - 1
     cuts = ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
+    on_blocks(witness, channel, knowledge, lower, lambda one, shares, starts: _information(one, shares, starts, cuts))
+
+
+def on_blocks(
+    witness: dict[str, Any], channel: Large, knowledge: Knowledge, lower: float, information: Callable[..., Ball]
+) -> None:
+    """Check a prior by blocks of classes; information: of the channel, the prior's density, and the blocks."""
+    starts = ascending(field(witness, "blocks", "the witness"), "blocks of the witness", 0, len(channel.answers) - 1)
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
     given = field(witness, "masses", "the witness")
 
     def check(channel: Large) -> None:
         shares = density(channel, given, knowledge, starts)
-        twice(lambda: attains(_information(channel, shares, starts, cuts), lower))
+        twice(lambda: attains(information(channel, shares, starts), lower))
 
     quick_first(channel, check)
 
@@ -270,7 +275,7 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
             _ = channel.values, channel.others  # with all bits
         if windowed:
             return twice(lambda: _claimed_in_window(channel, knowledge, proof, where))
-        return twice(lambda: claimed(kinds, channel, knowledge, proof, where))
+        return twice(lambda: claimed(kinds, (channel, knowledge), proof, where))
 
     windowed = "steps" in proof and proof.get("kind") != "monotone"
     return quick_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
@@ -324,12 +329,6 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
     kept, cells = window.revealing(cells, rows, entries)
     lost = channel.lost * arb(len(channel.values)).log()
     return Question(Channel(rows=kept), cells, knowledge, lost, raised=not channel.left.is_zero())
-
-
-def _maximal(channel: Large, knowledge: Knowledge, *_: object) -> Ball:
-    """K + log sum_t max_a rho(t|a): the limit of "sibson" for great orders."""
-    total = sum((largest_of(x for _, x in given) for given in _given(channel)), ZERO)
-    return close([total.log()], ONE, knowledge.most, eta=ONE)
 
 
 def _at_reference(channel: Large, knowledge: Knowledge, _: Proof, where: str) -> Ball:
@@ -547,7 +546,6 @@ def _power(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ba
 KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
     "trivial": _trivial,
     "reference": _at_reference,
-    "maximal": _maximal,
     "sibson": lambda channel, knowledge, proof, where: _sibson(
         channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0)
     ),

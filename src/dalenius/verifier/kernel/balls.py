@@ -9,6 +9,7 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 from flint import arb, arb_mat, ctx
@@ -131,6 +132,11 @@ class Rows:
         for start in range(0, len(self._rows), self._step):
             tick()
             yield start, matrix(self._rows[start : start + self._step])
+
+
+def exact(x: Fraction | float) -> Ball:
+    """The ball around a number that is known exactly."""
+    return arb(x.numerator) / x.denominator if isinstance(x, Fraction) else arb(x)
 
 
 def short(x: Ball) -> str:

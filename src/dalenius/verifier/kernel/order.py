@@ -138,14 +138,10 @@ def repaired(channel: Channel, order: object, ranks: object, often: object = Non
     """Return rows in the order stated that are exactly monotone and next to the channel's.
 
     Parts of a joint release have ranks of their own, and are independent given the row. A part that is several runs of
-    one mechanism has a list of ranks for every run; `often` says how many runs each part has. Its outputs are known up
-    to their order: each stands for all tuples of ranks that differ by it, and has the chance of one of them as many
-    times as there are such tuples. One run has the mean law of its runs.
-
-    For every part the log ratios of neighbouring ranks are taken from the first row, and grow by how much the channel's
-    own do, or by nothing where those fall by rounding. So they never fall, whatever the table holds. The product of the
-    parts is what is returned; where the channel has less than (1 - lost) of it at some entry, lost is larger. The last
-    order is remembered.
+    one mechanism has a list of ranks for every run; `often` says how many runs each part has. Its outputs stand for all
+    tuples of ranks that differ by their order. One run has the mean law of its runs. For every part log ratios of
+    neighbouring ranks never fall, whatever the table holds (`never_falling`); the product of the parts is what is
+    returned, and lost is such that the channel has (1 - lost) of it at every entry. The last order is remembered.
     """
     stated, found = channel.known.get("order", (None, None))
     if found is None or stated != (order, ranks, often):

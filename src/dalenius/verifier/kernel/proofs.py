@@ -5,7 +5,7 @@ all of them must be at most the claim. Guarantee: I(A;Y) <= the largest of them 
 To add one: a file here, a line below.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from . import chains, choices, closed_forms, convex, posteriors, rows, simplices
@@ -15,11 +15,12 @@ from .reading import Refused, field, number, refuse
 
 T = TypeVar("T")
 Bounds = Iterator[tuple[str, Ball]]
+# What is asked, the proof, and words for its place.
+Compute = Callable[..., Ball]
 Kind = Callable[[Question, dict[str, Any], str], Bounds]
 
 KINDS: dict[str, Kind] = {
     "trivial": closed_forms.trivial,
-    "maximal": closed_forms.maximal,
     "sibson": closed_forms.sibson,
     "reference": closed_forms.reference,
     "choices": choices.bounds,
@@ -49,16 +50,18 @@ def shown(question: Question, kind: str, proof: dict[str, Any], upper: float, wh
         compare(bound + question.lost, upper, place)
 
 
-def claimed(kinds: dict[str, Any], channel: Any, knowledge: Any, proof: dict[str, Any], where: str) -> float:
+def claimed(
+    kinds: Mapping[str, Callable[..., Ball]], asked: tuple[Any, ...], proof: dict[str, Any], where: str
+) -> float:
     """Return the bound that a proof about a channel that is never written out claims, or refuse it.
 
-    kinds: by name, what computes the bound, of the channel, the knowledge, the proof and words for its place.
+    kinds: by name, what computes the bound, of what is asked, the proof and words for its place.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
     kind = field(proof, "kind", where)
     if not isinstance(kind, str) or kind not in kinds:
-        refuse(f"{where}: its kind is none of {', '.join(kinds)}, which need no rows")
-    compare(kinds[kind](channel, knowledge, proof, where), upper, where)
+        refuse(f"{where}: its kind is none of {', '.join(kinds)}, which are for this question")
+    compare(kinds[kind](*asked, proof, where), upper, where)
     return upper
 
 

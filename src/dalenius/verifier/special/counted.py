@@ -27,6 +27,7 @@ from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import allowed, attains
+from dalenius.verifier.kernel.witness import law as law_of
 
 Counts = tuple[int, ...]
 Tilts = list[list[Ball]]
@@ -48,7 +49,7 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     if not told < 1:
         refuse(f"{where}: count vectors above its tops have too much mass to be told")
     power, inside = 1 / (s - eta), (1 - told).log()
-    outputs, logs = table.outputs(laws, _weights(table, proof, where))
+    outputs, logs = table.outputs(laws, law_of(field(proof, "weights", where), len(laws), f"the weights of {where}"))
     exponents = []
     for law, values, beyond in zip(laws, outputs, outside, strict=True):
         table.ratios(law, values, logs)
@@ -65,7 +66,7 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     where = "the witness"
     table = _table(channel, witness, where)
     laws = [_Law(table, a, tilts) for a, tilts in zip(table.stand_ins, _tilts(table, witness, where), strict=True)]
-    weights = _weights(table, witness, where)
+    weights = law_of(field(witness, "weights", where), len(laws), f"the weights of {where}")
     if knowledge.none:
         refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
     spent = sum((c * (x.divergence() + _log_ratio(table, c, x.own)) for c, x in zip(weights, laws, strict=True)), ZERO)
@@ -108,16 +109,6 @@ def _tilts(table: "_Table", data: dict[str, Any], where: str) -> list[Tilts]:
         tilts = [list(map(arb, x)) for x in read]
         found.append([tilts[0], *[tilts[1]] * (len(table.law) - 1)] if table.alike else tilts)
     return found
-
-
-def _weights(table: "_Table", data: dict[str, Any], where: str) -> list[Ball]:
-    """The weights of the laws, added up to one."""
-    many = len(table.stand_ins)
-    given = numbers(field(data, "weights", where), many, f"the weights of {where}", low=0.0)
-    total = sum(map(arb, given), ZERO)
-    if not total > 0:
-        refuse(f"{where}: its weights are all 0")
-    return [arb(x) / total for x in given]
 
 
 class _Table:

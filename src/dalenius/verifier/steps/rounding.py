@@ -18,8 +18,9 @@ from flint import arb
 from dalenius.verifier.forms import named
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.real_records import Believed, Problem, labels
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, short, xlogx
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, short, xlogx
 from dalenius.verifier.kernel.limits import largest
+from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, numbers, refuse, sequence, show, whole
 
 from .one_coin import one_coin
@@ -27,7 +28,7 @@ from .one_coin import one_coin
 # Noise on whole numbers, from above and from below.
 NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}
 # Kinds of proof with one law r and one s for all values; trees only with a single leaf.
-ONE_POINT = ("maximal", "sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_POINT = ("sibson", "convex", "rows", "monotone", "centre", "law")
 ONE_LEAF = ("choices",)
 # Checks a certificate about whole numbers; returns its bounds.
 Inner = Callable[[dict[str, Any]], tuple[float, float]]
@@ -36,7 +37,7 @@ Inner = Callable[[dict[str, Any]], tuple[float, float]]
 def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lower: float, inner: Inner) -> None:
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of a record."""
     if problem.steps is not None:
-        least, _ = _in_steps(witness, problem, asked, inner, above=False, where="the witness")
+        least, _ = _in_steps(problem, asked, inner, witness, "the witness", above=False)
         if lower > 0 and not least >= lower:
             refuse(f"the witness leaks {short(least)}, less than {lower!r}")
         return
@@ -49,9 +50,9 @@ def check_witness(witness: dict[str, Any], problem: Problem, asked: Believed, lo
     leaked, n = _leaked(audit, asked, law, inner, above=False)[0], asked.many
     bounds = _less(leaked, _averaged(problem, n, m, noise, far, averaged))
     if far == 0 and problem.family == "laplace":
-        bounds.append(leaked - (1 + averaged * _ball(problem.size / m) ** 2 / 24).log())
+        bounds.append(leaked - (1 + averaged * exact(problem.size / m) ** 2 / 24).log())
     elif far == 0:
-        places = (1 + averaged / (12 * _ball(problem.size * m) ** 2)).log() / 2
+        places = (1 + averaged / (12 * exact(problem.size * m) ** 2)).log() / 2
         bounds += [bound - places for bound in _less(leaked, _averaged(problem, n, m, noise, far, 0))]
     if lower > 0 and not any(bound >= lower for bound in bounds):
         refuse(f"the witness leaks {', '.join(map(short, bounds)) or 'nothing'}, less than {lower!r}")
@@ -67,17 +68,17 @@ def _averaged(  # noqa: PLR0917 - a problem, its grid and the witness's noise
 ) -> tuple[Ball, Ball] | None:
     """Return 1 - b and M of noise that was averaged over the places of so many records in cells, and rounded."""
     if problem.family == "laplace":
-        rate = _ball(problem.size / m)
+        rate = exact(problem.size / m)
         if not noise <= problem.size / m:
             refuse("the noise of the witness is less than that of the mechanism")
         half = rate / 2
         sinh = half.sinh()
-        kept = _ball(noise / (problem.size / m)) * (sinh / half + 2 * _ball(far) * sinh) ** -averaged
-        return kept, 1 + _ball(noise) * n * m / 2
-    deviation, tau = _ball(problem.size * m), _ball(noise)
+        kept = exact(noise / (problem.size / m)) * (sinh / half + 2 * exact(far) * sinh) ** -averaged
+        return kept, 1 + exact(noise) * n * m / 2
+    deviation, tau = exact(problem.size * m), exact(noise)
     if not _covers(deviation**2, arb(12), averaged + 1, tau**2):
         return None
-    kept = deviation / tau / _poisson(tau) / (1 + 2 * arb("1.5").exp() * _ball(far)) ** averaged
+    kept = deviation / tau / _poisson(tau) / (1 + 2 * arb("1.5").exp() * exact(far)) ** averaged
     return kept, 1 + arb(n * m) / (tau * (2 * arb.pi()).sqrt())
 
 
@@ -86,38 +87,30 @@ def check_proof(proof: dict[str, Any], problem: Problem, asked: Believed, inner:
 
     Guarantee: I(X_i;Y) <= result for every prior the adversary may hold.
     """
-    upper = number(field(proof, "upper", where), f"'upper' of {where}")
-    kind = field(proof, "kind", where)
-    if kind == "maximal":
-        bound = maximal(problem, asked.many).log()
-    elif kind == "trivial" and asked.bins is not None:
-        bound = arb(len(asked.bins) - 1).log()
-    elif kind == "snapped" and asked.bins is not None and problem.steps is None:
-        bound = _snapped(proof, problem, asked, inner, where)
-    elif kind == "stepped" and problem.steps is not None:
-        _, bound = _in_steps(proof, problem, asked, inner, above=True, where=where)
-    elif kind == "rounded" and problem.steps is None:
-        bound = _rounded(proof, problem, asked, inner, where)
-    else:
-        ways = ("rounded", "snapped") if problem.steps is None else ("stepped",)
-        known = ", ".join(("maximal", ways[0], *(("trivial", *ways[1:]) if asked.bins is not None else ())))
-        refuse(f"{where}: its kind is none of {known}, which are for real-valued records")
-    if not bound <= upper:
-        refuse(f"{where}: bound {short(bound)} exceeds claimed {upper:.10g}")
-    return upper
+    kinds: dict[str, Callable[..., Ball]] = {"maximal": lambda *_: maximal(problem, asked.many).log()}
+    kinds |= {"rounded": _rounded} if problem.steps is None else {"stepped": _stepped}
+    if asked.bins is not None:
+        bins = len(asked.bins) - 1
+        kinds["trivial"] = lambda *_: arb(bins).log()
+        kinds |= {"snapped": _snapped} if problem.steps is None else {}
+    return claimed(kinds, (problem, asked, inner), proof, where)
 
 
 def maximal(problem: Problem, n: int) -> Ball:
     """The integral of sup_x q_x: I(A;Y) is at most its logarithm, as D(q_x || sup q / M) is."""
     if problem.steps is not None:
-        return 1 + n * problem.steps * (_ball(problem.size / problem.steps) / 2).tanh()
+        return 1 + n * problem.steps * (exact(problem.size / problem.steps) / 2).tanh()
     if problem.family == "laplace":
-        return 1 + _ball(problem.size) * n / 2
-    return 1 + n / (_ball(problem.size) * (2 * arb.pi()).sqrt())
+        return 1 + exact(problem.size) * n / 2
+    return 1 + n / (exact(problem.size) * (2 * arb.pi()).sqrt())
+
+
+def _stepped(problem: Problem, asked: Believed, inner: Inner, proof: dict[str, Any], where: str) -> Ball:
+    return _in_steps(problem, asked, inner, proof, where, above=True)[1]
 
 
 def _in_steps(
-    part: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, *, above: bool, where: str
+    problem: Problem, asked: Believed, inner: Inner, part: dict[str, Any], where: str, *, above: bool
 ) -> tuple[Ball, Ball]:
     """What records leak that a mechanism rounds to steps itself (step 11): between these two, of whole numbers."""
     m = problem.steps
@@ -143,7 +136,7 @@ def _leaked(
     return share * arb(least) - coin, share * arb(most) + coin + (ONE - share) * arb(len(law)).log()
 
 
-def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
+def _rounded(problem: Problem, asked: Believed, inner: Inner, proof: dict[str, Any], where: str) -> Ball:
     """Records at grid points by coins: steps 2 to 5."""
     m, n = _grid(proof, where), asked.many
     audit, noise = _posed(proof, asked, NOISE[problem.family][0], where, points=True)
@@ -151,8 +144,8 @@ def _rounded(proof: dict[str, Any], problem: Problem, asked: Believed, inner: In
     coins, single = _coins(proof, asked, m, where)
     kept = _on_grid(proof, problem, noise, coins, where)
     if problem.family == "laplace":
-        rate = _ball(noise)
-        kept = _ball(problem.size / m / noise) * (rate / rate.sinh()) ** coins
+        rate = exact(noise)
+        kept = exact(problem.size / m / noise) * (rate / rate.sinh()) ** coins
     if not asked.markov:
         _one_point(audit, where)
     _, inside = _leaked(audit, asked, asked.reference.points(m), inner, above=True, more=single.log())
@@ -172,7 +165,7 @@ def _on_grid(proof: dict[str, Any], problem: Problem, noise: Fraction, coins: in
         if not noise >= problem.size / m:
             refuse(f"{where}: its noise is more than that of the mechanism")
         return ONE
-    deviation, tau = _ball(problem.size * m), _ball(noise)
+    deviation, tau = exact(problem.size * m), exact(noise)
     spread = arb(number(field(proof, "spread", where), f"the spread of {where}"))
     if not spread > 0:
         refuse(f"{where}: its spread must be above 0")
@@ -191,13 +184,13 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
     return 2, one_coin(asked.reference, m, asked.many)
 
 
-def _snapped(proof: dict[str, Any], problem: Problem, asked: Believed, inner: Inner, where: str) -> Ball:
+def _snapped(problem: Problem, asked: Believed, inner: Inner, proof: dict[str, Any], where: str) -> Ball:
     """A bound on what is told of a bin: records at the middles of their cells, and what moving them costs (step 10)."""
     m, n = _grid(proof, where), asked.many
     audit, noise = _posed(proof, asked, NOISE[problem.family][0], where, points=False)
     _about(audit, labels(asked, m))
     kept = _on_grid(proof, problem, noise, 0, where)
-    moved = _ball(problem.size / m) * n / 2 if problem.family == "laplace" else n / (2 * _ball(problem.size * m))
+    moved = exact(problem.size / m) * n / 2 if problem.family == "laplace" else n / (2 * exact(problem.size * m))
     _, inside = _leaked(audit, asked, asked.reference.cells(m)[0], inner, above=True)
     return kept * inside + _hidden(kept, maximal(problem, n)) + moved
 
@@ -291,15 +284,15 @@ def _mixed(
     if not asked.nothing:
         k = arb(number(adversary["knowledge"], "the knowledge inside", low=0.0))
         if above:
-            enough = k >= asked.knowledge + asked.many * _ball(max(ratios)).log() + more
+            enough = k >= asked.knowledge + asked.many * exact(max(ratios)).log() + more
         else:
-            enough = k <= asked.knowledge + asked.many * _ball(min(ratios)).log()
+            enough = k <= asked.knowledge + asked.many * exact(min(ratios)).log()
         if not enough:
             refuse("the knowledge inside does not make up for the rounding of its law")
         return ONE, ZERO
     if asked.knowledge is not None and number(adversary["knowledge"], "the knowledge inside") != 0:
         refuse("the adversary inside knows something, but this one knows nothing")
-    share = _ball(min(ratios)) ** asked.many
+    share = exact(min(ratios)) ** asked.many
     return share, -xlogx(share) - xlogx(ONE - share)
 
 
@@ -331,8 +324,3 @@ def _counts_values(step: dict[str, Any]) -> bool:
     if step.get("step") != "points":
         return True
     return "told" in step or ("order" not in step and step.get("every") != 1)
-
-
-def _ball(value: Fraction | int) -> Ball:
-    exact = Fraction(value)
-    return arb(exact.numerator) / exact.denominator

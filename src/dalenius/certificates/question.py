@@ -1,4 +1,4 @@
-"""From a certificate back to what was asked: adversary, reference, secret; and to the prior of its witness.
+"""From a certificate back to its question: adversary, reference, secret; and to the prior of its witness.
 
 Each kind of witness is read in its own way. Whatever is unsound raises.
 """
@@ -84,7 +84,7 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
         return whole
     many = max(values) + 1
     expected = checks.universe(records) if group is None else math.prod(records[i] for i in group)
-    if len(values) != expected or set(values) != set(range(many)) or not _whole_numbers(values):
+    if len(values) != expected or set(values) != set(range(many)) or not checks.all_whole(values):
         refuse("the secret of its certificate is not one value for every dataset, or for all values of its records")
     names = _texts(content["names"], "names")
     if len(names) != many:
@@ -106,10 +106,6 @@ def _words(group: Sequence[int]) -> tuple[str, ...]:
     return tuple(f"a function of record {i}" for i in group)
 
 
-def _whole_numbers(listed: Sequence[object]) -> bool:
-    return all(type(value) is int for value in listed)
-
-
 def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[str, Any], reference: Reference) -> Prior:
     """Return the witness: of real-valued records on cells or grid points, of samples for the channel above."""
     if mechanism.as_real_records is not None:
@@ -127,7 +123,7 @@ def witness_of(mechanism: Mechanism, secret: Secret | None, certificate: dict[st
 
 
 def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> Prior:
-    """Return the prior that the witness of a certificate states; whatever is no prior of this mechanism raises."""
+    """Return the prior that the witness of a certificate states; whatever is not a prior of this mechanism raises."""
     witness = certificate["witness"]
     if "law" in witness:
         assert isinstance(secret, int)  # for the type checker: the verifier's rule
@@ -200,10 +196,10 @@ def _tied(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], ref
         witness["step"],
         tuple(witness.get("scores", ())),
     )
-    told, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
+    leaked, tilt = float(certificate["lower"]), tuple(witness.get("tilt", ()))
     if tilt and len(tilt) != high - low + 1:
         refuse("the tilt of its witness is not one of the counts in its window")
-    return TiedPrior.of_counts(counts, secret, law, decoder=decoder, told=told, tilt=tilt, reference=reference)
+    return TiedPrior.of_counts(counts, secret, law, decoder=decoder, leaked=leaked, tilt=tilt, reference=reference)
 
 
 def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, Any], reference: Reference) -> Prior:
@@ -223,22 +219,22 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
         certain = {(v, records[i]): _certain(v, records[i]) for i, v in known}
         laws = [certain[v, records[i]] for i, v in known]
     laws[record] = tuple(float(p) for p in witness["law"])
-    held = Reference(tuple(laws))
+    prior = Reference(tuple(laws))
     # The prior of a release that is never written out is about a part of it: one noisy count, or the record alone.
-    told: Mechanism = mechanism
+    part: Mechanism = mechanism
     counts, channels = mechanism.as_counts, mechanism.as_records
     if counts is not None and not mechanism.has_rows:
-        told = counts.cell(witness.get("cell", 0))
+        part = counts.cell(witness.get("cell", 0))
     if channels is not None and not mechanism.has_rows:
-        told = channels.look_at((record,), 0)
-    if others is None and isinstance(told.statistic, Histogram) and len(given.laws) <= 1:
+        part = channels.look_at((record,), 0)
+    if others is None and isinstance(part.statistic, Histogram) and len(given.laws) <= 1:
         # Laws that differ would need a list of datasets.
-        log_joint = given.log_joint(told.statistic, record)
+        log_joint = given.log_joint(part.statistic, record)
         own = np.exp(np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
         masses = np.exp(log_joint) / np.where(own > 0, own, 1.0) * np.array(laws[record])[:, None]
-        return Prior(told, record, masses / masses.sum(), given)
-    masses = np.exp(held.log_joint(told.statistic, record))
-    return Prior(told, record, masses / masses.sum(), held)
+        return Prior(part, record, masses / masses.sum(), given)
+    masses = np.exp(prior.log_joint(part.statistic, record))
+    return Prior(part, record, masses / masses.sum(), prior)
 
 
 def law_of(reference: Reference, record: int, size: int) -> tuple[float, ...]:
