@@ -9,7 +9,6 @@ import pytest
 from brute_force import information
 from kinds import Floats
 from large_samples import both
-from pandas_like import Column, Frame
 from refusals import refuses
 from scipy.optimize import minimize
 from verdicts import holds
@@ -181,14 +180,6 @@ def test_values_and_pairs_without_mass_are_left_out() -> None:
     assert of_records[0].upper == pytest.approx(0, abs=1e-12)
     assert dl.verify(answer).verified
     assert "0.6931 nats" in answer.summary()
-
-
-def test_data_of_pandas_is_its_laws() -> None:
-    column = Column([0, 0, 0, 1])
-    assert audited(COUNT, reference=column).lower == audited(COUNT, reference=[0.75, 0.25]).lower
-    frame = Frame({"a": [0, 0, 0, 1], "b": [0, 1, 0, 1], "c": [0, 0, 0, 1]})
-    answer = audited(PARITY, reference=frame)
-    assert answer.certificate.data["adversary"]["reference"] == {"marginals": [[0.75, 0.25], [0.5, 0.5], [0.75, 0.25]]}
 
 
 def test_a_reference_has_words() -> None:

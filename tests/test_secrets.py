@@ -13,7 +13,6 @@ from refusals import refuses
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
-from dalenius.model.secret import Function, Group
 from dalenius.numerics.information import mutual_information
 from dalenius.results.audit import Audit
 from dalenius.settings import without
@@ -122,15 +121,6 @@ def test_an_audit_says_what_its_secret_is(secret: object) -> None:
     if secret != 3:
         assert (said["record"], [r["record"] for r in said["records"]]) == (None, [None])
     assert ("records 0 and 1" in repr(answer)) == (secret == [0, 1])
-
-
-def test_what_is_asked_is_what_is_answered() -> None:
-    assert audited(SMALL[0], secret=[1, 0]).secret == Group((0, 1))
-    assert isinstance(audited(SMALL[0], secret=np.arange(16) % 2).secret, Function)
-
-
-def test_the_papers_method_knows_single_records_only() -> None:
-    refuses("not secret=", dl.audit, SMALL[0], knowledge=0.3, secret=[0, 1], method="paper")
 
 
 @pytest.mark.nightly

@@ -150,6 +150,7 @@ def test_it_comes_back_from_a_file_and_verifies(name: str, tmp_path: Path) -> No
         assert dl.verify(path).verified
         if not getattr(made, "beside", 0):  # there the channel is that of everything together
             assert dl.verify(made, mechanism=made.mechanism).verified
+    if name in ("audit", "design"):  # of other kinds a file is the same
         made.certificate.save(tmp_path / "certificate.json")
         assert dl.verify(tmp_path / "certificate.json").upper == made.certificate.upper
 

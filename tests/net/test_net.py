@@ -11,7 +11,13 @@ def test_every_problem_is_on_record() -> None:
 
 
 # Three to twelve seconds of processor each, and smaller problems of their kind are beside them.
-LARGE = ("large histogram", "sum n=5000 geometric(0.001) K=0.1", "sum n=5000 geometric(0.1) K=0.3", "sum, a group")
+LARGE = (
+    "large histogram",
+    "sum n=5000 geometric(0.001) K=0.1",
+    "sum n=5000 geometric(0.1) K=0.3",
+    "sum n=100000 geometric(0.01) K=0.5",
+    "sum, a group",
+)
 
 
 @pytest.mark.slow

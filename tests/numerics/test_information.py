@@ -2,7 +2,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 
+from dalenius.numerics.deferred import k1
 from dalenius.numerics.information import entropy, even_information, kl, mutual_information
 
 
@@ -38,3 +40,8 @@ def test_the_information_of_equally_likely_rows(shape: tuple[int, int]) -> None:
     rows = np.random.default_rng(3).dirichlet(np.full(shape[1], 0.3), size=shape[0])
     assert even_information(rows) == pytest.approx(mutual_information(rows / len(rows)), abs=1e-14)
     assert even_information(np.eye(4)) == pytest.approx(math.log(4), abs=1e-15)
+
+
+@pytest.mark.parametrize("x", [1e-250, 1e-3, 0.7, 4.0, 300.0, 690.0])
+def test_the_bessel_function_without_scipy(x: float) -> None:
+    assert k1(x) == pytest.approx(scipy.special.k1(x), rel=1e-13)

@@ -18,10 +18,11 @@ from refusals import refuses
 
 import dalenius as dl
 from dalenius.cli import main
+from dalenius.model.gallery.parse import parse_mechanism
 from dalenius.report.again import audit_again, curve_again
 from dalenius.report.charts import Axis, brackets, number
 from dalenius.report.document import write_document
-from dalenius.report.plain import three_sentences
+from dalenius.report.plain import released, three_sentences
 
 QUERY = dl.queries.count(n=2)
 
@@ -157,8 +158,8 @@ def test_both_adversaries_stand_side_by_side_with_what_they_believe(audit: dl.Au
     audit.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     other = dl.audit(audit.mechanism, adversary="independent")
-    assert "the adversary may believe that records depend on each other in any way" in page
-    assert "the adversary believes that records are independent, and may know every record but one. A program" in page
+    assert "people may be related to each other in any way" in page
+    assert "people are unrelated to each other, and everybody else may be known. A program" in page
     assert f'data-nats="{other.upper!r}"' in page
     other.report(tmp_path / "other.html")
     page = (tmp_path / "other.html").read_text()
@@ -331,10 +332,27 @@ def test_no_word_of_code_stands_above_the_technical_part(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("mechanism", "words"),
+    [
+        ("rounding(base=5, mechanism='suppressed(below=8)')", "numbers from 1 to below 8 hidden, then rounded to the"),
+        ("suppressed(below=3, keep_zero=False)", "with numbers below 3 hidden"),
+        ("rounding(base=6, midpoint=True)", "replaced by the middle of the 6 numbers around it"),
+        ("subsampled(rate=0.5, mechanism='geometric(epsilon=1)')", "a random sample of them, then with random noise"),
+    ],
+)
+def test_what_is_published_is_said_with_its_numbers_in_the_order_of_its_steps(mechanism: str, words: str) -> None:
+    assert words in released(parse_mechanism(mechanism, dl.queries.count(n=9)))
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"knowledge": 0.1}, "knows at most 0.1 nats about these people together, less than one person's answer for"),
         ({"knowledge": 1.0}, "as much as the answers of 1.4 people for certain, however"),
+        (
+            {"knowledge": 0.1, "reference": [0.97, 0.03]},
+            "beyond the public frequencies (to be sure of one person's answer is 0.03046 to 3.507 nats), however",
+        ),
         ({"knowledge": 0.0}, "anybody who knows nothing before."),
         ({"knowledge": math.inf}, "anybody, whatever they know before."),
         (

@@ -210,20 +210,10 @@ def test_tuple_labels_are_saved_shown_and_drawn(tmp_path: Path) -> None:
     assert "(0, 1)" in dl.compose(PARITY, OTHER).table()
 
 
-@pytest.mark.parametrize("label", [None, {"a": 1}, [[None]]])
-def test_files_with_other_labels_are_refused(label: object, tmp_path: Path) -> None:
-    text = (
-        '{"format": "dalenius/mechanism", "version": 1, "records": [2], "classes": null, "rows": [[1], [1]], "labels": '
-    )
-    (tmp_path / "m.json").write_text(f"{text}[{label!r}]}}".replace("None", "null").replace("'", '"'))
-    refuses("labels", dl.Mechanism.load, tmp_path / "m.json")
-
-
-def test_deeply_nested_labels_are_refused(tmp_path: Path) -> None:
-    text = (
-        '{"format": "dalenius/mechanism", "version": 1, "records": [2], "classes": null, "rows": [[1], [1]], "labels": '
-    )
-    (tmp_path / "m.json").write_text(f"{text}{'[' * 400}{']' * 400}}}")
+@pytest.mark.parametrize("labels", ["[null]", '[{"a": 1}]', "[[[null]]]", "[" * 400 + "]" * 400])
+def test_files_with_other_labels_are_refused(labels: str, tmp_path: Path) -> None:
+    parts = '"format": "dalenius/mechanism", "version": 1, "records": [2], "classes": null, "rows": [[1], [1]]'
+    (tmp_path / "m.json").write_text(f'{{{parts}, "labels": {labels}}}')
     refuses("labels", dl.Mechanism.load, tmp_path / "m.json")
 
 

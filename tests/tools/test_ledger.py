@@ -142,16 +142,6 @@ def test_knowledge_without_limit_leaves_nothing_to_promise() -> None:
     assert account.lower <= math.log(2) - brute_force.entropy(np.array([0.2, 0.8])) <= account.upper
 
 
-def test_a_million_records() -> None:
-    parity = dl.mechanisms.symmetric(dl.queries.modular_sum(n=10**6, modulus=2), flip=0.3)
-    assert parity.query is not None
-    book = dl.Ledger(parity.query, knowledge=1.0, tolerance=TOLERANCE)
-    for _ in range(3):
-        account = book.release(parity)
-    assert account.exact
-    assert account.upper < math.log(2)
-
-
 @pytest.mark.nightly
 def test_noise_on_very_many_records_is_bounded_by_the_chain_rule(tmp_path: Path) -> None:
     count = dl.queries.count(n=4000)

@@ -11,7 +11,6 @@ from dalenius.report.charts import WIDTH, Axis, bars, brackets, heat_map, number
 from dalenius.report.design_text import design_facts
 from dalenius.report.page import Download, Section
 from dalenius.report.plain import proof_words, three_sentences, what_it_is_not
-from dalenius.report.profile_text import BOUNDED, FOLLOWING, INDEPENDENT
 from dalenius.report.text import (
     ASSERTED,
     all_checked_words,
@@ -116,7 +115,7 @@ def adversaries(audit: Audit) -> Section:
         words.append(f"People unrelated: {_believes(other)}. {proof_words([other])}")
     if audit.extremes is not None and audit.proved != "upper":
         public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
-        shown = [public, *shown, ("no limit on its knowledge", *audit.extremes.unconstrained)]
+        shown = [public, *shown, ("no limit on what is known", *audit.extremes.unconstrained)]
         words.append("The first and the last bar are computed without a proof.")
     if len(shown) > 1:
         words.append("The full bar ends at the lower bound, the pale one at the upper bound.")
@@ -126,10 +125,11 @@ def adversaries(audit: Audit) -> Section:
 
 
 def _believes(audit: Audit) -> str:
-    """What the adversary of an audit believes, in one sentence."""
+    """Whom an audit is about, in one sentence without terms."""
     if audit.adversary.kind != "independent":
-        return BOUNDED
-    return INDEPENDENT if audit.reference.uniform else FOLLOWING
+        return "people may be related to each other in any way, and what is known before is limited"
+    known = "everybody else may be known" if audit.reference.uniform else "of others the public frequencies are known"
+    return f"people are unrelated to each other, and {known}"
 
 
 def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:

@@ -1,6 +1,7 @@
 """An audit in words for people who decide by it: no word of code, no formula, and what the number is not."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,8 @@ QUERIES = {
     "table": "how many of {n} people are in each cell of a table",
     "identity": "the answer of one person",
 }
-# What is done to the answer, by the name of the mechanism.
+# What is done to the answer, by the name of the mechanism or of an option that changes it.
+OTHERWISE = "changed as the technical part shows"
 NOISE = "with random noise added"
 CHANGES = {
     "geometric": NOISE,
@@ -59,9 +61,11 @@ CHANGES = {
     "noisy_max": "as the name of the largest group alone, after random noise",
     "constant": "not at all: the same is published whatever the data are",
     "exact": "unchanged",
-    "suppressed": "with small numbers hidden",
-    "rounding": "rounded to the nearest multiple of a base",
-    "random_rounding": "rounded at random to one of the two nearest multiples of a base",
+    "suppressed": "with numbers from 1 to below {below} hidden",
+    "keep_zero": "with numbers below {below} hidden",
+    "rounding": "rounded to the nearest multiple of {base}",
+    "midpoint": "replaced by the middle of the {base} numbers around it",
+    "random_rounding": "rounded at random to one of the two nearest multiples of {base}",
     "cell_key": "changed by a small random amount out of a table",
     "subsampled": "from a random sample of them",
     "shuffled_response": "from answers that were each changed at random and then mixed",
@@ -76,8 +80,18 @@ def released(mechanism: Mechanism) -> str:
     if asked is None or query is None:
         return f"something drawn at random, with chances that depend on the data of {people}"
     yes = query.names[1] if len(query.names) > 1 else "yes"
-    change = CHANGES.get(str(mechanism.name).partition("(")[0], "changed at random")
-    return f"{asked.format(n=n, yes=yes).replace(' of 1 people', ' of one person')}, {change}"
+    return f"{asked.format(n=n, yes=yes).replace(' of 1 people', ' of one person')}, {_changed(str(mechanism.name))}"
+
+
+def _changed(name: str) -> str:
+    """What is done to the answer, the innermost call first: `with numbers below 6 hidden, then rounded to ...`."""
+    done: list[str] = []
+    for call, given in reversed(re.findall(r"(\w+)\((?=([^()]*))", name)):
+        variant = next((key for key in ("midpoint", "keep_zero") if f"{key}=" in given), call)
+        words = CHANGES.get(variant, OTHERWISE).format_map(dict(re.findall(r"(\w+)=(\d+)", given)))
+        # A sample is taken before anything is done to its answer.
+        done.insert(0 if call == "subsampled" else len(done), words)
+    return ", then ".join(done) or OTHERWISE
 
 
 def three_sentences(audit: Audit) -> tuple[str, ...]:
@@ -113,8 +127,11 @@ def _whom(audit: Audit) -> str:
 
 
 def _as_much(audit: Audit) -> str:
-    """How many people's answers such knowledge is worth, where all values are equally likely before."""
+    """How many people's answers such knowledge is worth, where all values are equally likely; else what one is."""
     records = set(audit.mechanism.records)
+    if audit.reference.kind == "marginal":
+        prices = sorted(in_unit(-math.log(p), audit.unit) for p in audit.reference.laws[0] if p > 0)
+        return f" (to be sure of one person's answer is {short(prices[0])} to {short(prices[-1])} {audit.unit})"
     if not audit.reference.uniform or len(records) > 1 or audit.mechanism.as_real_records is not None:
         return ""
     worth = audit.adversary.knowledge / math.log(records.pop())

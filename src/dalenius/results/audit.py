@@ -315,10 +315,11 @@ class Curve(Series):
         first = self.audits[0]
         beyond = first.adversary.given == "knowledge" or not math.isfinite(first.entropy)
         along, what = (self.knowledges, "knowledge <=") if beyond else (self.entropies, "H(X) >=")
+        ends = [str(round_up(self.upper.max())), str(round_down(self.lower.min()))]
         sure = "" if self.audits[0].confidence is None else f", each with confidence {self.audits[0].confidence:g}"
         return (
             f"<Curve of {len(self.audits)} points, {what} {min(along):.4g} to {max(along):.4g}: "
-            f"L from {round_up(self.upper.max())} to {round_down(self.lower.min())} {self.unit}, "
+            f"L from {' to '.join(reversed(ends) if beyond else ends)} {self.unit}, "
             f"widest gap {widest:.1e}{sure}{self._note()}>"
         )
 

@@ -75,6 +75,11 @@ class Account(Shown):
         """How far apart the bounds are."""
         return self.upper - self.lower
 
+    @property
+    def computed(self) -> bool:
+        """Whether the bracket was computed here, whatever the numbers of earlier releases rest on."""
+        return not self.loaded or (self.exact and self.audit is not None and self.lower <= self.audit.lower)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data."""
         keys = ("releases", "unit", "lower", "upper", "bound", "exact")
@@ -112,14 +117,17 @@ def _how(account: Account) -> str:
 def account_facts(account: Account, releases: Sequence[str] = ()) -> Facts:
     """Return what an account says as pairs of a heading and lines of text."""
     low, high = outward(*account.added)
-    how, mark = _how(account), partial(from_file, account)
+    how, mark, here = _how(account), partial(from_file, account), account.computed
     left = [
         *mark([f"at least {round_down(account.entropy_left)} {account.unit} of entropy about the data"]),
         "an average over outputs, not for every output",
     ]
     return [
         ("Released", [counted(account.releases), *releases]),
-        ("Leaked", mark([f"{bracket(account.lower, account.upper)} {account.unit} about a record", how])),
+        (
+            "Leaked",
+            mark([f"{bracket(account.lower, account.upper)} {account.unit} about a record", how], certified=here),
+        ),
         *([("Added", mark([f"{low} to {high} {account.unit} by the last release"]))] if account.releases else []),
         *([] if math.isnan(account.entropy_left) else [("Left", left)]),
         *([("Loaded", [TRUSTED])] if account.loaded else []),

@@ -741,10 +741,9 @@ class Ledger(Result):
             data += f" ({', '.join(f'{name}: {k}' for name, k in self.columns.sizes)})"
         budget: Facts = []
         if self.budget is not None:
-            left = from_file(
-                self._account, [f"{self.budget:.9g} {self.unit}, {round_down(self.remaining())} of it left"]
-            )
-            budget = [("Budget", left)]
+            left = f"{round_down(self.remaining())} of it left" if self._account.upper > 0 else "all of it left"
+            line = f"{self.budget:.9g} {self.unit}, {left}"
+            budget = [("Budget", from_file(self._account, [line], certified=self._account.computed))]
         return [
             ("Data", [data]),
             ("Adversary", [self._knows()]),
@@ -834,7 +833,7 @@ def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Ac
     beyond = beyond or lower > (information + loose) * (1 + loose) or left > highest * (1 + loose)
     if not sound or crossed or beyond:
         refuse(f"its account is not one of {counted(many)}")
-    return Account(many, ledger.unit, lower, upper, bound, (least, most), left, loaded=True)
+    return Account(many, ledger.unit, lower, upper, bound, (least, most), left, loaded=many > 0)
 
 
 def _grouped(releases: Sequence[Release]) -> list[Group]:

@@ -78,6 +78,29 @@ def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism, window: Win
     assert [float(x) for cell in found.cells for x in cell.values()] == pytest.approx(small.rho, abs=1e-12)
 
 
+def test_small_masses_of_a_window_keep_their_digits() -> None:
+    """Laws within groups of outputs that are far from the answer could not be told from anything else."""
+    described = dict(dl.mechanisms.laplace(dl.queries.count(n=500), epsilon=1).describe())
+    asked = sums.ask(sums.rebuild(described), Group((0,)), sums.UNIFORM)
+    step = {"rows": [100, 400], "outputs": [90, 410]}
+    rows = sums.in_window(asked, Knowledge(arb(0.5), none=False, free=False), step).channel.rows
+    assert float(rows[0][320]) == pytest.approx(np.exp(-310) * np.sinh(0.5), rel=1e-12)
+    assert min(x.rel_accuracy_bits() for x in rows[0][:-2]) > 45
+
+
+def test_a_window_may_reach_the_ends_of_the_outputs() -> None:
+    """There what is beyond the range is put on its last output."""
+    described = dict(dl.mechanisms.laplace(dl.queries.count(n=3), epsilon=1).describe())
+    asked = sums.ask(sums.rebuild(described), Group((0,)), sums.UNIFORM)
+    knowledge = Knowledge(arb(0.5), none=False, free=False)
+    for first, last in ((0, 3), (0, 2), (1, 3)):
+        found = sums.in_window(asked, knowledge, {"rows": [0, 3], "outputs": [first, last]}).channel.rows
+        whole = dl.mechanisms.laplace(dl.queries.count(n=3), epsilon=1).rows
+        for row, expected in zip(found[:3], whole, strict=False):
+            assert [float(x) for x in row[:-2]] == pytest.approx(expected[first : last + 1], abs=1e-14)
+            assert float(sum(row, arb(0))) == pytest.approx(1)
+
+
 @pytest.fixture(scope="module")
 def sound(mechanism: dl.Mechanism) -> dict:
     audit = dl.audit(mechanism, knowledge=0.7, tolerance=0.008, settings=WINDOW)

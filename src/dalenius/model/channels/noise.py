@@ -346,7 +346,7 @@ def _of_laplace(rate: float, spread: float, counts: int) -> float:
     z = 2 sqrt(c). Two of the k counts move, at worst those of least E: both are at least the least, whose mean is 1/k.
     """
     z = 2 * math.sqrt(spread / 8 * (2 * counts if counts > 1 else 1)) * rate
-    return 1 - z * float(k1(z)) if 0 < z < math.inf else 1.0
+    return 1 - z * k1(z) if 0 < z < math.inf else 1.0
 
 
 def times(rate: float, distance: Floats) -> Floats:

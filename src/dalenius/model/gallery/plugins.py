@@ -10,8 +10,7 @@ reported then, and breaks nothing else.
 
 import functools
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, printable, refuse
 from dalenius.model.channels.mechanism import Mechanism
@@ -21,15 +20,25 @@ from dalenius.model.query import Query
 
 GROUP = "dalenius.mechanisms"
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+
+def _entries() -> "EntryPoints":
+    # Loaded when a name is not in the gallery: it takes a tenth of a small audit's time.
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)
+
 
 def names() -> list[str]:
     """Return the names that other distributions give; those of the gallery itself are never replaced."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)} - FAMILIES.keys())
+    return sorted({entry.name for entry in _entries()} - FAMILIES.keys())
 
 
 def load(name: str) -> Callable[..., Mechanism]:
     """Return a mechanism of another distribution as a function of a query; an InputError says why there is none."""
-    entry = next(entry for entry in entry_points(group=GROUP) if entry.name == name)
+    entry = next(entry for entry in _entries() if entry.name == name)
     try:
         build = entry.load()
     except Exception as error:
@@ -63,10 +72,10 @@ def _with_rows(found: Mechanism) -> Mechanism:
     return Written(rows.statistic, rows.given, rows.labels, rows.query)
 
 
-def _broken(entry: EntryPoint, why: str) -> str:
+def _broken(entry: "EntryPoint", why: str) -> str:
     return f"the mechanism {entry.name!r} {_from(entry)} cannot be used: {printable(why)}; update or uninstall it"
 
 
-def _from(entry: EntryPoint) -> str:
+def _from(entry: "EntryPoint") -> str:
     """Whose it is."""
     return "of an unknown distribution" if entry.dist is None else f"of the distribution {entry.dist.name!r}"

@@ -75,7 +75,9 @@ def _missing(rows: Iterable[Row], prefix: str = "") -> Numbers:
     where = f"{called(worst)} of {worst['query']}, b = {short(worst['b'])}" if worst.get("query") else worst["key"]
     loops = "" if worst.get("eps") is None else f"; loops run to {worst['eps']:.0e}".replace("e-0", "e-")
     best = max(missed({**row, "paper_median": row["paper_max"]}) for row in ours)
-    return _under(prefix, median=missed(worst), best=best, starts=worst.get("starts"), at=where + loops)
+    many = worst.get("starts")
+    starts = None if many is None else f"{many} start{'s' * (many > 1)}"
+    return _under(prefix, median=missed(worst), best=best, starts=starts, at=where + loops)
 
 
 def _under(prefix: str, **named: Any) -> Numbers:

@@ -32,7 +32,7 @@ class Grid:
 
     # Numbers of records in the figures.
     sizes: tuple[int, ...] = (4, 5, 6)
-    # Random starts of the paper's method: in the table and on one curve a figure; elsewhere; in a quick run; with
+    # Random starts of the paper's method: in the table and on one curve a figure; elsewhere; there in a quick run; with
     # other repairs in the table.
     many: int = 20
     some: int = 5

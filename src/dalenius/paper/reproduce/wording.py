@@ -1,6 +1,7 @@
 """Sentences whose numbers come from the rows: templates with places, <<entropy.apart|up>>, filled or left out."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dalenius.numerics.rounding import short, short_up
@@ -10,7 +11,12 @@ from dalenius.report.tables import tables
 
 PLACE = re.compile(r"<<([\w.-]+)(?:\|([^>]*))?>>")
 # How a number is written, beside the formats of Python.
-STYLES = {"short": short, "up": lambda x: short_up(x) if x else "0", "percent": percent}
+STYLES: dict[str, Callable[[float], str]] = {
+    "short": short,
+    "up": lambda x: short_up(x) if x else "0",
+    "percent": percent,
+    "share": lambda x: f"{round(100 * x, 1):g} %",
+}
 
 
 @dataclass(frozen=True)

@@ -309,15 +309,19 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
     if (size := len(values) * len(rows) * (len(outputs) + len(values))) > (most := largest().own_entries):
         refuse(f"the window has {size} entries, above the limit of {most}")
     low, end = channel.low + outputs.start, channel.low + outputs.stop
-    last = channel.low + channel.width
+    first, last = channel.low, channel.low + channel.width - 1
     below = cache(channel.noise.below)
+    ends = channel.answers[rows.start], channel.answers[rows.stop - 1]
+    far = max(abs(f - y) for f in ends for y in (low, end - 1))
+    inside, beyond = channel.noise.masses(1 + far) if first < last else ([ONE], [ONE])
 
     def entries(row: int) -> tuple[list[Ball], Ball]:
-        # Clamping moves nothing across a cut inside the range of the outputs.
+        # Clamping moves nothing across a cut inside the range of the outputs. Each mass is one ball with all its
+        # digits: a group of outputs far from the answer has a law of its own.
         f = channel.answers[row]
-        chances = [ZERO if c == channel.low else ONE if c == last else below(c - 1 - f) for c in range(low, end + 1)]
-        law = [(y - x).nonnegative_part() for x, y in pairwise(chances)]
-        return law, chances[0] + (1 - chances[-1])
+        law = [(beyond if y in (first, last) else inside)[abs(y - f)] for y in range(low, end)]
+        before = ZERO if low == first else below(low - 1 - f)
+        return law, before if end > last else before + (1 - below(end - 1 - f))
 
     cells = []
     for c, p in values:
