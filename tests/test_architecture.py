@@ -2,12 +2,10 @@
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
-import dalenius
+from sources import ROOT, trees
 
-ROOT = Path(str(dalenius.__file__)).parent
 PAGE = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text()
 
 
@@ -15,8 +13,7 @@ def test_every_room_has_its_line_and_every_file_states_its_subject() -> None:
     table = PAGE.split("## Rooms")[1].split("## Modules")[0]
     rooms = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert {room for line in table.splitlines() for room in re.findall(r"^\| `(\w+)/`", line)} == rooms
-    for path, tree in _trees().items():
-        assert isinstance(tree, ast.Module)
+    for path, tree in trees().items():
         stated = (ast.get_docstring(tree) or "").partition("\n")[0]
         assert len(stated) > 15, path
 
@@ -38,18 +35,11 @@ def _names(tree: ast.AST) -> set[str]:
     return made | stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
-@cache
-def _trees() -> dict[Path, ast.AST]:
-    return {path: ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
-
-
 def test_every_name_on_the_page_is_a_name_of_the_code() -> None:
-    trees = _trees()
-    names = set().union(*map(_names, trees.values())) | {
-        word for path in trees for word in (path.stem, path.parent.name)
-    }
+    names = set().union(*map(_names, trees().values()))
+    names |= {word for path in trees() for word in (path.stem, path.parent.name)}
     classes: dict[str, set[str]] = {}
-    for node in (node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+    for node in (node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         classes.setdefault(node.name, set()).update(_names(node))
     found = re.findall(r"`(?:(\w+)\.)?([A-Za-z_]\w*)(?:\(\)|=)?`", PAGE)
     assert len(found) > 100
@@ -64,6 +54,6 @@ def test_names_beside_a_file_are_in_that_file() -> None:
     folder = ""
     for path, name in re.findall(r"`((?:\w+/)*\w+\.py)`,? `(\w+)(?:`|\.(?!py`))", PAGE):
         folder = path.rsplit("/", 1)[0] if "/" in path else folder
-        place = next((p for p in (ROOT / path, ROOT / folder / path) if p in _trees()), None)
+        place = next((p for p in (ROOT / path, ROOT / folder / path) if p in trees()), None)
         if place is not None:
-            assert name in _names(_trees()[place]), f"{path} {name}"
+            assert name in _names(trees()[place]), f"{path} {name}"

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from sources import ROOT, trees
 
 import dalenius
 
-ROOT = Path(str(dalenius.__file__)).parent
 GOLDEN = Path(__file__).parent / "golden" / "convex.json"
 
 
@@ -47,8 +47,8 @@ def test_the_package_itself_imports_nothing() -> None:
 
 def test_parts_of_scipy_are_not_imported_at_the_head_of_a_file() -> None:
     """They take longer to load than a small audit: dalenius.numerics.deferred loads them at the first call."""
-    for path in ROOT.rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+    for path, tree in trees().items():
+        for node in tree.body:
             if isinstance(node, ast.ImportFrom):
                 assert not str(node.module).startswith("scipy"), path
             elif isinstance(node, ast.Import):

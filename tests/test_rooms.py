@@ -1,13 +1,11 @@
 """Rooms: a file imports only from rooms before its own, deferred imports and those for type checkers included."""
 
 import ast
-from pathlib import Path
 
-import pytest
+from sources import ROOT, trees
 
 import dalenius
 
-ROOT = Path(str(dalenius.__file__)).parent
 ROOMS = (
     "errors", "shown", "settings", "verifier", "numerics", "model", "reductions", "search", "bounds",
     "certificates", "auditing", "designing", "results", "api", "report", "tools", "adapters", "sklearn", "studies",
@@ -29,11 +27,11 @@ def imports(tree: ast.AST) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_a_file_imports_only_from_rooms_before_its_own(path: Path) -> None:
-    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    late = {room for room in imports(ast.parse(path.read_text())) & set(ROOMS) if ROOMS.index(room) > ROOMS.index(own)}
-    assert not late
+def test_a_file_imports_only_from_rooms_before_its_own() -> None:
+    for path, tree in trees().items():
+        own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        late = {room for room in imports(tree) & set(ROOMS) if ROOMS.index(room) > ROOMS.index(own)}
+        assert not late, path
 
 
 def test_every_folder_is_a_room() -> None:

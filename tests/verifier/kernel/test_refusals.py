@@ -173,11 +173,13 @@ def test_a_least_value_that_few_bits_do_not_show_is_refused() -> None:
 
 
 def test_more_pairs_of_rows_than_may_be_looked_at_contract_nothing() -> None:
-    laws = [[arb("0.9"), arb("0.1")], [arb("0.2"), arb("0.8")]]
+    laws = [[arb("0.9"), arb("0.05"), arb("0.05")], [arb("0.2"), arb("0.4"), arb("0.4")]]
     assert contracts(laws, arb("0.6"))
     with sized(shared_entries=1):
         assert not contracts(laws, arb("0.6"))
     assert 0 < _minimiser([(0.9, 0.2), (0.1, 0.8)], steps=1) < 1
+    # A square that is not above 0 in floats.
+    assert 0 < _minimiser([(1e-200, 1e-200), (0.9, 0.2), (0.1, 0.8)]) < 1
 
 
 def asked(
