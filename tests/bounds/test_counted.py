@@ -134,7 +134,7 @@ def sound() -> dict:
         ("proof", "tops", lambda _: [8], "exceeds claimed"),
         ("proof", "tops", lambda _: [1], "too much mass to be told"),
         ("proof", "tops", lambda x: x * 2, "the tops"),
-        ("proof", "weights", lambda _: [0.0], "weights are all 0"),
+        ("proof", "weights", lambda _: [0.0], "has no mass"),
         ("witness", "tops", lambda x: [x[0] - 1], "the tilts"),
         ("witness", "tilts", lambda x: [[[2 * y for y in tilt] for tilt in x[0]]], "has divergence"),
         ("witness", "tilts", lambda x: [[tilt[::-1] for tilt in x[0]]], ""),

@@ -27,7 +27,7 @@ def test_what_it_tells_is_told_by_brute_force() -> None:
     found = tie(mechanism, 0.2, Deadline(60), settings, together=2)
     assert found is not None
     assert found.decoder.scores
-    prior = TiedPrior.of_counts(mechanism, secret, found.law, decoder=found.decoder, told=found.lower)
+    prior = TiedPrior.of_counts(mechanism, secret, found.law, decoder=found.decoder, leaked=found.lower)
     weights = prior.weights()
     assert weights.sum() == pytest.approx(1)
     datasets = np.indices((4,) * 5).reshape(5, -1)
