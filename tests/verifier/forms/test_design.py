@@ -177,7 +177,7 @@ def test_the_distribution_is_divided_by_its_exact_sum() -> None:
     weights = [0.125 * (1 + 8e-10), 0.375, 0.375 * (1 + 4e-10), 0.125]
     problem = {**parity()["problem"], "distribution": weights}
     accepted(parity(problem=problem, lower=0.3))
-    refused(parity(problem={**problem, "distribution": [w * (1 + 1e-9) for w in weights]}, lower=0.3), "sums to")
+    refused(parity(problem={**problem, "distribution": [w * (1 + 1e-9) for w in weights]}, lower=0.3), "sum to")
 
 
 def test_what_was_established_is_said() -> None:
