@@ -15,6 +15,7 @@ it is at most the larger of f(top) and of its tangent at a point of the concave 
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
+from math import prod
 from typing import Any
 
 from flint import arb
@@ -87,8 +88,10 @@ def _gains(channel: _Channel, law: Shares, limit: Ball | None, value: dict[str, 
         if not (top[t] >= 1 or (limit is not None and top[t] > rho and _divergence(top[t], rho) >= limit)):
             refuse(f"row {t} may have more mass than its top")
     boxes = [list(pairwise(points)) for points in _grid(channel, law, limit, value)]
-    corners = [(box, at) for box in product(*boxes) for at in product(*(sorted(set(ends)) for ends in box))]
-    multipliers = [sequence(field(value, key, "a value"), key, len(corners)) for key in ("lam", "mu", "points")]
+    # Counted before any is made: few numbers can make very many corners.
+    count = prod(sum(len(set(ends)) for ends in pairs) for pairs in boxes)
+    multipliers = [sequence(field(value, key, "a value"), key, count) for key in ("lam", "mu", "points")]
+    corners = ((box, at) for box in product(*boxes) for at in product(*(sorted(set(ends)) for ends in box)))
     unowned = set(range(len(channel.r))) - set(channel.own)
     for (box, at), lam, listed, points in zip(corners, *multipliers, strict=True):
         tick()
