@@ -316,4 +316,4 @@ def test_an_attribute_of_a_noisy_histogram_has_bounds_of_its_own() -> None:
         "witness.record": GONE,
         "proofs.0.record": GONE,
     }
-    assert "is about the whole record" in reason("tied", about)
+    assert "whose values are equally likely" in reason("tied", about)
