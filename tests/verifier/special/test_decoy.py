@@ -142,6 +142,7 @@ BLOCK_FORGERIES: list[tuple[Callable[[Json], Any], str]] = [
     (lambda c: c.update(distortion=c["distortion"] - 1e-6, upper=c["upper"] - 1e-6), "more than the claimed"),
     (lambda c: c.update(lower=0.1), "less than the claimed"),
     (independent, "independent records"),
+    (lambda c: c.update(beside=3), "one row per count vector"),
     (lambda c: c.update(symmetries=[{"values": [1, 0], "outputs": [4, 3, 2, 1, 0]}], lower=1e-3), "less than"),
 ]
 
@@ -166,6 +167,49 @@ def test_designs_in_blocks_are_verified_and_cost_what_they_say() -> None:
     cost = weights @ (np.array(rows)[block] * np.abs(np.subtract.outer(np.arange(31), outputs))).sum(axis=1)
     assert cost <= data["upper"] <= cost * (1 + 1e-9)
     accepted(json.loads(in_blocks(distortion=1.9)))
+
+
+def in_two_blocks(**changes: object) -> Json:
+    """A forged audit of blocks of a count."""
+    data = {
+        "format": "dalenius/audit-certificate",
+        "version": 2,
+        "form": "rows",
+        "problem": {"query": "count(n=8)", "blocks": [0, 5], "rows": [[1.0, 0.0], [0.0, 1.0]]},
+        "adversary": {"knowledge": 0.05, "reference": {"marginals": [[0.5, 0.5]] * 6 + [[0.0, 1.0]] * 2}},
+        "secret": {"kind": "records", "records": [0]},
+        "lower": 0.0,
+        "upper": 0.1391,
+        "witness": {"kind": "masses", "masses": [[0.25, 0.25], [0.125, 0.375]]},
+        "proofs": [
+            {
+                "kind": "convex", "upper": 0.1391, "s": 1.2110390155024213, "eta": 1.0, "theta": 1.0,
+                "rho": [-0.17752871137909074, -1.8160744441670664],
+                "lam": [[0.1465866875351563, -8.361038542920758], [-0.2001688677839679, 0.6158349036949793]],
+            }
+        ],
+    }  # fmt: skip
+    return {**data, **changes}
+
+
+def test_records_that_are_certain_shift_the_law_of_blocks() -> None:
+    # 0.139 is the bound of six fair records and the cut at 5. Two more that surely say 1 leak 0.201 at that cut.
+    refused(in_two_blocks(witness={"kind": "masses", "masses": [[3 / 16, 5 / 16], [1 / 32, 15 / 32]]}), "")
+    right = in_two_blocks(problem={"query": "count(n=8)", "blocks": [0, 7], "rows": [[1.0, 0.0], [0.0, 1.0]]})
+    accepted({**right, "witness": {"kind": "masses", "masses": [[31 / 64, 1 / 64], [13 / 32, 3 / 32]]}})
+
+
+@pytest.mark.parametrize("reference", [{"marginal": [0.3, 0.7]}, {"marginals": [[0.3, 0.7], [0.3, 0.7], [0.31, 0.69]]}])
+def test_blocks_out_of_reach_have_no_mass(reference: Json) -> None:
+    forged = in_two_blocks(
+        problem={"query": "count(n=3)", "blocks": [0, 1, 2, 3], "rows": [[1.0, 0.0], *[[0.5, 0.5]] * 2, [0.0, 1.0]]},
+        adversary={"knowledge": 50.0, "reference": reference},
+        secret={"kind": "attributes", "records": [0, 1], "values": [0, 1, 1, 0]},
+        lower=0.69, upper=0.7,
+        witness={"kind": "masses", "masses": [[0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5]]},
+        proofs=[{"kind": "trivial", "upper": 0.7}],
+    )  # fmt: skip
+    refused(forged, "")
 
 
 def test_long_counts_are_checked_near_their_mean() -> None:

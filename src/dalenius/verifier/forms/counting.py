@@ -211,8 +211,10 @@ class Blocks:
             and self.starts[-1] <= found.values[-1]
         ):
             return found
+        # Values that have mass follow each other, from the number of records that are surely 1.
         law = self.of.law(reference, without)
-        return Near(range(len(law)), list(law.values()), ZERO)
+        values = range(min(law), max(law) + 1)
+        return Near(values, [law[v] for v in values], ZERO)
 
     def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
         """rho(a,b) of blocks b: sums of those of counts."""
@@ -221,10 +223,13 @@ class Blocks:
         first, result = others.values[0], []
         for c, p in self.of.group(records, reference):
             places = [min(max(start - c - first, 0), len(others.masses)) for start in (*self.starts[1:], self.n + 1)]
-            laws = [sums[j] - sums[i] for i, j in zip([0, *places], places, strict=False)]
+            # Blocks that the value cannot reach are left out: a difference of balls would leave them a little mass.
+            parts = enumerate(zip([0, *places], places, strict=False))
+            laws = {b: sums[j] - sums[i] for b, (i, j) in parts if i < j}
             for end in ends:
-                laws[end] += ZERO.union(others.left)
-            result.append({} if p.is_zero() else {b: x * p for b, x in enumerate(laws)})
+                if end in laws:
+                    laws[end] += ZERO.union(others.left)
+            result.append({} if p.is_zero() else {b: x * p for b, x in laws.items()})
         return result
 
     def datasets(self) -> Iterator[int]:

@@ -357,7 +357,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if joint % beside:
         refuse(f"a joint release of {joint} outputs has no first part of {beside}")
     width = joint // beside
-    blocks = isinstance(statistic, Blocks) and isinstance(audited.reference, Uniform)
+    blocks = isinstance(statistic, Blocks) and isinstance(audited.reference, Uniform) and beside == 1
     if not (blocks or classes_are_orbits(statistic)):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     if not (blocks or classes_are_orbits(statistic, audited.reference)):

@@ -10,6 +10,7 @@ and the largest first entry, which stand for all. Proofs: docs/mathematics.md, 4
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 from flint import arb
 
@@ -27,11 +28,7 @@ def common_mass(rows: Sequence[Row]) -> Ball:
     total = ZERO
     for entries in zip(*rows, strict=True):
         tick()
-        least = entries[0].lower()
-        for q in entries[1:]:
-            if not q >= least:
-                least = q.lower()
-        total += least
+        total += reduce(arb.min, (q.lower() for q in entries))  # not a number where one of them is not
     return total
 
 
