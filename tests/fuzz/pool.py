@@ -102,6 +102,14 @@ def designed(**options: Json) -> Sample:
     return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
 
 
+def decoy() -> Sample:
+    """Truth or decoy, as it is on record: only designs find it."""
+    data = json.loads((Path(__file__).parents[1] / "golden/decoy.json").read_text())
+    mechanism = dl.Mechanism.from_rows(dl.queries.count(n=6), data["problem"]["rows"])
+    best = dl.audit(mechanism, **data["adversary"], **SHARP)
+    return Sample(data, max(data["lower"], best.lower), min(data["upper"], best.upper))
+
+
 def saved(build: Callable[[], dl.Mechanism], **options: Json) -> Sample:
     """A whole saved audit, which carries its certificate."""
     audit = dl.audit(build(), **options, tolerance=1e-3, time_limit=2)
@@ -230,6 +238,7 @@ def samples() -> dict[str, Sample]:
             "beside",
             knowledge=0.3,
         ),
+        "decoy": decoy(),
         "grid": audited(small, "grid", tolerance=5e-2, limit=20, knowledge=0.3),
         "rows on a grid": audited(small, "grid rows", tolerance=5e-2, limit=20, knowledge=0.3),
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),

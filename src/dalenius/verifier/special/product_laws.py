@@ -7,7 +7,7 @@ record i has the law p_i. Then D(p q || W q) <= eta D(p || W) for every law p of
 
 and theta_i(beta) = sinh(c)^2 lambda for any lambda such that for all masses p of the law, all a in [e^-c, e^c], u =
 a^beta, and all m >= p u + (1-p) e^(-beta c), with C = cosh(c)^2, phi(x) = x log x - x + 1, kappa = 2 phi(u) / ( beta
-(a-1) )^2, z = 2 / ( beta (a-1) )^2 and any zeta >= 0, which is 0 where m >= 1,
+(a-1) )^2, z = 2 / ( beta (a-1) )^2 and one zeta >= 0 for all a and p, which is 0 where m >= 1,
 
     kappa <= lambda ( a^(beta-2) + (m - p u) / (p C) ) + z ( phi(m) + zeta (m - u) log m ).
 

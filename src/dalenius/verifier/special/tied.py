@@ -10,7 +10,7 @@ be,
     E( exp(-u_j S) | t_a ) = phi_j(t_a) [x^N] ( sum_t phi_j(t) weight(t) x^t )^(k-1) / z,   N = n - t_a,
 
 phi_j(t) = E exp(-u_j E(t + noise)), weights m^t / t!, times exp(tilt(t)) if any, and z the same without phi_j. Proof,
-and D(pi || rho): docs/proofs/histograms.md, 8 to 10.
+and D(pi || rho): docs/proofs/histograms.md, 8 to 11.
 """
 
 from functools import cache
@@ -32,8 +32,8 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     n, values = channel.statistic.n, by_label(channel.labels or range(channel.statistic.k))
     k, together = len(values), len(values[0])
-    if len(set(channel.masses)) != 1 or any(len(each) != together for each in values):
-        refuse("a witness that ties values to their counts is for a record whose values are equally likely")
+    if k == 1 or len(set(channel.masses)) != 1 or any(len(each) != together for each in values):
+        refuse("a witness that ties values to counts is for a record whose values are equally likely, two or more")
     # Of a function of the record that several values share scores are compared, not counts.
     scores = _ascending(witness, "scores", n) if together > 1 else []
     cuts = _ascending(witness, "cuts", together * len(scores) if together > 1 else n)
