@@ -46,7 +46,7 @@ nightly: setup .venv-extras/.ready
 	@echo '*' > .venv-extras/.gitignore
 	.venv-extras/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[test,extras-test]"
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || \
+	  timeout 120 apt-get -o Acquire::http::Pipeline-Depth=0 update -qq && timeout 300 apt-get -o Acquire::http::Pipeline-Depth=0 install -y -qq --no-install-recommends chromium >/dev/null; } || \
 	  echo "there is no chromium, and it cannot be installed here: tests of pages in a browser are skipped" >&2
 	@touch $@
 
@@ -88,8 +88,9 @@ paper: setup
 	$(BIN)/dalenius reproduce --out out/paper
 	$(BIN)/python docs/take_numbers.py out/paper
 
-# Every picture of README and docs, by one script; NAMES="audit curve" draws some of them.
+# Every picture of README and docs, by one script, and what pages hold of the code; NAMES="audit curve" draws some of them.
 pictures: setup
+	$(BIN)/python docs/generated.py
 	$(BIN)/python docs/draw.py $(NAMES)
 
 # Sdist, a wheel from it, and the wheel of the verifier by itself. On Linux a wheel with kernels gets the name of the oldest
@@ -126,7 +127,7 @@ COVERED = test_golden.py test_listed_priors.py test_refusals.py test_saved.py te
 # The theorems in Coq, then the examples: their certificates as files that Coq checks. Debian's packages are installed where that is possible.
 prove: setup
 	@command -v coqc >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	  apt-get update -qq && apt-get install -y -qq --no-install-recommends coq libcoq-interval >/dev/null; } || { \
+	  timeout 120 apt-get -o Acquire::http::Pipeline-Depth=0 update -qq && timeout 300 apt-get -o Acquire::http::Pipeline-Depth=0 install -y -qq --no-install-recommends coq libcoq-interval >/dev/null; } || { \
 	  echo "there is no Coq, and it cannot be installed here: install the packages coq and libcoq-interval" >&2; exit 1; }
 	mkdir -p out/prove
 	cd proofs && coq_makefile -f _CoqProject -o CoqMakefile && $(MAKE) --no-print-directory -f CoqMakefile

@@ -21,10 +21,9 @@ import numpy as np
 import dalenius as dl
 from dalenius.bounds.convex import LEAST_S, Dual
 from dalenius.numerics.information import neg_entropies
-from dalenius.reductions.cells import Cells
+from dalenius.reductions.cells import Cells, tilt
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent_chunked import State, step
-from dalenius.search.tilted import tilt
 
 CASES = (  # records, outputs, concentration of the rows, knowledge, seconds
     ([2] * 18, 4, 1.0, 0.5, 60),

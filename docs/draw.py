@@ -73,15 +73,15 @@ def audit() -> bytes:
 
 
 def curve() -> bytes:
-    """L(b) with the staircase that is certified between audited points."""
+    """Leakage against knowledge, with the staircase that is certified between audited points."""
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1)
-    entropies = [*np.arange(0, 2.61, 0.2), 2.7, 2.75, 2.7725]
-    return plots.image(dl.curve(mechanism, entropies=entropies, tolerance=1e-4).plot(), "png")
+    knowledges = [0, 0.001, 0.02, 0.07, *np.arange(0.17, 2.2, 0.2)]
+    return plots.image(dl.curve(mechanism, knowledges=knowledges, tolerance=1e-4).plot(), "png")
 
 
 def design() -> bytes:
     """The mechanism of least leakage at an expected error of 0.5, and the region where no mechanism is."""
-    found = dl.design(dl.queries.count(n=4), distortion=0.5, entropy=2, tolerance=1e-3)
+    found = dl.design(dl.queries.count(n=4), distortion=0.5, knowledge=0.5, tolerance=1e-3)
     return plots.image(found.plot(), "png")
 
 
@@ -97,9 +97,15 @@ def decoy() -> bytes:
     query = dl.queries.count(n=100)
     many = dl.design(query, leakage=0.05, adversary="independent", verify=False)
     noise = dl.calibrate("geometric", query, leakage=0.05, adversary="independent").mechanism
-    outputs = np.arange(38, 63)
-    right.bar(outputs, many.mechanism.rows[50, outputs], color="tab:blue", alpha=0.6, label="best, error 1.12")
-    right.step(outputs, noise.written().rows[50, outputs], where="mid", color="black", label="geometric, error 1.44")
+    outputs, words = np.arange(38, 63), f"geometric, error {noise.expected_distortion():.2f}"
+    right.bar(
+        outputs,
+        many.mechanism.rows[50, outputs],
+        color="tab:blue",
+        alpha=0.6,
+        label=f"best, error {many.distortion:.2f}",
+    )
+    right.step(outputs, noise.written().rows[50, outputs], where="mid", color="black", label=words)
     right.set(xlabel="released where the count is 50", ylabel="probability", title="100 people, independent records")
     right.legend(frameon=False)
     return plots.image(figure, "png")
@@ -107,7 +113,7 @@ def decoy() -> bytes:
 
 def frontier() -> bytes:
     """The least leakage of any mechanism at every expected error, and named mechanisms above it."""
-    found = dl.frontier(dl.queries.count(n=4), entropy=2.2, points=7, tolerance=2e-3)
+    found = dl.frontier(dl.queries.count(n=4), knowledge=0.5, points=7, tolerance=2e-3)
     return plots.image(found.plot(), "png")
 
 

@@ -1,6 +1,8 @@
 """Parts of the reference that are made from the code when the pages are built, so that no copy can be out of date.
 
 A page says where: <!-- generated: commands -->. Names of functions and classes become entries of Sphinx's autodoc.
+What stands between such a mark and <!-- end --> is for those who read the page without building it; run this file
+after a change of a signature or a docstring, and it is written anew.
 """
 
 import inspect
@@ -10,16 +12,22 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from sphinx.application import Sphinx
 
 import dalenius
 from dalenius import settings
 from dalenius.cli import main
 from dalenius.model.gallery.families import FAMILIES
 
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
 MARK = re.compile(r"<!-- generated: (?P<what>\w+)(?P<names>[^>]*?) -->")
+# A mark with what the page holds below it.
+HELD = re.compile(rf"(?P<mark>{MARK.pattern})\n.*?<!-- end -->", re.DOTALL)
 # Where users find the gallery: `dalenius.queries`, `dalenius.mechanisms` and `dalenius.paper`.
 SPACES = ("queries", "mechanisms", "paper")
 
@@ -66,6 +74,33 @@ def mechanisms(_: list[str]) -> str:
 def paper(_: list[str]) -> str:
     """The eleven algorithms."""
     return functions([f"paper.algorithm_{k}" for k in range(1, 12)])
+
+
+def entry(space: str, name: str) -> str:
+    """A function as plain Markdown: its call, what it does, takes, returns and refuses, and its example."""
+    function = getattr(getattr(dalenius, space), name)
+    taken = [part.replace(annotation=part.empty) for part in inspect.signature(function).parameters.values()]
+    about, *rest = re.split(r"\n\n(Args|Returns|Raises|Example):\n", inspect.getdoc(function) or "")
+    parts = [f"### `{name}{inspect.Signature(taken)}`", _marked(about)]
+    for section, text in zip(rest[::2], map(inspect.cleandoc, rest[1::2]), strict=True):
+        if section == "Example":
+            parts.append(f"```pycon\n{text}\n```")
+        elif section == "Args":
+            parts.append(re.sub(r"^(\w+):", r"- `\1`:", _marked(text).replace("\n    ", "\n  "), flags=re.MULTILINE))
+        else:
+            parts.append(f"*{section}:* {_marked(text)}")
+    return "\n\n".join(parts)
+
+
+def _marked(text: str) -> str:
+    """Plain text in which nothing but single backquotes has a meaning for Markdown; indented lines are formulas."""
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith("    ") else _bare(line) for line in lines)
+
+
+def _bare(line: str) -> str:
+    parts = re.split(r"(`[^`]+`)", line)
+    return "".join(part if part.startswith("`") else re.sub(r"\*|(?<!\w)_|_(?!\w)", r"\\\g<0>", part) for part in parts)
 
 
 def commands(_: list[str]) -> str:
@@ -145,7 +180,7 @@ def names_on_page(text: str) -> Iterator[str]:
             yield from mark["names"].split()
 
 
-def plain(_: Sphinx, __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
+def plain(_: "Sphinx", __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
     """Docstrings are plain text: names in single backquotes are code, bars and underscores mean themselves."""
     example = False
     for place, line in enumerate(lines):
@@ -161,15 +196,33 @@ def _escaped(text: str) -> str:
     return re.sub(r"([|*])", r"\\\1", text)
 
 
-def fill(_: Sphinx, __: str, source: list[str]) -> None:
+def held(text: str) -> str:
+    """A page with what it holds below its marks written anew."""
+    return HELD.sub(
+        lambda found: "\n\n".join(
+            [found["mark"], *(entry(*name.split(".")) for name in public_functions(found["what"])), "<!-- end -->"]
+        ),
+        text,
+    )
+
+
+def fill(_: "Sphinx", __: str, source: list[str]) -> None:
     """Put what is generated where the page wants it."""
+    source[0] = HELD.sub(lambda found: found["mark"], source[0])
     source[0] = MARK.sub(lambda mark: GENERATED[mark["what"]](mark["names"].split()), source[0])
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Fill in pages as they are read."""
     for space in SPACES:
         sys.modules.setdefault(f"dalenius.{space}", getattr(dalenius, space))
     app.connect("source-read", fill)
     app.connect("autodoc-process-docstring", plain, priority=100)  # before napoleon reads the sections
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    for page in Path(__file__).parent.rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        if held(text) != text:
+            page.write_text(held(text), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from kinds import Json
@@ -11,6 +12,7 @@ from dalenius.verifier.verify import verify_here
 
 GOLDEN = Path(__file__).parent / "golden"
 GONE = object()
+Place = tuple[str | int, ...]
 
 
 class Described:
@@ -28,24 +30,30 @@ def golden(name: str) -> Json:
     return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
-def put(data: Json, place: str, value: object) -> None:
-    """Change, add or take away what stands at a place such as "proofs.0.upper"."""
-    *way, last = (int(key) if key.lstrip("-").isdigit() else key for key in place.split("."))
+def put(data: Json, place: str | Place, value: object) -> None:
+    """Change, add or take away what stands at a place such as "proofs.0.upper"; value: a function of what is there."""
+    listed = place.split(".") if isinstance(place, str) else place
+    *way, last = (int(key) if str(key).lstrip("-").isdigit() else key for key in listed)
     part = data
     for key in way:
         part = part[key]
     if value is GONE:
         del part[last]
     else:
-        part[last] = copy.deepcopy(value)
+        part[last] = value(part[last]) if callable(value) else copy.deepcopy(value)
+
+
+def changed(data: Json, changes: Mapping[str | Place, object]) -> Json:
+    """Return a copy with these changes, by place."""
+    result = copy.deepcopy(data)
+    for place, value in changes.items():
+        put(result, place, value)
+    return result
 
 
 def damaged(name: str, changes: dict[str, object]) -> Json:
     """Return a golden certificate with these changes, by place."""
-    data = golden(name)
-    for place, value in changes.items():
-        put(data, place, value)
-    return data
+    return changed(golden(name), changes)
 
 
 def reason(

@@ -12,10 +12,10 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit, Records
 from dalenius.results.design import Design, Frontier, NamedPoint
-from dalenius.results.units import NATS_PER_UNIT
 
 MARGIN = 1e-6
 

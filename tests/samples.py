@@ -13,9 +13,9 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit, Extremes, Records
-from dalenius.results.units import NATS_PER_UNIT
 
 FLIP = 0.3
 

@@ -46,7 +46,7 @@ def test_the_package_itself_imports_nothing() -> None:
 
 
 def test_parts_of_scipy_are_not_imported_at_the_head_of_a_file() -> None:
-    """They take longer to load than a small audit: dalenius.numerics.deferred loads them at the first call."""
+    """They take longer to load than a small audit: `import scipy` loads them when they are named."""
     for path, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dalenius as dl
@@ -114,3 +115,20 @@ def test_one_record_of_eight_values(mechanism: str, capacity: float) -> None:
     audit = dl.audit(built, adversary="independent", verify=False)
     assert (audit.lower, audit.upper) == pytest.approx((capacity, capacity), abs=5e-5)
     assert dl.verify(audit.certificate).verified
+
+
+def test_the_best_table_leaks_less_than_half_of_what_ptables_does() -> None:
+    """The numbers of docs/howto/design.md: D = 2, the same mean squared error, unbiased, zeros kept."""
+    query = dl.queries.count(n=6)
+    table = dl.mechanisms.cell_key(query, PTABLE)
+    rows, shares = table.written().rows, np.exp(query.statistic.log_class_sizes())
+    error = float(shares @ (rows * np.subtract.outer(np.arange(7), np.arange(9)) ** 2).sum(axis=1))
+    assert error == pytest.approx(0.978, abs=5e-4)
+    leaks = dl.audit(table, adversary="independent")
+    best = dl.design(
+        query, distortion=error, measure="squared", outputs=range(9), unbiased=True, within=2, keep_zero=True,
+        adversary="independent",
+    )  # fmt: skip
+    assert leaks.lower == pytest.approx(0.3034, abs=5e-5)
+    assert best.verified
+    assert best.upper == pytest.approx(0.1392, abs=5e-5)

@@ -262,8 +262,20 @@ def parameters(call: Callable[..., Any], good: dict[str, Any]) -> list[str]:
     return [*good, *(name for name in listed if name not in good and name not in BARE)]
 
 
-# Searches, which take a while where junk turns out to be a good argument: a choice of junk each, the same every time.
-LONG = ("audit", "curve", "design", "frontier", "calibrate", "Ledger", "paper", "leakage", "Mechanism.profile")
+# Searches, which take a while where junk turns out to be a good argument, and checks, each in a process: a choice of
+# junk each, the same every time.
+LONG = (
+    "audit",
+    "curve",
+    "design",
+    "frontier",
+    "calibrate",
+    "Ledger",
+    "paper",
+    "leakage",
+    "Mechanism.profile",
+    "verify",
+)
 
 
 def tried(name: str, argument: str, few: int = 6) -> Iterator[Any]:

@@ -1,15 +1,13 @@
 """What the verifier must say, in tests."""
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
+from damage import Place
 from kinds import Json
 
 import dalenius as dl
 from dalenius.verifier.verify import Verification, verify_here
-
-Place = tuple[str | int, ...]
 
 
 def holds(result: Any, mechanism: Any = None) -> Verification:
@@ -46,12 +44,3 @@ def at(value: Json, path: Place) -> Json:
     for key in path:
         value = value[key]
     return value
-
-
-def replaced(value: Json, path: Place, new: object) -> Json:
-    """Return a copy with another value at a place."""
-    if not path:
-        return new
-    result = copy.copy(value)
-    result[path[0]] = replaced(value[path[0]], path[1:], new)
-    return result

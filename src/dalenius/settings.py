@@ -160,6 +160,7 @@ class Portfolio(Part):
         "choices",
         "stationary",
         "monotone",
+        "decoy",
         "beside",
         "sibson",
         "capacity",
@@ -190,10 +191,7 @@ class Portfolio(Part):
     # Numbers of another tree, nodes x outputs, above which it does not grow: 8,764 nodes of 10,000 outputs each made
     # 790 MB, and took 482 s to check.
     most_numbers: int = 2**23
-    # The share of its gap to which a search must come within `slow_batches` batches, else it is slow.
-    progress: float = 0.8
-    slow_batches: int = 100
-    # An audit this close, in nats, may stop once progress is slow.
+    # An audit that has done what it can is called nearly closed where its gap, in nats, is at most this.
     nearly: float = 1e-5
 
     @property

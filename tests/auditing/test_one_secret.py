@@ -1,7 +1,6 @@
 """One record's bracket: it holds after every stage, and the proofs on offer belong to their bounds."""
 
 import itertools
-import time
 from dataclasses import replace
 
 import brute_force
@@ -17,7 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Portfolio, Settings, only
+from dalenius.settings import DEFAULT, Settings, only
 
 
 def begun(
@@ -171,16 +170,6 @@ def test_a_record_that_was_left_is_closed_when_it_is_asked_for_again() -> None:
     assert audit.gap > 1e-4
     audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap <= 1e-4
-
-
-def test_slow_progress_near_the_end_is_counted_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    mechanism = named("count(n=5)", "geometric(epsilon=1)")
-    impatient = Settings(portfolio=Portfolio(nearly=1.0, slow_batches=3))
-    audit, deadline = begun(mechanism, 0.8, tolerance=1e-12, settings=impatient)
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)  # a clock that stands still
-    audit.finish(deadline, -np.inf, lambda: None)
-    assert audit.gap > 1e-12
 
 
 def test_a_tree_grows_no_further_than_a_certificate_may_hold() -> None:

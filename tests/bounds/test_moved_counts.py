@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from damage import changed
 from flint import arb
 from fuzz.pool import MOVED
 from large_samples import both_histograms, feasible
@@ -21,7 +22,7 @@ from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.forms import histograms
 from dalenius.verifier.forms.reference import UNIFORM
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.special import moved
 from dalenius.verifier.verify import verify_here
 
@@ -41,7 +42,7 @@ def best(mechanism: NoisyCounts, knowledge: float, settings: MovedSearch = SETTI
 
 def checked(mechanism: NoisyCounts, knowledge: float, found: MovedCounts) -> float:
     described = histograms.rebuild(dict(mechanism.describe()))
-    channel = histograms.ask(described, Group((0,)), UNIFORM)
+    channel = histograms.ask(described, Secret((0,)), UNIFORM)
     return float(moved.bound(channel, arb(knowledge), found.to_certificate(None), "it"))
 
 
@@ -141,9 +142,7 @@ def sound() -> dict:
     ],
 )
 def test_a_forged_proof_is_refused(sound: dict, key: str, change: object, reason: str) -> None:
-    data = copy.deepcopy(sound)
-    data["proofs"][0][key] = change(data["proofs"][0][key])
-    refused(data, reason)
+    refused(changed(sound, {f"proofs.0.{key}": change}), reason)
 
 
 @pytest.mark.parametrize(
@@ -160,16 +159,12 @@ def test_a_forged_proof_is_refused(sound: dict, key: str, change: object, reason
 )
 def test_a_forged_witness_is_refused(sound: dict, key: str, change: object, reason: str) -> None:
     assert verify_here(sound)
-    data = copy.deepcopy(sound)
-    data["witness"][key] = change(data["witness"][key])
-    refused(data, reason)
+    refused(changed(sound, {f"witness.{key}": change}), reason)
 
 
 def test_other_questions_are_refused(sound: dict) -> None:
     for key, value in (("mechanism", "laplace(epsilon=1.2)"), ("query", "histogram(n=60, k=7)")):
-        data = copy.deepcopy(sound)
-        data["problem"][key] = value
-        assert not verify_here(data)
+        refused(changed(sound, {f"problem.{key}": value}))
     data = copy.deepcopy(sound)
     data["adversary"]["knowledge"] = 0.51
     assert "exceeds claimed" in verify_here(data).reason

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dalenius as dl
-from dalenius.certificates import made
+from dalenius.certificates import certificate as certificates
 from dalenius.certificates.certificate import Certificate
 from dalenius.results.audit import Audit
 from dalenius.tools import many
@@ -94,7 +94,7 @@ def test_an_edit_that_was_undone_is_none(places: list[str]) -> None:
     found = audit()
     upper = found.certificate.data["upper"]
     found.certificate.data["upper"] = 0.0
-    assert not made.made_here(found.certificate)
+    assert not certificates.made_here(found.certificate)
     found.certificate.data["upper"] = upper
     assert dl.verify(found)
     assert places == ["here"]
@@ -103,9 +103,9 @@ def test_an_edit_that_was_undone_is_none(places: list[str]) -> None:
 def test_what_is_forgotten_makes_room() -> None:
     found = audit()
     key = id(found.certificate)
-    assert key in made._digests
+    assert key in certificates._digests
     del found
-    assert key not in made._digests
+    assert key not in certificates._digests
 
 
 class Worker:
@@ -133,5 +133,5 @@ def test_answers_of_our_own_workers_are_ours(places: list[str], monkeypatch: pyt
 
 def test_a_certificate_that_cannot_be_written_is_not_noted() -> None:
     certificate = Certificate({"lower": 0.0, "upper": object()})
-    made.note(certificate)
-    assert not made.made_here(certificate)
+    certificates.note(certificate)
+    assert not certificates.made_here(certificate)

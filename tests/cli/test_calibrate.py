@@ -10,8 +10,10 @@ from design_samples import least_leakage, noise
 from samples import parity
 from scipy.optimize import brentq
 
+import dalenius as dl
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.results.calibration import Calibration
 from dalenius.tools import calibration
 
 ASKED = ["--family", "symmetric", "--query", "modular_sum(n=4, modulus=2)", "--leakage", "0.08", "--entropy", "2.2"]
@@ -26,7 +28,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found.update(options, family=family, query=str(query))
         audit = parity()
         answer = {"mechanism": audit.mechanism, "leakage": audit, "stopped": found["stopped"]}
-        return SimpleNamespace(**answer, summary=lambda: "the answer", to_dict=lambda: {"value": 0.3})
+        words = {"summary": lambda: "the answer", "to_dict": lambda: {"value": 0.3}, "save": audit.save}
+        return SimpleNamespace(**answer, **words)
 
     monkeypatch.setattr(calibration, "calibrate", calibrate)
     return found
@@ -74,6 +77,11 @@ def test_an_interrupt_keeps_what_was_found(asked: dict[str, Any], tmp_path: Path
     assert result.exit_code == 130
     assert result.stdout.startswith("the answer\n")
     assert (tmp_path / "m.json").exists()
+
+
+def test_a_saved_calibration_comes_back_whole(tmp_path: Path) -> None:
+    assert run(*ASKED, "--save", tmp_path / "c.json").exit_code == 0
+    assert isinstance(dl.load(tmp_path / "c.json"), Calibration)
 
 
 def test_a_real_calibration_meets_its_budget() -> None:

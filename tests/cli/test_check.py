@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from refusals import refuses
 
 import dalenius as dl
 from dalenius.cli import main
+from dalenius.studies.cluster import Parcel
 from dalenius.studies.gate import exit_code, read_checks, verdict_of, words
 from dalenius.studies.task import Work
 
@@ -67,6 +69,29 @@ def test_a_channel_is_read_as_on_the_command_line(tmp_path: Path) -> None:
     assert "counts is about how a channel is read" in run("check", write(tmp_path, (0.6, "counts = true")))[2]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "cell_key(table='sheet.csv')",
+        "cell_key('sheet.csv')",
+        "rounding(base=2, mechanism=\\\"cell_key('sheet.csv')\\\")",
+    ],
+)
+def test_a_perturbation_table_is_found_beside_the_file(call: str, tmp_path: Path) -> None:
+    path = write(tmp_path, (0.7, ""))
+    path.write_text(path.read_text().replace("geometric(epsilon=1)", call))
+    assert f"table 1 = 'sheet.csv': there is no such file in {tmp_path}" in run("check", path)[2]
+    (tmp_path / "sheet.csv").write_text("i,j,p\n0,0,1\n1,0,.5\n1,2,.5\n")
+    assert run("check", path)[0] == 0
+    before = read_checks(path)[0][1]
+    parcel = Parcel.of(before.key(), before)
+    (tmp_path / "sheet.csv").write_text("i,j,p\n0,0,1\n1,0,.4\n1,2,.6\n")
+    # Another content is another question; a worker elsewhere has the content that was read.
+    assert read_checks(path)[0][1].key() != before.key()
+    assert parcel.answer().status == "done"
+    refuses("sheet.csv has changed since", before.answer)
+
+
 def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
     assert run("check", write(tmp_path, (0.6, 'certificate = "proof.json"')))[0] == 0
     assert dl.verify(tmp_path / "proof.json").verified
@@ -76,7 +101,7 @@ def test_the_certificate_is_kept_and_verifies(tmp_path: Path) -> None:
     ("more", "words"),
     [
         ("budge = 1", "did you mean 'budget'?"),
-        ("entropy = 1", "exactly one of entropy and knowledge"),
+        ("entropy = 1", "exactly one of knowledge and entropy"),
         ('certificate = "no/such/folder.json"', "there is no directory"),
         ('certificate = "proof.html"', "is a page, and this is data"),
         ('task = "calibrate"', "task"),

@@ -20,7 +20,7 @@ from dalenius.verifier.kernel.proofs import KINDS
 from dalenius.verifier.verify import verify_here
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-ALONE = ("choices", "stationary", "monotone", "sibson", "capacity", *portfolio.BOUNDS)
+ALONE = ("choices", "stationary", "monotone", "decoy", "sibson", "capacity", *portfolio.BOUNDS)
 CASES = {
     "parity": (lambda: named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.2)"), 0.6),
     "count": (lambda: named("count(n=4)", "geometric(epsilon=1)"), 0.5),
@@ -28,6 +28,7 @@ CASES = {
     "two records": (lambda: random_channel([2, 2], 2, 5), 0.3),
     "many outputs": (lambda: random_channel([2, 2], 9, 6), 0.3),
     "two outputs": (lambda: random_channel([2, 2, 2], 2, 7), 0.3),
+    "truth or decoy": (lambda: named("count(n=4)", "symmetric(flip=0.5)"), 0.3),
     "zeros": (lambda: dl.Mechanism.from_matrix([[1, 0], [0.5, 0.5], [0.5, 0.5], [0, 1]], [2, 2]), 0.4),
 }
 

@@ -8,6 +8,7 @@ with definitions that list every dataset.
 import math
 import pickle
 from collections.abc import Callable
+from inspect import isabstract
 from itertools import product
 from pathlib import Path
 
@@ -21,6 +22,8 @@ import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.channels.per_record import SomeRecords
+from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import mutual_information
@@ -63,6 +66,16 @@ CALLS = [
     ("randomized_response(epsilon=1)", "count(n=3)"),
     ("randomized_response(epsilon=0.4)", "histogram(n=2, k=3)"),
     ("constant()", "count(n=3)"),
+    ("exact()", "count(n=3)"),
+    ("rounding(base=2)", "count(n=4)"),
+    ("rounding(base=3, midpoint=True, mechanism='geometric(epsilon=1)')", "count(n=3)"),
+    ("random_rounding(base=3)", "histogram(n=2, k=2)"),
+    ("cell_key(table=[[0, 0, 1.0], [1, -1, 0.25], [1, 0, 0.5], [1, 1, 0.25]])", "count(n=3)"),
+    ("suppressed(below=2)", "histogram(n=3, k=2)"),
+    ("suppressed(below=2, keep_zero=False, mechanism='rounding(base=2)')", "count(n=4)"),
+    ("subsampled(rate=0.3)", "count(n=3)"),
+    ("subsampled(rate=0.3, mechanism='geometric(epsilon=1)')", "count(n=3)"),
+    ("shuffled_response(epsilon=1)", "histogram(n=2, k=3)"),
 ]
 MADE: dict[str, Callable[[], dl.Mechanism]] = {
     "noise on a function": lambda: dl.mechanisms.geometric(dl.queries.function([2, 3], sum), epsilon=1),
@@ -99,6 +112,9 @@ MAKERS = {
         ("randomized_response(epsilon=1)", "count(n=4)"),
         ("randomized_response(epsilon=0.4)", "histogram(n=3, k=3)"),
         ("unary_encoding(epsilon=1.5)", "histogram(n=2, k=3)"),
+        ("unary_encoding(epsilon=1.5, optimised=True)", "histogram(n=2, k=2)"),
+        ("hadamard_response(epsilon=1)", "histogram(n=2, k=3)"),
+        ("subset_selection(epsilon=1)", "histogram(n=2, k=4)"),
     ],
     both_symmetric: [
         ("symmetric(flip=0.02)", "identity(k=5)"),
@@ -113,6 +129,14 @@ UNWRITTEN: dict[str, Callable[[], tuple[dl.Mechanism, dl.Mechanism]]] = {
     for make, calls in MAKERS.items()
     for call in calls
 }
+
+
+def chosen() -> dl.Mechanism:
+    """A second release of the same count, by what the first said."""
+    weak, strong = (dl.mechanisms.geometric(dl.queries.count(n=500), epsilon=epsilon) for epsilon in (0.1, 0.2))
+    return dl.adaptive(weak, lambda y: strong if y < 250 else weak)
+
+
 # Very many records, values or outputs, and real numbers: what can be asked of them is checked, rows have they none.
 LARGE = {
     **{
@@ -130,9 +154,24 @@ LARGE = {
             ("geometric(epsilon=1, step=0.25)", "real_sum(n=2, low=0, high=1)"),
         )
     },
+    "several releases": lambda: dl.compose(*[dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=0.1)] * 3),
+    "chosen releases": chosen,
     "samples": lambda: dl.Mechanism.from_samples({0: [0] * 90 + [1] * 10, 1: [1] * 80 + [0] * 20}, dl.queries.count(1)),
 }
 ALL = {**WRITTEN, **{name: lambda name=name: UNWRITTEN[name]()[0] for name in UNWRITTEN}, **LARGE}
+
+
+def test_no_named_mechanism_and_no_kind_of_channel_is_left_out() -> None:
+    calls = [call for pairs in (CALLS, *MAKERS.values()) for call, _ in pairs]
+    assert {call.split("(")[0] for call in calls} == set(FAMILIES)
+
+    def kinds(kind: type) -> set[type]:
+        below = set().union(*map(kinds, kind.__subclasses__()))
+        return below if isabstract(kind) else below | {kind}
+
+    # All is built before kinds are listed, as files are loaded on first use. SomeRecords is a part of PerRecord.
+    built = {type(build()) for build in ALL.values()} | {SomeRecords}
+    assert built == {kind for kind in kinds(dl.Mechanism) if kind.__module__.startswith("dalenius.")}
 
 
 def matrix(mechanism: dl.Mechanism) -> Floats:

@@ -125,3 +125,13 @@ def test_what_is_refused(options: dict[str, object], words: str) -> None:
 def test_answers_that_are_no_numbers_have_no_errors() -> None:
     with pytest.raises(dl.InputError, match="unbiased is about answers that are numbers"):
         dl.design(dl.queries.histogram(n=2, k=3), leakage=0.1, knowledge=0.5, unbiased=True)
+
+
+@pytest.mark.parametrize("against", [{"knowledge": 0.2}, {"adversary": "independent"}])
+def test_where_one_mechanism_is_left_its_cost_is_the_bound(against: dict[str, object]) -> None:
+    """A count of 0 is told as it is, and no other output is possible for its neighbours, nor for theirs."""
+    query = dl.queries.count(n=3)
+    design = dl.design(query, leakage=0.2, max_epsilon=1.5, keep_zero=True, **against)  # type: ignore[arg-type]
+    assert design.verified
+    assert design.lower == pytest.approx(1.5, abs=1e-9)
+    assert design.upper == pytest.approx(1.5, abs=1e-9)

@@ -19,9 +19,8 @@ def call(query: str, mechanism: str) -> Question:
 
 @pytest.mark.parametrize("query", [one.name for one in QUERIES])
 def test_the_page_offers_exactly_the_mechanisms_that_the_gallery_has_for_a_query(query: str) -> None:
-    # A perturbation table is a file, and the page has no control for it.
     offered = {one.name for one in MECHANISMS}
-    assert offered == set(FAMILIES) - {"cell_key"}
+    assert offered == set(FAMILIES)
     for mechanism in offered:
         asked = call(query, mechanism)
         try:
@@ -38,6 +37,14 @@ def test_controls_are_named_as_the_arguments_are() -> None:
         assert set(mechanism.takes) <= set(signature(family.build).parameters)
         assert family.parameter is None or mechanism.takes == (family.parameter.name,)
     assert {name for one in (*QUERIES, *MECHANISMS) for name in one.takes} == set(CONTROLS)
+
+
+def test_a_perturbation_table_is_written_in_rows() -> None:
+    asked = Question.from_fields({"mechanism": "cell_key", "table": "0 0 1; 1, -1, .25; 1 0 .5; 1 1 .25;"})
+    assert asked.mechanism == "cell_key(table=[[0, 0, 1], [1, -1, 0.25], [1, 0, 0.5], [1, 1, 0.25]])"
+    for wrong, words in (("0 0", "has the row '0 0'; a row is answer, change"), ("0 0 x", "'x' is not a number")):
+        with pytest.raises(InputError, match=words):
+            Question.from_fields({"mechanism": "cell_key", "table": wrong})
 
 
 def test_fields_of_another_query_are_left_out_and_names_are_texts() -> None:

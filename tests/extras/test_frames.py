@@ -54,7 +54,7 @@ def test_workbooks(tmp_path: Path) -> None:
     found = dl.Mechanism.from_matrix(path, [2, 2])
     assert (found.matrix() == MATRIX).all()
     assert found.labels == ("no", "yes")
-    refuses(r"channel\.xlsx, it has 5 lines, one of them a header, where", dl.Mechanism.from_matrix, path, [2, 2, 2])
+    refuses(r"channel\.xlsx, it has 4 rows below a header where", dl.Mechanism.from_matrix, path, [2, 2, 2])
     path.write_bytes(b"no workbook")
     refuses("is not a workbook", dl.Mechanism.from_matrix, path, [2, 2])
 

@@ -46,6 +46,24 @@ def far_apart(size: int) -> Json:
     return damaged("large", {"problem.query": f"total(n=12, values=[0, {size * 10**4}])"})
 
 
+def uncut(size: int) -> Json:
+    """The same with a witness that cuts nowhere."""
+    prior = {"witness.blocks": [0], "witness.masses": [[0.5], [0.5]], "witness.cuts": [], "lower": 0.0}
+    named = {"problem.query": f"total(n=2, values=[0, {size * 10**7}])", "problem.mechanism": "gaussian(sigma=3)"}
+    return damaged("large", {**named, **prior})
+
+
+def likely(size: int) -> Json:
+    """Independent records of which only classes near the mean are looked at, with noise that reaches all outputs."""
+    named = {"problem.query": f"count(n={min(size * 10**4, 10**8)})", "problem.mechanism": "gaussian(sigma=1e7)"}
+    return damaged("independent-sum", named)
+
+
+def answers(size: int) -> Json:
+    """Points on a few of very many answers; the others are counted."""
+    return damaged("large", {"problem.query": f"count(n={min(size * 10**4, 10**8)})"})
+
+
 def factorials(size: int) -> Json:
     """Very many counts above the tops, and a binomial coefficient for every one."""
     asked = {"problem.query": f"histogram(n={16 * size}, k=2)", "adversary": {"entropy": 0.0}, "lower": 0.0}
@@ -101,7 +119,8 @@ def rows(size: int) -> Json:
 
 
 BOMBS: dict[str, Callable[[int], Json]] = {
-    bomb.__name__: bomb for bomb in (power, others, far_apart, factorials, texts, lists, values, hidden, rows)
+    bomb.__name__: bomb
+    for bomb in (power, others, far_apart, uncut, likely, answers, factorials, texts, lists, values, hidden, rows)
 }
 
 

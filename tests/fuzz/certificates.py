@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from kinds import Json
 
 import dalenius as dl
@@ -376,6 +377,7 @@ def judged(rng: random.Random, sample: pool.Sample, data: Json) -> str:
     lower, upper = data["lower"], data["upper"]
     said = f"[{lower!r}, {upper!r}] accepted"
     assert lower <= upper, said
+    judge_blocks(data)
     if question(data) == question(sample.data):
         assert lower <= sample.upper + SLACK, f"{said} where the truth is at most {sample.upper!r}"
         assert upper >= sample.lower - SLACK, f"{said} where the truth is at least {sample.lower!r}"
@@ -385,6 +387,23 @@ def judged(rng: random.Random, sample: pool.Sample, data: Json) -> str:
     assert lower <= high + judge.SLACK, f"{said} where the truth is at most {high!r}"
     assert upper >= low - judge.SLACK, f"{said} where the truth is at least {low!r}"
     return "accepted of another problem"
+
+
+def judge_blocks(data: Json) -> None:
+    """Assert that a mechanism on blocks of a count leaks and costs no more than is said, with its rows written out."""
+    audit = data.get("audit", {})
+    if "blocks" not in audit.get("problem", {}):
+        return
+    query = parse_query(audit["problem"]["query"])
+    answers, starts = np.arange(query.statistic.size), audit["problem"]["blocks"]
+    rows = np.array(audit["problem"]["rows"])[np.searchsorted(starts, answers, side="right") - 1]
+    mechanism = dl.Mechanism.from_rows(query, (rows / rows.sum(axis=1, keepdims=True)).tolist())
+    found = dl.audit(mechanism, **data["adversary"], time_limit=0.5, verify=False)
+    assert audit["upper"] >= found.lower - SLACK, f"{audit['upper']} accepted where {found.lower} is attained"
+    away = np.abs(np.subtract.outer(answers, data["problem"]["outputs"]))
+    error = away if data["problem"]["distortion"] == "absolute" else away**2
+    cost = np.exp(query.statistic.log_class_sizes()) @ (rows * error).sum(axis=1)
+    assert data["distortion"] >= cost - SLACK, f"{data['distortion']} accepted where the cost is {cost}"
 
 
 def another(rng: random.Random, data: Json) -> tuple[float, float]:
@@ -397,8 +416,9 @@ def another(rng: random.Random, data: Json) -> tuple[float, float]:
         return 0.0, math.inf
     if "audit" in data:
         budget = {k: float(v) for k, v in data["budget"].items()}
-        kept = ("max_epsilon", "floor", "unbiased", "within", "keep_zero", "outputs")
-        budget |= {k: v for k, v in data["problem"].items() if k in kept}
+        kept = {k: k for k in ("max_epsilon", "floor", "unbiased", "within", "keep_zero", "outputs")}
+        kept["distortion"] = "measure"
+        budget |= {kept[k]: v for k, v in data["problem"].items() if k in kept}
         design = dl.design(parse_query(data["problem"]["query"]), **budget, **options, tolerance=1e-3, time_limit=2)
         return design.lower, design.upper
     mechanism = judge.mechanism_of({k: v for k, v in data["problem"].items() if k != "quadrature"})

@@ -78,6 +78,9 @@ def _changed(rng: random.Random, problem: Json) -> Json:
         value = float(found[1]) * (1 + rng.choice([-1, 1]) * 10.0 ** -rng.randint(1, 17))
         return found[0] if value == float(found[1]) else f"={value!r}"
 
+    if "releases" in changed:
+        first, *others = changed["releases"]
+        return {**changed, "releases": [re.sub(r"=([0-9.e+-]+)", near, first, count=1), *others]}
     changed["mechanism"] = re.sub(r"=([0-9.e+-]+)", near, changed["mechanism"], count=1)
     return changed
 

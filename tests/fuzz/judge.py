@@ -19,6 +19,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.sampled import Sampled
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.storage import mechanism_from
+from dalenius.tools.composition import adaptive, compose
 
 Integers = NDArray[np.int64]
 SLACK = 1e-9  # rounding of the judge, who computes in floats
@@ -147,6 +148,14 @@ def mechanism_of(problem: Json) -> Mechanism:
         return found.above
     if "rows" in problem:
         return mechanism_from({**problem, "labels": list(range(len(problem["rows"][0])))})
+    if "releases" in problem:
+        # With rows, where they are few: by them the truth is found.
+        query = parse_query(problem["query"])
+        parts = [parse_mechanism(text, query) for text in problem["releases"]]
+        if "then" not in problem:
+            return compose(*parts)
+        chosen = [parse_mechanism(name, query) for many, name in problem["then"] for _ in range(many)]
+        return adaptive(parts[0], dict(zip(query.labels, chosen, strict=True)).__getitem__)
     return parse_mechanism(problem["mechanism"], parse_query(problem["query"]))
 
 

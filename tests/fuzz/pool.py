@@ -16,12 +16,13 @@ import dalenius as dl
 from dalenius.auditing.real_records import RealRecordSearch
 from dalenius.bounds.bellman import BellmanSearch
 from dalenius.bounds.counted import CountedSearch
+from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.bounds.moved_counts import MovedSearch
 from dalenius.bounds.trees.posteriors import PosteriorSearch
 from dalenius.bounds.trees.rows import RowSearch
 from dalenius.bounds.trees.window import WindowSearch
 from dalenius.bounds.unwritten_rows import PointRows
-from dalenius.model.channels.joint import Joint
+from dalenius.model.channels.joint import Adaptive, Joint
 from dalenius.search.tied import TiedSearch
 from dalenius.settings import DEFAULT, Limits, only, without
 
@@ -37,7 +38,7 @@ MOVED = dl.Settings(
     parts=(
         MovedSearch(steps=60, own=3, others=2),
         NO_TABLE,
-        TiedSearch(rounds=1, spreads=6, least=5),
+        TiedSearch(rounds=1, few_rounds=8, spreads=6, least=5),
     )
 )
 # Few outputs count as too many, so that a window of them is taken.
@@ -100,6 +101,16 @@ def designed_beside() -> Sample:
 def designed(**options: Json) -> Sample:
     design = dl.design(dl.queries.count(n=2), **options, tolerance=1e-3, time_limit=3)
     return Sample(json.loads(design.certificate.text()), design.lower, design.upper)
+
+
+def designed_in_blocks() -> Sample:
+    """A design in three blocks of a count of eight; the truth is about all mechanisms with its three outputs."""
+    three = dl.Settings(parts=(DecoySearch(changes=0, blocks=3),), limits=Limits(design_pairs=10))
+    design = dl.design(dl.queries.count(n=8), leakage=0.05, knowledge=0.1, settings=three)
+    data = json.loads(design.certificate.text())
+    outputs = data["problem"]["outputs"]
+    best = dl.design(design.query, leakage=0.05, knowledge=0.1, outputs=outputs, tolerance=1e-2, time_limit=10)
+    return Sample(data, best.lower, design.upper)
 
 
 def decoy() -> Sample:
@@ -183,11 +194,25 @@ def released(*mechanisms: str, **options: Json) -> Sample:
     return beside(joint, dense, **options)
 
 
+def chosen(first: str, low: str, high: str, **options: Json) -> Sample:
+    """A second release of one count chosen by the output of the first, and the same with its rows."""
+    start, weak, strong = (named("count(n=4)", mechanism) for mechanism in (first, low, high))
+    structure = Adaptive.choosing(start, [(2, weak), (3, strong)])
+    assert structure is not None
+    return beside(structure, dl.adaptive(start, lambda y: weak if y < 2 else strong), **options)
+
+
 def beside(large: dl.Mechanism, dense: dl.Mechanism, **options: Json) -> Sample:
     found = audited(lambda: large, **options)
     # Settings are for the certificate; what is true is to be known as well as can be.
     best = dl.audit(dense, **{key: x for key, x in options.items() if key != "settings"}, **SHARP)
     return Sample(found.data, best.lower, best.upper)
+
+
+def near_mean(**options: Json) -> Sample:
+    """A blend over classes near the mean of very many people; chains know better what is true."""
+    mechanism = named("count(n=4500)", "geometric(epsilon=0.02)")
+    return beside(mechanism, mechanism, **options, settings=NO_ROWS)
 
 
 @cache
@@ -257,6 +282,8 @@ def samples() -> dict[str, Sample]:
         "large, sibson": unwritten("gaussian(sigma=0.3)", knowledge=0.05, settings=NO_ROWS),
         "large, reference": unwritten("geometric(epsilon=0.7)", knowledge=0.2, reference=[0.8, 0.2]),
         "blend": unwritten("gaussian(sigma=2)", knowledge=0.01, settings=NO_ROWS),
+        "blend, near the mean": near_mean(knowledge=0.2),
+        "blend, near a rare mean": near_mean(knowledge=0.2, reference=[0.8, 0.2]),
         "centre": unwritten(
             "discrete_gaussian(sigma=12)", "total(n=8, values=[0, 1, 2])", knowledge=0.01, settings=NO_ROWS
         ),
@@ -264,6 +291,9 @@ def samples() -> dict[str, Sample]:
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "releases": released("geometric(epsilon=0.6)", "geometric(epsilon=0.3)", knowledge=0.5),
         "releases, cone": released("geometric(epsilon=0.6)", "geometric(epsilon=0.3)", knowledge=0.0),
+        "releases, chosen": chosen(
+            "geometric(epsilon=0.6)", "geometric(epsilon=0.2)", "geometric(epsilon=0.5)", knowledge=0.3
+        ),
         "releases, mean": released(
             "gaussian(sigma=2.5)",
             "discrete_gaussian(sigma=3)",
@@ -333,6 +363,7 @@ def samples() -> dict[str, Sample]:
         "design, zeros": designed(distortion=0.4, knowledge=0.2, keep_zero=True, within=1),
         "design, independent": designed(leakage=0.1, adversary="independent"),
         "design beside": designed_beside(),
+        "design, in blocks": designed_in_blocks(),
         "independent": audited(small, adversary="independent"),
         "independent, shift": audited(count, adversary="independent"),
         "independent, indicators": audited(

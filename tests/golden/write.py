@@ -16,7 +16,7 @@ from cases import named
 from fuzz import joint, pool
 
 import dalenius as dl
-from dalenius.designing.decoys import DecoySearch
+from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing.designer import DesignSearch
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design

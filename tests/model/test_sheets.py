@@ -86,9 +86,9 @@ def test_options_decide_what_a_file_leaves_open(tmp_path: Path) -> None:
     refuses(r"first column looks like an index: index=True \(--index\)", read, tmp_path, text)
     assert read(tmp_path, text, index=True).labels == ("no", "yes")
     # Five rows for four datasets: the first is a header, unless it is said that there is none.
-    with pytest.raises(dl.InputError, match="it has 5 lines where the records have 4 datasets"):
+    with pytest.raises(dl.InputError, match="it has 5 rows where the records have 4 datasets"):
         read(tmp_path, flavour(",", ".", ["0", "1"], None), header=False)
-    refuses("it has 4 lines, one of them a header, where", read, tmp_path, flavour(",", ".", None, None), header=True)
+    refuses("it has 3 rows below a header where", read, tmp_path, flavour(",", ".", None, None), header=True)
     refuses(r"'0\.9;0\.1' is not a number", read, tmp_path, flavour(";", ".", None, None), delimiter=",")
 
 
@@ -105,8 +105,15 @@ def test_two_readings_are_told_apart_by_options(tmp_path: Path) -> None:
         ("\n ; \n\n", "holds no numbers"),
         (
             "0.9,0.1\n0.4,0.6\n0.3,0.7\n",
-            r"it has 3 lines where the records have 4 datasets; check records= \(--records\); this looks like commas",
+            r"^[^:]*: it has 3 rows where the records have 4 datasets; check records= \(--records\)\. A channel",
         ),
+        ("0.9,0.1\n0.4,0.6\n0.3,0.7\n0.1,0.9\n0.5,0.5\n", "it has 5 rows where the records have 4 datasets"),
+        ("no,yes\n0.9,0.1\n0.4,0.6\n0.3,0.7\n", "it has 3 rows below a header where the records have 4 datasets"),
+        (
+            ";0;1\na;0.9;0.1\nb;0.3;0.7\n",
+            r"it has 2 rows below a header where the records have 4 datasets \(1 records? of 2 values have 2\)",
+        ),
+        (";0;1\na;0.9;0.1\nb;0.3;0.7\nc;0.3;0.7\n", "it has 3 rows below a header where the records have 4 datasets"),
         (
             "0.9;0.1\n0.4;zero\n0.3;0.7\n0.1;0.9\n",
             r"line 2 column 2: 'zero' is not a number; this looks like semicolons",

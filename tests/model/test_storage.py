@@ -9,9 +9,9 @@ from refusals import refuses, refuses_saying
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.files import write
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram
-from dalenius.model.storage import write
 
 RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
 SAVED = [
@@ -56,7 +56,7 @@ def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> 
         ("c.csv", "a,0.5\n1,0\n", "line 1 column 1: 'a' is not a number"),
         ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where others have 2"),
         ("c.csv", "", "holds no numbers"),
-        ("c.csv", "a,b\n", "it has 1 line, one of them a header, where the records have 2 datasets; check records="),
+        ("c.csv", "a,b\n", "it has 0 rows below a header where the records have 2 datasets; check records="),
         ("c.csv", "0.5,nan\n1,0\n", "row 0 (x = 0) holds nan"),
         ("c.csv", b"\xff\xfe\x00", "not a text file"),
         ("c.npy", b"not numpy", "not a .npy array"),

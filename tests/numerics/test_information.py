@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from dalenius.numerics.deferred import k1
-from dalenius.numerics.information import entropy, even_information, kl, mutual_information
+from dalenius.numerics.information import entropy, even_information, k1, kl, mutual_information
 
 
 def test_entropy_takes_zero_log_zero_as_zero() -> None:

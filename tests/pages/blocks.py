@@ -33,7 +33,7 @@ BRACKET = re.compile(
     rf"(?P<low>{DECIMAL}) <= [^<>\n]+? <= (?P<high>{DECIMAL})|(?P<least>\d[\d,]*\.\d+) to (?P<most>\d[\d,]*\.\d+)"
 )
 # Whether a certificate is checked at once depends on the machine's time.
-CHECKED = re.compile(r"certificate attached, not yet checked by verify\(\)|verified")
+CHECKED = re.compile(r"certificate attached, not yet checked: verify\(\) or dalenius verify FILE checks it|verified")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?P<counted> s\b| nodes| rounds| audits)?")
 OPTIONAL = ("pandas", "polars", "opendp", "dp_accounting", "statsmodels", "sklearn", "diffprivlib")
 # What a page may name without its tests running it: they install, build or fetch.

@@ -6,6 +6,7 @@ import doctest
 import importlib.util
 import inspect
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,3 +93,15 @@ def test_what_is_generated_is_read_from_the_code() -> None:
     }
     assert marks == made
     assert importlib.util.find_spec("dalenius.cli") is not None
+
+
+def test_what_a_page_holds_of_the_code_is_of_today() -> None:
+    """Run docs/generated.py."""
+    generated = runpy.run_path(str(ROOT / "docs" / "generated.py"))
+    held = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")}
+    assert [name for name, text in held.items() if generated["held"](text) != text] == []
+    for name in GALLERY.keys() & CALLED.keys():
+        assert f"\n### `{name.partition('.')[2]}(" in held["queries.md"]
+    assert (
+        generated["held"](held["queries.md"].replace("smallest value of a record", "least value")) == held["queries.md"]
+    )

@@ -6,6 +6,7 @@ from design_samples import any_design, parity_design, parity_frontier
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+import dalenius as dl
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
@@ -121,6 +122,21 @@ def test_a_frontier_tells_families_apart_without_colour(unit: str) -> None:
     ]
     assert len({line.get_marker() for line in lines}) == 3
     assert all(len(set(to_rgb(line.get_color()))) == 1 for line in lines[1:])
+
+
+def test_a_frontier_of_both_adversaries_has_both_curves_and_both_columns() -> None:
+    query = queries.modular_sum(n=2, modulus=2)
+    both = dl.frontier(query, knowledge=0.5, points=3, named=False, tolerance=1e-2, adversary="both")
+    assert both.independent is not None
+    assert [design.adversary.kind for design in both.independent.designs] == ["independent"] * 3
+    # Who knows the other bit sees the parity as that of one bit: log 2 less the entropy of the flip.
+    flip = 0.25 * np.log(0.25) + 0.75 * np.log(0.75)
+    assert both.independent.upper == pytest.approx([np.log(2), np.log(2) + flip, 0.0], abs=1e-6)
+    (ax,) = both.plot().axes
+    assert ax.get_legend_handles_labels()[1][-1] == "designed against independent records"
+    heads = [line for line in both.summary().splitlines() if "least leakage" in line]
+    assert [head.rpartition(", ")[2] for head in heads] == ["knowledge <= 0.5 nats", "independent records"]
+    assert both.to_dict()["independent"]["missing"] == 0
 
 
 def test_a_frontier_of_one_point_and_no_names_can_be_drawn() -> None:

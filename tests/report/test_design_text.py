@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 from design_samples import any_design, parity_design, parity_frontier
 
+import dalenius as dl
 from dalenius.certificates.certificate import Certificate
+from dalenius.designing import known_others
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.numerics.rounding import written_up
 from dalenius.results.result import Step
@@ -53,7 +55,7 @@ def test_the_summary_at_the_ends() -> None:
     assert "not differentially private at any epsilon" in noiseless
     nothing = parity_design(0.5, lower=0.0).summary()
     assert "epsilon = 0" in nothing
-    assert "%" not in nothing
+    assert "more than" not in nothing
 
 
 def test_the_summary_tells_of_open_gaps_and_why() -> None:
@@ -102,8 +104,9 @@ def test_long_tables_are_cut() -> None:
 def test_a_frontier_is_a_table_of_true_digits() -> None:
     lines = parity_frontier().summary().splitlines()
     assert lines[0] == "absolute error at most   least leakage of any mechanism (nats)"
-    assert lines[2] == "                   0.1   0.324626 to 0.324629"
-    assert lines[-1] == "certificates attached, not yet checked by verify()"
+    guess = "; a guess right in 50 % is then right in at most 88 %"
+    assert lines[2] == f"                   0.1   0.324626 to 0.324629{guess}"
+    assert lines[-1] == "certificates attached, not yet checked: verify() or dalenius verify FILE checks them"
     assert " ".join(lines[8].split()) == "mechanism absolute error leaks at most above the best by"
     assert lines[9].split()[:5] == ["symmetric(flip=0.05)", "0.05", "0.430797", "at", "most"]
     assert 0 < float(lines[9].split()[-1]) < 0.02
@@ -112,3 +115,14 @@ def test_a_frontier_is_a_table_of_true_digits() -> None:
     worse = replace(point, leakage=replace(point.leakage, lower=0.6, upper=0.6))
     low, _, high = replace(frontier, named=(worse,)).summary().splitlines()[9].split()[-3:]
     assert 0.6 - 0.4488 <= float(low) <= 0.6 - 0.430798 <= float(high)
+
+
+def test_a_programme_that_was_not_solved_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = dl.queries.histogram(n=3, k=2)
+    solved = dl.design(query, adversary="independent", leakage=0.1)
+    assert "was not solved" not in solved.summary()
+    monkeypatch.setattr(known_others.Programme, "solve", lambda *_: None)
+    design = dl.design(query, adversary="independent", leakage=0.1)
+    assert design.lower == 0
+    assert "the programme over 4 classes of datasets and 4 outputs was not solved" in design.summary()
+    assert "fewer records, values or outputs (outputs=) may fit" in design.summary()

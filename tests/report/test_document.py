@@ -61,7 +61,7 @@ def test_the_page_carries_the_verdict_and_a_certificate_that_verifies(audit: dl.
     page, reader = read(tmp_path / "r.html")
     assert not reader.loads
     assert len(page) < 1_000_000
-    assert "What is published is how many of" in page
+    assert "This release publishes how many of" in page
     assert page.index("What the number is not") < page.index("Technical part")
     data = re.search(r'download="certificate.json" href="data:[^,]*,([^"]*)"', page)
     assert data is not None
@@ -115,7 +115,7 @@ def test_every_kind_of_result_has_a_page_whose_command_runs(audit: dl.Audit, tmp
         assert run.exit_code == 0, run.stderr
         compile(html.unescape(command[2]), kind, "exec")
     write_document(list(results.values()), tmp_path / "all.html")
-    assert "6. Leakage against distortion" in (tmp_path / "all.html").read_text()
+    assert "6. Leakage against the expected error" in (tmp_path / "all.html").read_text()
 
 
 def test_what_was_read_from_a_file_is_not_said_to_be_of_this_version(audit: dl.Audit, tmp_path: Path) -> None:
@@ -159,7 +159,9 @@ def test_both_adversaries_stand_side_by_side_with_what_they_believe(audit: dl.Au
     page = (tmp_path / "r.html").read_text()
     other = dl.audit(audit.mechanism, adversary="independent")
     assert "people may be related to each other in any way" in page
-    assert "people are unrelated to each other, and everybody else may be known. A program" in page
+    assert (
+        "People unrelated: the answers of all others may be known; this bar has a proof of its own, checked as" in page
+    )
     assert f'data-nats="{other.upper!r}"' in page
     other.report(tmp_path / "other.html")
     page = (tmp_path / "other.html").read_text()
@@ -174,10 +176,10 @@ def test_a_ledger_has_a_page(tmp_path: Path) -> None:
     run = CliRunner().invoke(main, ["report", str(tmp_path / "book.json"), "--out", str(tmp_path / "r.html")])
     assert run.exit_code == 0
     page, reader = read(tmp_path / "r.html")
-    assert "The release of this ledger leaks" in page
+    assert "The ledger has 1 release about 2 people" in page
     assert "dalenius ledger show" in page
     assert "is kept" in page
-    assert "<h1>Leakage report: 1 release about 2 records of 2 values</h1>" in page
+    assert "<h1>Leakage report: 1 release about 2 people</h1>" in page
     assert reader.tags.count("b") == 1  # the date
     assert "dalenius verify FILE" not in page  # there is no certificate on it
     assert "has no certificate: its numbers were read from a file. dalenius report LEDGER.json --verify" in page
@@ -315,26 +317,54 @@ def test_the_page_names_author_and_purpose_and_the_evidence_holds_its_digests(au
     assert len(answer["limits"]) == 4
 
 
-def test_no_word_of_code_stands_above_the_technical_part(tmp_path: Path) -> None:
-    table = dl.mechanisms.geometric(dl.queries.histogram(n=3, k=2), epsilon=1)
-    for k, result in enumerate(
-        (dl.audit(table, knowledge=0.2), table.profile(knowledges=[0.1, 1]), dl.curve(table, knowledges=[0.1]))
-    ):
-        result.report(tmp_path / f"{k}.html")
+def every_kind() -> dict[str, Any]:
+    query, small = dl.queries.histogram(n=3, k=2), dl.queries.histogram(n=2, k=2)
+    table = dl.mechanisms.geometric(query, epsilon=1)
+    book = dl.Ledger(query, knowledge=0.2, budget=1.0)
+    book.release(table, "the first")
+    return {
+        "audit": dl.audit(table, knowledge=0.2),
+        "profile": table.profile(knowledges=[0.1, 1]),
+        "curve": dl.curve(table, knowledges=[0.1, 0.2]),
+        "calibration": dl.calibrate("geometric", query, leakage=0.1, knowledge=0.2, accuracy=0.1),
+        "design": dl.design(small, distortion=0.5, knowledge=0.2, tolerance=0.1),
+        "frontier": dl.frontier(small, knowledge=0.2, points=2, named=False, tolerance=0.1),
+        "ledger": book,
+    }
+
+
+def test_no_word_of_code_stands_above_the_technical_part_and_every_verdict_says_what_a_guess_gains(
+    tmp_path: Path,
+) -> None:
+    for kind, result in every_kind().items():
+        result.report(tmp_path / "r.html")
         page = re.sub(
-            r"<style>.*?</style>|<svg.*?</svg>|<[^>]*>", " ", (tmp_path / f"{k}.html").read_text(), flags=re.DOTALL
+            r"<style>.*?</style>|<svg.*?</svg>|<[^>]*>", " ", (tmp_path / "r.html").read_text(), flags=re.DOTALL
         )
         plain, _, technical = page.rpartition("Technical part")
-        assert "What is published is how many of 3 people are in each group, with random noise added." in plain
-        for word in ("own-count", "written out", "class", "geometric(", "H(X)", "verify()", "epsilon"):
-            assert word not in plain, word
-        assert "geometric(" in technical
+        assert "people are in each group" in plain or kind == "ledger", kind
+        assert "judged against" in plain, kind
+        assert "guesses one person's answer right with chance 50 %" in html.unescape(plain), kind
+        for word in (
+            "own-count",
+            "written out",
+            "class",
+            "histogram(",
+            "geometric(",
+            "H(X)",
+            "verify()",
+            "epsilon",
+            "distortion",
+        ):
+            assert word not in plain, (kind, word)
+        assert re.search(r"geometric\(|histogram\(", technical), kind
+        assert "guess right in 50 %" in result.summary() or "guesses right with chance 50 %" in result.summary(), kind
 
 
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        ("rounding(base=5, mechanism='suppressed(below=8)')", "numbers from 1 to below 8 hidden, then rounded to the"),
+        ("rounding(base=5, mechanism='suppressed(below=8)')", "numbers below 8 hidden, but not 0, then rounded to the"),
         ("suppressed(below=3, keep_zero=False)", "with numbers below 3 hidden"),
         ("rounding(base=6, midpoint=True)", "replaced by the middle of the 6 numbers around it"),
         ("subsampled(rate=0.5, mechanism='geometric(epsilon=1)')", "a random sample of them, then with random noise"),
@@ -347,17 +377,20 @@ def test_what_is_published_is_said_with_its_numbers_in_the_order_of_its_steps(me
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"knowledge": 0.1}, "knows at most 0.1 nats about these people together, less than one person's answer for"),
-        ({"knowledge": 1.0}, "as much as the answers of 1.4 people for certain, however"),
+        (
+            {"knowledge": 0.1},
+            "knows at most 0.1 nats about these people before the release (nats measure information; one",
+        ),
+        ({"knowledge": 1.0}, "at most 1 nat about these people before the release (nats measure information; one p"),
         (
             {"knowledge": 0.1, "reference": [0.97, 0.03]},
-            "beyond the public frequencies (to be sure of one person's answer is 0.03046 to 3.507 nats), however",
+            "beyond the public frequencies (nats measure information; one person's answer is worth 0.03046 to",
         ),
-        ({"knowledge": 0.0}, "anybody who knows nothing before."),
-        ({"knowledge": math.inf}, "anybody, whatever they know before."),
+        ({"knowledge": 0.0}, "anybody who knows nothing before the release."),
+        ({"knowledge": math.inf}, "anybody, whatever they know before the release."),
         (
             {"knowledge": 0.0, "reference": [0.9, 0.1]},
-            "anybody who knows nothing before beyond the public frequencies.",
+            "anybody who knows nothing before the release beyond the public frequencies.",
         ),
         ({"adversary": "independent"}, "even one who knows everything about everybody else, if people are unrelated"),
         (

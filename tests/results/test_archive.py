@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from cases import random_channel
+from damage import changed
 from kinds import Json
 from refusals import refuses
 
@@ -36,12 +37,6 @@ def saved(name: str) -> str:
     with TemporaryDirectory() as folder:
         build[name]().save(path := Path(folder) / "saved.json")
         return path.read_text()
-
-
-def change(data: Json, *keys: Json, to: Json) -> None:
-    for key in keys[:-1]:
-        data = data[key]
-    data[keys[-1]] = to(data[keys[-1]]) if callable(to) else to
 
 
 FORGED: list[tuple[str, tuple[Json, ...], Json]] = [
@@ -104,9 +99,8 @@ UNSOUND: list[tuple[str, tuple[Json, ...], Json]] = [
 def test_a_forged_result_is_refused_by_load_and_by_verify(
     name: str, keys: tuple[Json, ...], to: Json, tmp_path: Path
 ) -> None:
-    content, path = json.loads(saved(name)), tmp_path / "saved.json"
-    change(content, *keys, to=to)
-    path.write_text(json.dumps(content))
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(changed(json.loads(saved(name)), {keys: to})))
     refuses(r"saved\.json", dl.load, path)
     assert (name, keys, to) in UNSOUND or not dl.verify(path)
 

@@ -14,7 +14,7 @@ import pytest
 from refusals import refuses
 
 import dalenius as dl
-from dalenius.certificates import made
+from dalenius.certificates import certificate as certificates
 from dalenius.certificates.certificate import Certificate
 from dalenius.results import checking
 from dalenius.results.audit import Audit
@@ -105,7 +105,7 @@ def test_the_check_counts_against_the_time_limit(monkeypatch: pytest.MonkeyPatch
         limits.append(time_limit)
         return Verification(verified=False, lower=None, upper=None, reason="not checked: slow", problem="", seconds=9.0)
 
-    monkeypatch.setattr(made, "verify", verify)
+    monkeypatch.setattr(certificates, "verify", verify)
     audit = dl.audit(parity(), entropy=2.2, time_limit=3.0, verify=True)
     assert 0 < limits[0] <= 3.0 - audit.seconds
     assert (audit.verified, audit.refused) == (None, "")
@@ -138,7 +138,7 @@ def test_nothing_is_begun_after_an_interruption(monkeypatch: pytest.MonkeyPatch)
     def interrupted(*_: object, **__: object) -> Verification:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(made, "verify", interrupted)
+    monkeypatch.setattr(certificates, "verify", interrupted)
     assert dl.audit(parity(), entropy=2.2).verified is None  # the answer is not lost
 
 

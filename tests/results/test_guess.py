@@ -51,7 +51,7 @@ def test_sentences_round_to_the_safe_side() -> None:
     assert sentence(0.110945) == f"whoever guesses right with chance 50 % {end} 73.2 % after it"
     assert sentence(0.01, 1 / 3) == f"whoever guesses right with chance 33.3 % {end} 40.1 % after it"
     assert sentence(0.69314) == f"whoever guesses right with chance 50 % {end} 99.99996 % after it"
-    assert sentence(math.inf).endswith("may be certain after it: so high a bound excludes nothing")
+    assert sentence(math.inf).endswith("may be certain after it; this bound does not exclude that")
 
 
 def test_summaries_speak_of_equal_chances_and_of_public_frequencies() -> None:

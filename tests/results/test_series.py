@@ -5,10 +5,12 @@ import re
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from damage import put
 from refusals import refuses
 
 import dalenius as dl
@@ -21,15 +23,24 @@ MAKE: dict[str, Callable[[], Any]] = {
     "curve": lambda: dl.curve(MECHANISM, entropies=[0.5, 1.0], tolerance=1e-3, unit="bits"),
     "calibration": lambda: dl.calibrate("geometric", QUERY, leakage=0.1, entropy=1.0, accuracy=0.2),
     "profile": lambda: MECHANISM.profile([1.0, 1.1]),
-    "frontier": lambda: dl.frontier(QUERY, entropy=1.0, points=2, tolerance=1e-2),
+    "frontier": lambda: dl.frontier(QUERY, entropy=1.0, points=2, tolerance=1e-2, adversary="both"),
     "noiseless": lambda: dl.mechanisms.symmetric(QUERY, flip=0).profile([1.0]),
 }
 
 
-@pytest.fixture(scope="module", params=MAKE)
-def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    result, path = MAKE[request.param](), tmp_path_factory.mktemp("saved") / "r.json"
-    result.save(path)
+@cache
+def made(name: str) -> tuple[Any, str]:
+    """A result, and its file."""
+    result = MAKE[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        result.save(path := Path(folder) / "r.json")
+        return result, path.read_text()
+
+
+@pytest.fixture(params=MAKE)
+def saved(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Path]:
+    result, text = made(request.param)
+    (path := tmp_path / "saved.json").write_text(text)
     return result, path
 
 
@@ -52,8 +63,7 @@ def test_a_missing_part_is_one_sentence(saved: tuple[Any, Path], tmp_path: Path,
 
 
 def test_a_calibration_beyond_its_budget_is_refused(tmp_path: Path) -> None:
-    MAKE["calibration"]().save(tmp_path / "r.json")
-    content = json.loads((tmp_path / "r.json").read_text())
+    content = json.loads(made("calibration")[1])
     content["budget"] = content["leakage"]["upper"] / 2
     (tmp_path / "r.json").write_text(json.dumps(content))
     refuses("above its budget", dl.load, tmp_path / "r.json")
@@ -87,21 +97,6 @@ def others() -> dict[str, Any]:
     return found
 
 
-@cache
-def content(name: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        MAKE[name]().save(Path(folder) / "r.json")
-        return (Path(folder) / "r.json").read_text()
-
-
-def put(part: Any, way: str, value: object) -> None:
-    """Change what stands at a place such as "audits.0.upper"."""
-    *inside, last = (int(key) if key.isdigit() else key for key in way.split("."))
-    for key in inside:
-        part = part[key]
-    part[last] = value
-
-
 FORGED = [
     *(("profile", {"audits.0": name}, f"the first point's {name}") for name in ("mechanism", "reference")),
     ("profile", {"audits.0": "unit"}, "all in one unit"),
@@ -113,10 +108,10 @@ FORGED = [
     ("profile", {"unit": "bits"}, "its audits are in nats"),
     ("profile", {"capacity": [0.3, 0.2]}, "above the upper one"),
     *(
-        ("profile", {name: value}, f'"?{name}"? = ')
-        for name in ("maximal_leakage", "record_min_entropy_leakage", "dp_epsilon", "epsilon", "dp_delta", "distortion")
-        for value in (-1.0, "0", True)
+        ("profile", {name: -1.0}, f'"?{name}"? = ')
+        for name in ("maximal_leakage", "record_min_entropy_leakage", "dp_epsilon", "distortion")
     ),
+    *(("profile", {name: value}, f'"?{name}"? = ') for name, value in product(("epsilon", "dp_delta"), ("0", True))),
     ("profile", {"dp_delta": 1.5}, "dp_delta"),
     ("profile", {"stopped": "well"}, "\"stopped\" = 'well' is unknown"),
     ("curve", {"audits": []}, "one point or more"),
@@ -134,6 +129,8 @@ FORGED = [
     ("calibration", {"audits": 0}, "audits"),
     ("frontier", {"query": "count(n=3)"}, "not all for the query"),
     ("frontier", {"designs.1.query": "count(n=3)"}, "query"),
+    ("frontier", {"independent.query": "count(n=3)"}, "not all for the query"),
+    ("frontier", {"independent.designs": []}, "one point or more"),
     ("frontier", {"named.0.leakage": "limit"}, r"the mechanism symmetric\(flip=0\.1\): the frontier's limit"),
     ("frontier", {"named.0.leakage": "secret"}, "the frontier's secret"),
     ("frontier", {"named.0.leakage": "mechanism"}, "is another mechanism"),
@@ -146,7 +143,7 @@ FORGED = [
 def test_what_stands_beside_a_certificate_is_what_it_is_about(
     name: str, changes: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    data = json.loads(content(name))
+    data = json.loads(made(name)[1])
     for way, value in changes.items():
         listed = isinstance(value, list)
         put(data, way, [others().get(str(one), one) for one in value] if listed else others().get(str(value), value))
@@ -156,9 +153,22 @@ def test_what_stands_beside_a_certificate_is_what_it_is_about(
     assert "r.json" in str(refused.value)
 
 
+def test_beside_a_frontier_stand_independent_records_alone(tmp_path: Path) -> None:
+    data = json.loads(made("frontier")[1])
+    file = tmp_path / "frontier.json"
+    file.write_text(json.dumps({**data, "independent": {**data["independent"], "designs": data["designs"]}}))
+    with pytest.raises(InputError, match="independent records, and nothing else"):
+        dl.load(file)
+    other = dl.frontier(QUERY, adversary="independent", points=2, measure="squared", named=False)
+    other.save(file)
+    file.write_text(json.dumps({**data, "independent": json.loads(file.read_text())}))
+    with pytest.raises(InputError, match="designs against independent records"):
+        dl.load(file)
+
+
 def test_a_frontier_is_about_one_adversary(tmp_path: Path) -> None:
     """A design against a weaker adversary leaks less: it is no point of this frontier."""
-    data = json.loads(content("frontier"))
+    data = json.loads(made("frontier")[1])
     weaker = dl.frontier(QUERY, entropy=1.3, points=2, tolerance=1e-2, named=False).designs[0]
     data["designs"][0] = content_of(weaker)
     (tmp_path / "r.json").write_text(json.dumps(data))

@@ -47,7 +47,8 @@ def test_the_bound_is_what_the_guess_tells_over_all_datasets_and_outputs(
     assert joint.sum(axis=1) == pytest.approx(1 / large.k)
     # Exponentials in place of the logarithm cost little, and never add anything.
     assert told - 1e-4 < found.lower <= told
-    assert found.lower <= float(mutual_information(joint))
+    # No guess tells more than there is, and this one tells nearly as much.
+    assert 0.98 * mutual_information(joint) < found.lower <= mutual_information(joint)
     assert float(weights @ np.log(weights.clip(1e-300))) + large.log_universe <= knowledge + 1e-9
 
 

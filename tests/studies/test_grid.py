@@ -94,7 +94,7 @@ def test_a_range_of_whole_numbers_has_whole_numbers() -> None:
         ("[fix]", "[fix]\ntolerance = true", ["line 6, fix.tolerance", "true is not a number"]),
         ("[fix]", '[fix]\ntolerance = "1e-3"', ["line 6, fix.tolerance", "'1e-3' is not a number"]),
         ("[2, 3]", '[2, 3]\nentropy = ["1"]', ["line 11, vary.entropy", "'1' is not a number"]),
-        ("[fix]", "[fix]\nentropy = 1", ["exactly one of entropy and knowledge; both was given"]),
+        ("[fix]", "[fix]\nentropy = 1", ["exactly one of knowledge and entropy; both were given"]),
         ("[fix]", "[fix]\ndistortion = 1", ["distortion is a key of task = 'design'"]),
         ("[vary]", "[very]\n", ["there is no table [very]", "did you mean 'vary'?"]),
     ],

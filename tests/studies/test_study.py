@@ -381,8 +381,8 @@ def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: 
     study.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert "<h1>Leakage report: two noises</h1>" in page
-    assert "4 of 4 points are done, 0 failed" in page
-    assert "the adversary may believe that records depend on each other" in page
+    assert "asks one question at 4 points; 4 are answered" in page
+    assert "may believe people to be related in any way" in page
     assert "certificates.jsonl.gz" in page
     assert "dalenius sweep two.toml --verify" in page
     # Digits are rounded outward in the table too.
@@ -525,10 +525,13 @@ def test_a_picture_is_of_numbers(toml: Path) -> None:
     [
         (
             'task = "design"\nleakage = 0.3',
-            "Of the mechanisms found the least accurate has an expected error of at most",
+            "The largest expected error is at most",
         ),
-        ('task = "design"\ndistortion = 0.3', "Of the mechanisms found the one that leaks most leaks at most"),
-        ('task = "calibrate"\nfamily = "geometric"\nleakage = 0.3', "Every noise that was found keeps its budget"),
+        ('task = "design"\ndistortion = 0.3', "</span> leak about any one person, at knowledge = "),
+        (
+            'task = "calibrate"\nfamily = "geometric"\nleakage = 0.3',
+            "the release publishes how many of 2 people say yes, with random noise added",
+        ),
     ],
 )
 def test_brackets_are_called_what_they_are(tmp_path: Path, task: str, words: str) -> None:

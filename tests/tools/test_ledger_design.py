@@ -7,6 +7,7 @@ import pytest
 from refusals import refuses
 
 import dalenius as dl
+from dalenius.search.deadline import Deadline
 from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
 
@@ -37,7 +38,7 @@ def test_it_keeps_the_budget_and_is_verified(book: dl.Ledger, design: dl.Design)
     assert design.mechanism.expected_distortion() == pytest.approx(design.distortion, rel=1e-9)
     alone = dl.design(COUNT, leakage=0.1, knowledge=0.5, tolerance=1e-2, time_limit=20, verify=False)
     assert alone.lower < design.upper
-    assert "together with all that was released before" in design.summary()
+    assert "together with an earlier release of 2 outputs" in design.summary()
     assert book.what_if(design.mechanism).upper == design.leakage.upper
 
 
@@ -82,6 +83,45 @@ def test_forgeries_are_refused(design: dl.Design) -> None:
     row = audit["problem"]["rows"][0]
     row[0], row[1] = row[0] + row[1], 0.0
     assert refused(audit=audit)
+
+
+def test_many_releases_of_one_count_are_bounded_by_one_that_tells_no_less() -> None:
+    """Six counts of six people have too many outputs for a design; one of six times the rate stands for them."""
+    count = dl.queries.count(n=6)
+    weak = dl.mechanisms.geometric(count, epsilon=0.05)
+    ledger = dl.Ledger(count, knowledge=0.3, budget=0.25, tolerance=1e-2, time_limit=5)
+    for _ in range(6):
+        ledger.release(weak)
+    book = copy.copy(ledger)
+    found = book.design(count, tolerance=0.3, time_limit=15, verify=False)
+    assert found.beside == 7
+    assert found.verify().verified
+    assert found.leakage.upper <= 0.25
+    account = book.release(found.mechanism)
+    assert account.bound == "one release"
+    assert account.certificate is None
+    assert "one release stands for those of one sum" in str(account.report_facts())
+    assert account.upper <= 0.25
+    # Less than the truth: one of them and the design, which fit a table.
+    part = dl.audit(dl.compose(weak, found.mechanism), knowledge=0.3, tolerance=1e-2, verify=False)
+    assert part.lower <= account.upper
+    assert account.lower <= account.upper
+    ledger.budget = ledger.account().upper + 1e-3
+    with pytest.raises(dl.BudgetError, match="nothing of the budget is left"):
+        ledger.design(count)
+
+
+def test_one_release_stands_for_counts_where_a_table_of_all_would_be_too_large() -> None:
+    count = dl.queries.count(n=6)
+    ledger = dl.Ledger(count, knowledge=0.3, tolerance=1e-2, most_entries=1000)
+    for _ in range(3):
+        before = ledger.release(dl.mechanisms.geometric(count, epsilon=0.2))
+    parity = dl.mechanisms.symmetric(dl.queries.modular_sum(n=6, modulus=2), flip=0.1)
+    account = ledger.what_if(parity)
+    assert account.bound == "one release"
+    exact = dl.Ledger(count, knowledge=0.3, tolerance=1e-2)
+    exact.release(dl.compose(dl.mechanisms.geometric(count, epsilon=0.2), times=3))
+    assert exact.what_if(parity).lower <= account.upper < before.upper + ledger._capacity(parity, Deadline(60.0))
 
 
 def test_without_releases_it_is_the_design() -> None:

@@ -51,7 +51,7 @@ def test_one_adversary_for_all_and_options_of_an_audit() -> None:
         ({"knowledge": [0.5, -1.0]}, "mechanism 1: knowledge = -1"),
         ({"knowledge": [0.5]}, "knowledge lists 1 values for 2 mechanisms"),
         ({"knowledge": 0.5, "secret": 7}, "mechanism 0: "),
-        ({}, "mechanism 0: give exactly one of entropy and knowledge"),
+        ({}, "mechanism 0: give exactly one of knowledge and entropy"),
         ({"knowledge": 0.5, "jobs": 0}, "jobs = 0"),
         ({"mechanisms": M.geometric(Q.count(n=2), epsilon=1), "knowledge": 1}, "for one mechanism, call dl.audit"),
         ({"mechanisms": [M.geometric(Q.count(n=2), epsilon=1), "count"], "knowledge": 1}, "mechanism 1: audit needs a"),

@@ -78,7 +78,7 @@ def test_every_bomb_is_answered_within_its_limits() -> None:
     limits = {"time_limit": 0.05, "memory": 128}
     answers = Asked([(bomb(2048), limits) for bomb in BOMBS.values()]).answers
     reasons = dict(zip(BOMBS, (reason for _, reason, _, _ in answers), strict=True))
-    refused = {"others", "far_apart", "texts", "lists"}  # at once
+    refused = {"others", "far_apart", "texts", "lists", "uncut"}  # at once
     assert {name for name, reason in reasons.items() if not reason.startswith("not checked:")} <= refused, reasons
 
 

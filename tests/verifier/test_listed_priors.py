@@ -1,5 +1,6 @@
 """A finite list of priors as the adversary: the largest leakage among them, with every certificate inside one."""
 
+import numpy as np
 import pytest
 from verdicts import refused
 
@@ -27,6 +28,13 @@ def test_the_largest_of_them() -> None:
     assert repr(audit).startswith("<Audit 0.062259 <= L <= 0.062260 nats at the worst of 3 priors")
 
 
+def test_one_listed_prior_is_named_as_such() -> None:
+    audit = dl.audit(MECHANISM, adversary=[[0.9, 0.1]])
+    assert "nats at the listed prior: record 0" in repr(audit)
+    assert audit.verified
+    assert "at knowledge <= 0:" in repr(dl.audit(MECHANISM, knowledge=0, reference=[0.9, 0.1]))
+
+
 def test_uniform_ones_witnesses_and_other_secrets() -> None:
     prior = dl.audit(MECHANISM, knowledge=0.3, verify=False).prior
     audit = dl.audit(MECHANISM, adversary=[[0.5, 0.5], prior, [0.5, 0.5]], unit="bits")
@@ -48,6 +56,7 @@ def test_a_certificate_names_the_other_priors() -> None:
     ("options", "says"),
     [
         ({"adversary": []}, "lists no prior"),
+        ({"adversary": np.full((2, 4), 0.25)}, r"adversary is an array, .* list\(array\) for one in each row"),
         ({"adversary": [0.9, 0.1]}, r"entry 0 of adversary is 0.9, not a prior; write a list of laws"),
         ({"adversary": [[0.5, 0.5], [0.9, 0.2]]}, "prior 1 of adversary: the law of a record sums to 1.1"),
         ({"adversary": PRIORS, "knowledge": 0.1}, "knowledge = 0.1 with a list of priors"),

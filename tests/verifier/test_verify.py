@@ -15,16 +15,17 @@ import flint
 import mpmath
 import numpy as np
 import pytest
+from damage import put
 from flint import ctx
 from kinds import Floats, Json
 from posterior_trees import packed
 from scipy.optimize import brentq, minimize_scalar
-from verdicts import accepted, at, places, refused, replaced
+from verdicts import accepted, at, places, refused
 
 import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
-from dalenius.verifier.verify import Verification, verify, verify_here, verify_stream
+from dalenius.verifier.verify import verify, verify_here, verify_stream
 
 LN2 = math.log(2)
 NAMED = {"query": "modular_sum(n=4, modulus=2)", "mechanism": "symmetric(flip=0.3)"}
@@ -354,17 +355,6 @@ def test_the_rich_certificate_holds() -> None:
     accepted(rich())
 
 
-def test_wrong_types_anywhere_are_refused_or_harmless() -> None:
-    data = rich()
-    wrong = (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object())
-    for k, path in enumerate(places(data)):
-        for junk in wrong[k % 2 :: 2]:
-            answer = verify_here(replaced(data, path, junk))
-            assert isinstance(answer, Verification)
-            if not answer.verified:
-                assert "cannot be checked" not in answer.reason, (path, junk, answer.reason)
-
-
 def test_a_missing_key_is_named() -> None:
     data = rich()
     for key in ("lower", "upper", "problem", "adversary", "witness", "proofs"):
@@ -458,13 +448,13 @@ def test_changed_numbers_are_refused_or_still_true() -> None:
     numbers = [p for p in places(data) if isinstance(at(data, p), float)]
     kept = 0
     for _ in range(1500):
-        changed = data
+        changed = copy.deepcopy(data)
         for path in rng.sample(numbers, rng.choice([1, 1, 2])):
             old = at(data, path)
             new = rng.choice(
                 [old + rng.gauss(0, 0.05), old * rng.uniform(0.5, 1.5), -old, 0.0, 1.0, old + rng.gauss(0, 1e-3)]
             )
-            changed = replaced(changed, path, new)
+            put(changed, path, new)
         answer = verify_here(changed)
         if answer:
             kept += 1

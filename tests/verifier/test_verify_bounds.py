@@ -7,21 +7,19 @@ from collections.abc import Iterator
 import mpmath
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 from kinds import Floats, Json
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from dalenius.verifier.forms.asked import Asked
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel import convex
-from dalenius.verifier.kernel.balls import FEW_BITS, PRECISION, precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.choices import Choices
 from dalenius.verifier.kernel.contraction import pair_contracts
-from dalenius.verifier.kernel.reading import Refused, refuse
-from dalenius.verifier.proofs import twice
+from dalenius.verifier.kernel.reading import Refused
 
 pytestmark = pytest.mark.usefixtures("precise")
 
@@ -140,7 +138,7 @@ def random_proof(case: Case, rng: np.random.Generator, pi: Floats | None = None)
 
 
 def bound(case: Case, proof: Json) -> arb:
-    asked = Asked(case.channel, Group((0,)), Knowledge(arb(case.knowledge), none=False, free=False))
+    asked = Asked(case.channel, Secret((0,)), Knowledge(arb(case.knowledge), none=False, free=False))
     [(_, found)] = convex.bounds(asked.question, proof, "it")
     return found
 
@@ -218,7 +216,7 @@ def test_choices_bound_every_prior(seed: int) -> None:
     rng = np.random.default_rng(3000 + seed)
     case = Case(rng, sharp=0.5)
     case.knowledge = 99.0
-    choices = Choices(Asked(case.channel, Group((0,)), Knowledge(arb(0), none=False, free=True)).question)
+    choices = Choices(Asked(case.channel, Secret((0,)), Knowledge(arb(0), none=False, free=True)).question)
     leaves, pending = [], [choices.root]
     while pending:
         state = pending.pop()
@@ -323,18 +321,3 @@ def test_narrow_boxes_keep_their_secants() -> None:
             assert float(gap.lower()) >= -1e-35
             if hi - lo < 1e-12:
                 assert float(gap.upper()) < 1e-15
-
-
-def test_a_check_is_tried_with_few_bits_and_then_with_all() -> None:
-    seen = []
-
-    def check() -> int:
-        seen.append(ctx.prec)
-        if ctx.prec < PRECISION:
-            refuse("the balls are too wide")
-        return 7
-
-    with precision():
-        assert twice(check) == 7
-        assert twice(lambda: 8) == 8
-    assert seen == [FEW_BITS, PRECISION]

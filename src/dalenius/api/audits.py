@@ -59,15 +59,15 @@ def audit(
 ) -> Audit:
     """Bound the leakage of a mechanism from both sides, with a certificate.
 
-    The leakage is L(b) = max_i max { I(X_i;Y) : H(X) >= b }, the most that any adversary of limited knowledge learns
-    about a record from the output. Give exactly one of `entropy` and `knowledge`, by its name, or
-    adversary="independent".
+    The leakage is max_i max { I(X_i;Y) : D(p || reference) <= knowledge }, the most that any adversary of limited
+    knowledge learns about a record from the output. Give `knowledge` by its name, or adversary="independent"; or
+    `entropy`, the paper's form of the same limit.
 
     Args:
         mechanism: what is released.
         bare: not used; a second number without a name raises InputError.
-        entropy: least entropy b of the adversary's prior.
-        knowledge: most that the adversary knows, log|X| - b; with a reference, D(p || reference) <= knowledge.
+        entropy: least entropy b of the adversary's prior: b = log|X| - knowledge, where the reference is uniform.
+        knowledge: most that the adversary knows, D(p || reference) <= knowledge; the reference is uniform by default.
         adversary: "bounded" for the above; "independent" for any prior under which the records are independent. With
             `reference` the other records then follow that product law exactly, and with `knowledge` the prior is also
             in the ball, where the bracket may stay open. Single records only. Or a list of priors, each as for
@@ -131,6 +131,11 @@ def audit(
     if isinstance(adversary, (list, tuple)):
         limits = {"entropy": entropy, "knowledge": knowledge, "reference": reference}
         return checking.checked(_worst_of(adversary, mechanism, options, secret, limits), verify, options.time_limit)
+    if hasattr(adversary, "__array__"):
+        refuse(
+            "adversary is an array, of which it is not clear where a prior ends; give a list of priors, such as "
+            "list(array) for one in each row"
+        )
     against = adversary_of(
         mechanism, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=cast("str", adversary)
     )
@@ -211,12 +216,12 @@ def options_of(options: dict[str, Any]) -> tuple[Options, dict[str, Any]]:
 def _curve_points(
     entropies: Iterable[float] | None, knowledges: Iterable[float] | None, options: dict[str, Any]
 ) -> tuple[str, Sequence[float]]:
-    """Whether a curve is along entropies or knowledges, and its points; options that a curve has not are refused."""
+    """Whether a curve is along knowledge or entropy, and its points; options that a curve lacks are refused."""
     if "verify" in options:
         refuse(
             "a curve does not check its points; call verify() on those you rely on, such as curve.audits[0].verify()"
         )
-    checks.exactly_one(", the points of the curve", entropies=entropies, knowledges=knowledges)
+    checks.exactly_one(", the points of the curve", knowledges=knowledges, entropies=entropies)
     for name in ("entropy", "knowledge", "adversary"):
         if name in options:
             refuse(

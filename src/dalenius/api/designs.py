@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
+from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.blocks import in_blocks
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.decoys import DecoySearch
 from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.fallback import check_possible, listed, with_fallback
 from dalenius.designing.known_others import KnownOthersSearch
@@ -28,12 +28,14 @@ from dalenius.model.distortion import Distortion
 from dalenius.model.gallery.families import shown_on_frontiers
 from dalenius.model.problem import DesignProblem
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Blocks
 from dalenius.reductions.symmetry import Domain, beside, check_size, symmetrise
 from dalenius.results import checking
 from dalenius.results.answers import audit_answer, design_answer
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.options import (
+    BELIEFS,
     Believes,
     Method,
     MethodName,
@@ -80,7 +82,7 @@ def design(
 ) -> Design:
     """Find the best mechanism for a query, with a certified bracket on the optimum.
 
-    Give exactly one budget, and one of `entropy` and `knowledge`, or adversary="independent". The mechanism returned is
+    Give exactly one budget, and `knowledge` (or `entropy`), or adversary="independent". The mechanism returned is
     certified to keep its budget. Without `max_epsilon` it may have dp_epsilon() == inf.
 
     Args:
@@ -261,7 +263,7 @@ def frontier(
     points: int = 20,
     unit: str = "nats",
     reference: object = None,
-    adversary: Believes = "bounded",
+    adversary: Believes | Literal["both"] = "bounded",
     p0: ArrayLike | None = None,
     measure: str | ArrayLike = "absolute",
     outputs: Sequence[object] | None = None,
@@ -282,7 +284,8 @@ def frontier(
         points: number of distortion budgets, from the least possible distortion to that of the best constant answer.
         unit: "nats" or "bits".
         reference: what everybody knows, as for `audit`.
-        adversary: as for `design`.
+        adversary: as for `design`; or "both": against limited knowledge, and beside it, in `independent`, designs of
+            the same budgets against independent records.
         p0: as for `design`.
         measure: as for `design`.
         outputs: as for `design`.
@@ -309,11 +312,13 @@ def frontier(
     )
     check_named(bare, "dl.frontier(query")
     task = distortion_of(query, measure, outputs, p0)
+    both = checks.choice("adversary", adversary, (*BELIEFS, "both")) == "both"
     against = adversary_of(
-        query, options, entropy=entropy, knowledge=knowledge, reference=reference, adversary=adversary
-    )
+        query, options, entropy=entropy, knowledge=knowledge, reference=reference,
+        adversary="bounded" if both else adversary,
+    )  # fmt: skip
     check_designed(against)
-    return frontier_of(task, against, options, _number_of_points(points), named=checks.flag("named", named))
+    return frontier_of(task, against, options, _number_of_points(points), named=checks.flag("named", named), both=both)
 
 
 def frontier_of(
@@ -323,19 +328,28 @@ def frontier_of(
     many: int,
     *,
     named: bool,
+    both: bool = False,
     each: Callable[[Design | NamedPoint], None] = lambda _: None,
 ) -> Frontier:
-    """Answer a frontier whose options are checked. each: called with every point as soon as it is there."""
+    """Answer a frontier whose options are checked. each: called with every point as soon as it is there.
+
+    both: whether independent records are asked about as well, in a quarter of the time.
+    """
     asked = DesignProblem(task, adversary, "leakage", 0.0, options.solver_tolerance * options.nats, options.settings)
     # Named mechanisms stand beside designs with the same outputs, the range of the query.
     comparable = named and task.outputs == task.query.outputs and len(task.outputs) > 1
     families = shown_on_frontiers(task.query) if comparable else []
-    domain = _domain(asked)
+    domain, independent = _domain(asked), None
     with Deadline(options.time_limit, options.report) as deadline, np.errstate(all="ignore"):
+        if both:
+            alone = replace(asked, adversary=Adversary.independent(task.query.records, None, options.unit, UNIFORM))
+            part = Deadline(deadline.left / 4, parent=deadline)
+            found = _designs(alone, _domain(alone), many, options, part, later=0.0, each=lambda _: None)
+            independent = Frontier(task.query, found, (), many - len(found), deadline.interrupted)
         designs = _designs(asked, domain, many, options, deadline, later=len(families) / 4, each=each)
         audited = _named_points(asked, families, options, deadline, each)
     missing = many - len(designs) + len(families) - len(audited)
-    return Frontier(task.query, designs, audited, missing, deadline.interrupted)
+    return Frontier(task.query, designs, audited, missing, deadline.interrupted, independent)
 
 
 def _number_of_points(points: int, most: int = 10_000) -> int:

@@ -15,6 +15,7 @@ from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_bel
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import fallen
 from dalenius.bounds.convex import SharedBounds
+from dalenius.bounds.decoys.bound import Decoys, recognised
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.certificates.audits import MARGIN_DOWN, Found
 from dalenius.model import secret as secrets
@@ -37,6 +38,8 @@ class RecordTurns(Part):
     lumping_seconds: float = 2e-8
     # Batches, at least, for the brackets of records that are not the worst.
     other_batches: int = 16
+    # Rows of channels that are tried as truth or decoy.
+    decoy_rows: tuple[int, int] = (5, 200)
     # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
     worth_coarse: float = 1.05
 
@@ -192,7 +195,7 @@ def _opened(
     wanted = problem.knowledge > 0 and "monotone" in problem.settings.portfolio.opening
     order = ordered(mechanism, merged) if wanted else None
     order = _with_answers(order, mechanism, merged)
-    beside = _beside(problem, other)
+    beside, decoys = _beside(problem, other), _decoys(problem, mechanism, merged) if exact_cells else None
     # Only very many cells are brought to grid rows.
     many = other is not None or merged.first.size * max(mechanism.records) > problem.settings.limits.many_cells
     grids = SharedGrids.of(mechanism, merged) if many else SharedGrids()
@@ -210,6 +213,7 @@ def _opened(
             common=common,
             warm=warm.setdefault(k, WarmStart()),
             order=order,
+            decoys=decoys,
             beside=beside,
         )
         if twin is None:
@@ -233,6 +237,15 @@ def _beside(problem: AuditProblem, other: Other | None) -> SharedBeside | None:
         return None
     parts = Beside.of(mechanism)
     return None if parts is None else SharedBeside(parts, np.exp(reference.log_law_of(0, 2)))
+
+
+def _decoys(problem: AuditProblem, mechanism: Mechanism, merged: Merged) -> tuple[Decoys, float] | None:
+    """The channel as truth or decoy, where so few rows are not closed by a tree at once, and not too many."""
+    wanted = problem.knowledge > 0 and "decoy" in problem.settings.portfolio.opening
+    low, high = problem.settings.of(RecordTurns).decoy_rows
+    if not wanted or not low <= merged.first.size <= min(high, mechanism.n_outputs):
+        return None
+    return recognised(mechanism.written().rows[merged.first])
 
 
 def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:
@@ -371,7 +384,9 @@ def verifier_sees_same_rows(mechanism: Mechanism, merged: Merged) -> bool:
         return True
     # One row per dataset in randomized_response.
     rows = mechanism.statistic.size
-    distinct = len(np.unique(np.asarray(query.answers), axis=0)) if query.statistic.size == rows else rows
+    # With counts: without them numpy loads numpy.ma, a tenth of a small audit's time.
+    answers = np.asarray(query.answers)
+    distinct = len(np.unique(answers, axis=0, return_counts=True)[0]) if query.statistic.size == rows else rows
     return int(merged.first.size) == distinct
 
 

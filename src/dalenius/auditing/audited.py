@@ -112,8 +112,10 @@ class Audited:
         masses = self._in_few_digits(np.add.reduceat(prior.masses, self.grid.starts, axis=1), self.grid)
         # For a noisy histogram it is about the count of one value.
         cell = {} if prior.mechanism.part is None else {"cell": prior.mechanism.part}
-        blocks = {"blocks": self.grid.starts.tolist(), "masses": masses.tolist(), "cuts": self.grid.listed}
-        return {"kind": "blocks", **cell, **blocks}
+        # The first block takes in what is not seen before it, the last one what is not seen after it.
+        first = getattr(prior.mechanism.statistic, "first", 0)
+        starts = [0, *(self.grid.starts[1:] + first).tolist()]
+        return {"kind": "blocks", **cell, "blocks": starts, "masses": masses.tolist(), "cuts": self.grid.listed}
 
     def _in_few_digits(self, masses: Floats, grid: Grid) -> Floats:
         """Masses by value and block with the fewest digits that leave the prior feasible, and what it leaks as claimed.

@@ -27,10 +27,10 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
-from dalenius.numerics.deferred import rel_entr
-from dalenius.numerics.information import TINY
+from dalenius.numerics.information import TINY, entropy, kl
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
+from dalenius.reductions.lump import Merged
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
@@ -276,6 +276,10 @@ def by_lines(question: Question, common: Floats | None = None) -> IndependentRec
             f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
             f"{search.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
         )
+    # Lines with the same rows are one channel.
+    groups = Merged.of(mechanism).group[lines]
+    _, once, same = np.unique(groups, axis=0, return_index=True, return_inverse=True)
+    lines, same = lines[once], same.ravel()
     weights = _alternated(rows, lines, search.rounds, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
@@ -292,9 +296,9 @@ def by_lines(question: Question, common: Floats | None = None) -> IndependentRec
         if d.max() >= uppers[j]:
             break
         weights[j], lowers[j], uppers[j] = law, law @ d, d.max()
+    lowers, laws = lowers[same], np.zeros((len(same), mechanism.records[record]))
     worst = int(lowers.argmax())
-    laws = np.zeros((len(lines), mechanism.records[record]))
-    laws[:, values] = weights
+    laws[:, values] = weights[same]
     others = others_of(mechanism, record, int(kept[worst]), support)
     proof = {"kind": "lines", "weights": laws.tolist()}
     return IndependentRecord(question.members, float(lowers[worst]), float(uppers.max()), laws[worst], others, proof)
@@ -407,7 +411,9 @@ def averaged(question: Question, part: Mechanism | None = None) -> tuple[Indepen
 
 def averaged_rows(mechanism: Mechanism, record: int, reference: Reference) -> Floats:
     """The law of the output for every value of a record whose others follow the reference."""
-    log_joint = reference.free_at(record, mechanism.records).log_joint(mechanism.statistic, record)
+    reference = reference.free_at(record, mechanism.records)
+    mechanism = mechanism.near(reference) if isinstance(mechanism, NoisySum) else mechanism
+    log_joint = reference.log_joint(mechanism.statistic, record)
     rows = np.asarray(mechanism.joint(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])))
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
@@ -450,7 +456,7 @@ def _between(reference: Floats, law: Floats, knowledge: float) -> Floats:
 
     def allowed(t: float) -> bool:
         mixed = (1 - t) * reference + t * law
-        return bool(rel_entr(mixed, reference).sum() <= knowledge * (1 - 1e-12))
+        return bool(kl(mixed, reference) <= knowledge * (1 - 1e-12))
 
     if allowed(1.0) or knowledge <= 0:
         return law if knowledge > 0 else reference
@@ -466,10 +472,10 @@ def _alternated(rows: Floats, lines: Ints, rounds: int, deadline: Deadline, chun
     many = lines.shape[1]
     weights = np.full(lines.shape, 1 / many)
     step = max(1, chunk // (many * rows.shape[1]))
-    entropy = rel_entr(rows, np.ones_like(rows)).sum(axis=1)
+    negative = -entropy(rows)
     for start in range(0, len(lines), step):
         part = lines[start : start + step]
-        q, w, phi = rows[part], weights[start : start + step], entropy[part]
+        q, w, phi = rows[part], weights[start : start + step], negative[part]
         for _ in range(rounds):
             if deadline.expired():
                 break
@@ -485,4 +491,4 @@ def _alternated(rows: Floats, lines: Ints, rounds: int, deadline: Deadline, chun
 def _divergences(rows: Floats, law: Floats) -> Floats:
     """D( rows[a] || sum_b law_b rows[b] ) for every a."""
     # Entries that are next to nothing may have a mixture that is nothing.
-    return np.asarray(rel_entr(rows, np.maximum(law @ rows, TINY)).sum(axis=1))
+    return np.asarray(kl(rows, np.maximum(law @ rows, TINY)))

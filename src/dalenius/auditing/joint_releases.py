@@ -1,16 +1,20 @@
 """Audits of several releases of one sum that are never written out.
 
-Lower bound: ascents on coarse classes, and on groups of outputs of every release. Upper bound: that of one release of
-which all are a function, with chance; where the bracket stays open, and the noise falls by a factor a step, monotone
-rows on points.
+Lower bound: ascents on coarse classes, and on groups of outputs of every release. Upper bound: that of one release from
+which all of them can be drawn; where the bracket stays open, and the noise falls by a factor a step, monotone rows on
+points.
 
 Geometric and Laplace noise of the rates c_1, c_2, ... is a function of geometric noise of the rate c_1 + c_2 + ... on
 the same answer (the cone, MATH 4.14). Gaussian noise of the variances v_1, v_2, ... is one of Gaussian noise of the
 variance v, 1/v = 1/v_1 + 1/v_2 + ..., as the weighted mean is sufficient; and that, but for a tiny chance, of discrete
-Gaussian noise of a little less variance on a lattice, which is what is audited. From below neither says anything.
+Gaussian noise of a little less variance on a lattice, which is what is audited. Neither gives a lower bound.
+
+A second release that is chosen by the first output is bounded by two that are not: with the highest rate that may be
+chosen, and with the lowest.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,29 +29,30 @@ from dalenius.model.channels.noise import DiscreteGaussian, Geometric, over_inte
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import queries
 from dalenius.model.problem import AuditProblem
+from dalenius.model.query import Query
 from dalenius.model.secret import Secret
 from dalenius.model.statistic import Sum
 from dalenius.reductions.coarse import Coarseness, coarsen_releases
 from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
-# Above the sum of the rates, so that rounding does not bring it below.
+# Factor that keeps the sum of the rates from being rounded down.
 ROUNDED_UP = 1 + 1e-13
-# What the lattice may take of the variance, as a share, and the finest one. What it takes is TAKEN / g^2: the sum over
+# Largest share of the variance that the lattice may take, and the finest lattice. It takes TAKEN / g^2: the sum over
 # the lattice of a density of that variance is 1 within 1e-6.
 SHARE, FINEST, TAKEN = 0.002, 16, 0.75
 
 
 @dataclass(frozen=True, eq=False)
 class OneRelease:
-    """The release, and the way back for upper bounds: the chance `kept` that all releases are a function of it."""
+    """The one release, and the way back for upper bounds: with chance `kept` all releases can be drawn from it."""
 
     channel: NoisySum
     step: dict[str, Any]
     kept: float = 1.0
 
     def proof(self, inside: Proof, values: int) -> "ThroughOne":
-        """The proof about several releases that one about this makes; the secret has so many values."""
+        """Turn a proof about this release into one about all of them; values: how many the secret has."""
         return ThroughOne(inside, self, (1 - self.kept) * math.log(values))
 
 
@@ -75,7 +80,7 @@ class ThroughOne:
         return self.one.kept * self.inside.upper + self.added
 
     def claim(self, rounding: Rounding) -> float:
-        """What the proof inside claims, and what the coin tells."""
+        """The claim of the proof inside, and what may leak where not all releases can be drawn from the one."""
         return self.one.kept * self.inside.claim(rounding) + self.added + rounding.bound
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
@@ -84,12 +89,17 @@ class ThroughOne:
         return {**data, "steps": [self.one.step, *data.get("steps", ())]}
 
 
+def of_all_rates(query: Query, rates: Sequence[float]) -> OneRelease:
+    """Return the release that stands for releases of one sum with geometric or Laplace noise of these rates."""
+    rate = math.fsum(rates) * ROUNDED_UP
+    channel = NoisySum(query, f"geometric(rate={rate!r})", Geometric(rate))
+    return OneRelease(channel, {"step": "cone", "rate": rate})
+
+
 def one_release(joint: Joint) -> OneRelease:
-    """Return the release that stands for all parts of a joint one."""
+    """Return the release from which all parts of a joint one can be drawn."""
     if joint.rates:
-        rate = math.fsum(joint.rates) * ROUNDED_UP
-        channel = NoisySum(joint.query, f"geometric(rate={rate!r})", Geometric(rate))
-        return OneRelease(channel, {"step": "cone", "rate": rate})
+        return of_all_rates(joint.query, joint.rates)
     precision, kept = 0.0, 1.0
     for part in joint.rounded:
         assert part.noise.normal is not None  # for the type checker: no other
@@ -107,7 +117,7 @@ def one_release(joint: Joint) -> OneRelease:
     return OneRelease(channel, {"step": "mean", "lattice": g, "sigma": sigma}, kept)
 
 
-# The part of the time that the audit of one release may take; of Gaussian noise it is the only upper bound.
+# Share of the time for the audit of the one release; for Gaussian noise it gives the only upper bound.
 ONE_SHARE, ONLY_SHARE = 0.3, 0.7
 
 
@@ -119,7 +129,7 @@ def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: De
     share = deadline.part((ONE_SHARE if joint.rates else ONLY_SHARE) * deadline.left)
     single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
     masses = single.masses
-    coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
+    coarse = coarsen_releases(joint.below, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
     proofs: list[Proof] = [one.proof(single.audit.proof, coarse[0].secrets)]
     if problem.knowledge <= 0:
         proofs.append(Formula("trivial", single.audit.trivial))

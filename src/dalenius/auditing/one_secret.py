@@ -10,13 +10,14 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 - stationary: the contraction certificate with eta = 1, which closes the gap where the multiplier s is above 1, at every
   size (MATH 4.3);
 - monotone: the row bound without a tree, where likelihood ratios are monotone (MATH 4.11);
+- decoy: one supremum for each output, where rows tell the truth or a decoy (MATH 4.15);
 - beside: a release of a sum beside local randomisers of the same bits (MATH 4.12);
 - sibson: the information of the best order (MATH 4.8);
 - capacity: of the whole channel, where choices were too many, and the constrained capacity (MATH 4.4).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
+from dalenius.bounds.decoys.bound import Decoys
 from dalenius.bounds.monotone import MonotoneRows, Scan
 from dalenius.bounds.trees.choices import Choices, ChoiceSearch, obvious
 from dalenius.bounds.trees.grid_rows import GridSearch
@@ -73,6 +75,8 @@ class SecretAudit(Bracket):
     warm: WarmStart = field(default_factory=WarmStart)
     # The order of the channel's rows, where their likelihood ratios are monotone.
     order: Order | None = None
+    # The channel as truth or decoy, and the b of `recognised`; None where it has no such form.
+    decoys: tuple[Decoys, float] | None = None
     # A joint release of a sum and a local randomiser, of which one record is asked about.
     beside: SharedBeside | None = None
     # Whether every bound of the plan has done what it can.
@@ -234,6 +238,19 @@ class SecretAudit(Bracket):
         if found is not None:
             self.keep_upper(found)
 
+    def truth_or_decoy(self, deadline: Deadline, _rng: np.random.Generator) -> None:
+        """The best bound of truth or decoy; what the channel is more than that pays for every value of the secret."""
+        from dalenius.bounds.decoys.programme import DecoySearch, best_bound
+
+        assert self.decoys is not None  # for the type checker: the stage's condition
+        (channel, missed), cells = self.decoys, self.cells
+        rho = np.zeros((cells.n_secrets, channel.own.size))
+        rho[cells.secret, cells.lumped.row] = cells.rho
+        chosen = cells.settings.of(DecoySearch)
+        found = best_bound(channel, rho, cells.knowledge, chosen, deadline.part(0.5 * deadline.left))
+        if found is not None:
+            self.keep_upper(replace(found, upper=found.upper + missed * float(np.log(cells.n_secrets))))
+
     def beside_records(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """A release of a sum beside local randomisers."""
         assert self.beside is not None  # for the type checker: the stage's condition
@@ -360,6 +377,7 @@ FROM_ASCENTS_ON = (
     Stage(lambda audit: not audit.cells.many and audit.worth_more, SecretAudit.ascend),
     Stage(lambda audit: not audit.cells.many and audit.worth_more, SecretAudit.stationary, "stationary"),
     Stage(_ordered, SecretAudit.monotone, "monotone"),
+    Stage(lambda audit: audit.worth_more and audit.decoys is not None, SecretAudit.truth_or_decoy, "decoy"),
     Stage(lambda audit: audit.worth_more and audit.choices is not None, SecretAudit.all_choices, "choices"),
     Stage(lambda audit: not audit.cells.many, SecretAudit.note_unconstrained),
     Stage(lambda audit: _large(audit) and audit.exact_cells, SecretAudit.sibson, "sibson"),

@@ -15,7 +15,7 @@ from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.grid_rows import GridBound
 from dalenius.bounds.trees.posteriors import PosteriorBound
 from dalenius.bounds.trees.rows import RowBound
-from dalenius.bounds.trees.simplices import SimplexBound
+from dalenius.bounds.trees.simplex_tree import SimplexBound
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Plan
 
@@ -48,7 +48,7 @@ class Route:
 
 
 def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of the problem's class, batch by batch, until exhausted, or nearly closed and slow."""
+    """Work off the plan of the problem's class, batch by batch, until it is exhausted."""
     plan = bracket.cells.settings.portfolio.plans["few" if BOUNDS["simplices"].promising(bracket) else "general"]
     yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
 
@@ -83,19 +83,12 @@ def take_turns(open_routes: list[Route], bracket: Bracket, report_progress: Call
     The turns of some routes double, and so do those of the route whose bound is best; other routes keep a constant turn
     because they may overtake later.
     """
-    settings = bracket.cells.settings.portfolio
-    mark, since = bracket.gap, 0
     while open_routes:
         for route in list(open_routes):
             bracket.tried[route.bound] = None
             none = all(other.upper > bracket.upper for other in open_routes)
             for _ in range(max(route.batches, route.if_none if none else 0)):
                 yield
-                if bracket.gap < settings.progress * mark:
-                    mark, since = bracket.gap, 0
-                if bracket.gap <= settings.nearly and since > settings.slow_batches:
-                    return
-                since += 1
                 if not route.advance():
                     open_routes.remove(route)
                     break

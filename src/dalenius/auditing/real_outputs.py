@@ -50,8 +50,7 @@ def real_outputs(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
         coarse = by_records(replace(problem, mechanism=seen.channel, tolerance=gap), deadline, seed)
         look = coarse.through(seen, problem)
         looks.append(look if last else _seen_finely(look, finest))
-        nearly = deadline.left > 0 and looks[-1].gap <= portfolio.nearly
-        if problem.closed(looks[-1].lower, looks[-1].upper) or nearly:
+        if problem.closed(looks[-1].lower, looks[-1].upper):
             break
         if looks[-1].gap > pace.closed * error or deadline.expired():
             break

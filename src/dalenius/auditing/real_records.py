@@ -105,7 +105,7 @@ class _Question:
         return math.lcm(self.density.steps(most), self._bin_steps(most))
 
     def _bin_steps(self, most: int) -> int:
-        """Cells that the bins need: no cell may be cut by an edge of theirs."""
+        """Number of cells that the bins need, so that none of their edges cuts a cell."""
         if self.bins is None:
             return 1
         low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
@@ -132,7 +132,7 @@ class _Question:
 
     @property
     def markov(self) -> bool:
-        """Whether a record acts through its own grid point alone, so that every proof on the grid will do."""
+        """Whether a record acts through its own grid point alone, so that every proof on the grid holds for it."""
         return self.n == 1 or self.problem.adversary.kind == "independent" or self.exact
 
     def adversary(self, whole: Whole, *, from_above: bool) -> Adversary:
@@ -145,7 +145,7 @@ class _Question:
         known = adversary.knowledge
         more = whole.together or 0.0
         if not self.exact and (low < high or more):
-            # Ratios are within rounding of one, which a float of them would not show.
+            # The ratios may differ from one by less than a float can hold.
             extra = more + self.n * math.log1p(float((high if from_above else low) - 1))
             known = known + extra * (1 + ROUNDED) + (1e-18 + known * 1e-15) * (1 if from_above else -1)
             if known < 0:
@@ -155,9 +155,9 @@ class _Question:
         return Adversary.from_user(records, knowledge=known, reference=law)
 
     def above(self, m: int) -> Whole:
-        """Return grid points: the sum of the other records is rounded as one where that hides less."""
+        """Return grid points; the sum of the other records is rounded as a whole where less gets lost that way."""
         each = functools.partial(above, self.mechanism, self.density, m, self.n)
-        # Records that are independent and within some knowledge have no such sum.
+        # For independent records of limited knowledge there is no such rounding.
         if self.problem.adversary.kind == "independent" and not self.problem.adversary.unlimited:
             return each()
         if self.mechanism.steps is not None:
@@ -203,8 +203,8 @@ class _Bound:
 def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
     """Return the bracket of the real-valued record.
 
-    Grids are refined until what they hide is within the tolerance, or they are as fine as the settings allow; the best
-    lower and the best upper bound stand, each with its own grid.
+    Grids are refined until what rounding to them hides is within the tolerance, or until they are as fine as the
+    settings allow. The best lower and the best upper bound count, each with its own grid.
     """
     mechanism = cast("RealRecords", problem.mechanism)
     density = cast("Density", problem.reference)
@@ -261,7 +261,7 @@ def _grids(question: _Question) -> list[int]:
 
 
 def _cells_below(question: _Question, m: int) -> int:
-    """Return the cells of a grid from below beside one of m cells from above: they are to hide a quarter as much."""
+    """Return how many cells the grid of the lower bound has, beside m of the upper: to hide a quarter as much."""
     settings, step, n = question.problem.settings.of(RealRecordSearch), question.step, question.n
     if question.mechanism.steps is not None:
         return m
@@ -281,7 +281,7 @@ def _cells_below(question: _Question, m: int) -> int:
 
 
 def _hidden(question: _Question, m: int) -> float:
-    """What a grid hides, of both bounds together."""
+    """By how much a grid of m cells widens the bracket."""
     try:
         if question.bins is not None:
             return snapped(question.mechanism, question.density, m, question.n)[1]
@@ -317,7 +317,7 @@ def _from_above(question: _Question, m: int, deadline: Deadline) -> _Bound:
 
 
 def _snapped(question: _Question, m: int, deadline: Deadline) -> _Bound:
-    """A bound on what is told of a bin, a function of the cells, by moving records to the middles of their cells."""
+    """A bound on the leakage about a bin, by moving records to the middles of their cells."""
     try:
         whole, moved = snapped(question.mechanism, question.density, m, question.n)
         found, certificate = question.audit(whole, deadline, from_above=True, about=question.about(whole))
@@ -335,7 +335,7 @@ def _above(kind: str, upper: float, cells: int, how: dict[str, Any], certificate
 
 def _one_point(proof: dict[str, Any]) -> bool:
     """Whether a proof on the grid holds for real-valued records too."""
-    # Repaired rows lose a share in which log|A| is told; grids and windows are about the values of the grid.
+    # Repaired rows charge log|A| for a lost share; grids and windows are about the values of the grid.
     steps = {step["step"] for step in proof.get("steps", ())}
     return (proof["kind"] in KINDS and steps <= {"points"}) or (proof["kind"] in ONE_LEAF and len(proof["tree"]) == 1)
 

@@ -10,6 +10,7 @@ from the noise around the mean (MATH 4.9), or from a law by steps: the capacity,
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,7 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import group_sums
 from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.model.statistic import Sum
-from dalenius.numerics.deferred import entr, logsumexp
-from dalenius.numerics.information import mutual_information
+from dalenius.numerics.information import entropy, logsumexp, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Coarseness, Grid, coarsen
@@ -49,6 +49,8 @@ def audit_large(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
     """Bracket max I(about;Y), with the way from coarse cells to classes."""
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
+    if (near := mechanism.near(problem.reference)) is not mechanism:
+        return replace(audit_large(problem, near, about, deadline), part=near)
     # A short limit is not for formulas alone: without an ascent there is no lower bound.
     formulas = deadline.part(problem.settings.of(SumSearch).formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, about, formulas)
@@ -77,12 +79,16 @@ def _finer(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: 
     found = from_below(fine, mechanism, about, deadline, proofs=proofs, outputs=mechanism.n_outputs, start=start)
     best = max(first, found, key=lambda tried: tried.audit.lower)
     audit, audit.tried = best.audit, first.audit.tried
-    if audit.worth_more:
+    # What points lose is a small share, so that finer ones close a small gap alone; points at all answers, which other
+    # noise has, lose nothing.
+    if mechanism.rate is not None and audit.gap > problem.settings.of(PointRows).mended * audit.upper:
+        _in_windows(problem, mechanism, about, deadline, best)
+    if audit.worth_more and not deadline.expired():
         rows = on_few_points(problem, mechanism, about, deadline, lower=audit.lower, fine=audit.tolerance)
         audit.try_formulas(*([] if rows is None else [rows]))
         deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
-    _ascend_again(problem, audit, deadline)
-    _in_windows(problem, mechanism, about, deadline, best)
+        _ascend_again(problem, audit, deadline)
+        _in_windows(problem, mechanism, about, deadline, best)
     return best
 
 
@@ -171,6 +177,9 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
             return proofs
         proofs += [found for found in [form()] if found is not None]
     least = min(proof.upper for proof in proofs)
+    if cast("Sum", mechanism.statistic).seen is not None:
+        # A verifier goes through all classes.
+        return proofs
     return [*proofs, *laws_below(mechanism, knowledge, deadline, reference, known=least)]
 
 
@@ -239,7 +248,7 @@ def refusal(problem: AuditProblem, mechanism: NoisySum, secret: Secret) -> str |
     """Why not: other secrets than groups, and other references than one law for all, need a list of datasets."""
     reference, settings = problem.reference, problem.settings.of(SumSearch)
     # Every value has a law of the classes.
-    many = settings.pairs // mechanism.answers.size
+    many = settings.pairs // mechanism.statistic.size
     most = min(max(many, settings.few_values), settings.values)
     if isinstance(secret, Function) or reference.kind in ("marginals", "weights"):
         what = "a secret that is a function" if isinstance(secret, Function) else f"a reference of {reference.kind}"
@@ -324,4 +333,4 @@ def fano(many: int, error: float) -> float:
     The bound falls while the chance of a wrong guess is below 1 - 1/many; beyond it nothing is known.
     """
     e = min(error, 1 - 1 / many)
-    return max(0.0, math.log(many) - float(entr(e) + entr(1 - e)) - e * math.log(max(many - 1, 1)))
+    return max(0.0, math.log(many) - float(entropy([e, 1 - e])) - e * math.log(max(many - 1, 1)))

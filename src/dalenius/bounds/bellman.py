@@ -23,7 +23,7 @@ import numpy as np
 from dalenius.bounds.closing import Formula, close
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.reference import Reference
-from dalenius.numerics.deferred import xlogy
+from dalenius.numerics.information import xlogy
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline

@@ -19,8 +19,7 @@ import numpy as np
 from dalenius.bounds.closing import Formula, close
 from dalenius.bounds.products import contraction, expansion
 from dalenius.model.counting import log_binomial
-from dalenius.numerics.deferred import xlogy
-from dalenius.numerics.information import lse, safe_log
+from dalenius.numerics.information import lse, safe_log, xlogy
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Beside

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from dalenius.bounds.closing import S_RANGE, TOGETHER, Formula, close, least_closed
 from dalenius.model.channels.noise import Noise
@@ -12,8 +13,7 @@ from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.numerics.deferred import logsumexp, minimize
-from dalenius.numerics.information import lse
+from dalenius.numerics.information import logsumexp, lse
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
@@ -155,7 +155,9 @@ def _best_blend(
     box = [(-most_log_odds, most_log_odds), (math.log(S_RANGE[0]), math.log(S_RANGE[1]))]
     if shares:
         found = [
-            minimize(lambda x: blend_at(1 / (1 + math.exp(-x[0])), x[1]), start, method="Nelder-Mead", bounds=box)
+            scipy.optimize.minimize(
+                lambda x: blend_at(1 / (1 + math.exp(-x[0])), x[1]), start, method="Nelder-Mead", bounds=box
+            )
             for start in starts
         ]
         best = min(found, key=lambda f: float(f.fun))

@@ -23,8 +23,9 @@ from dalenius.reductions.cells import Cells
 
 # Pairs of rows x outputs held at once; beyond it contraction is not used.
 PAIR_ENTRIES = 400_000
-# Rows x outputs up to which outputs are put in groups: 300 answers take a second.
-GROUPED_ENTRIES = 2**17
+# Rows x outputs up to which outputs are put in groups. That takes 2 s for a window of a count of 5,600, which has 634
+# cells and 377 outputs.
+GROUPED_ENTRIES = 2**19
 # Groups of outputs up to which any two may be joined; beyond it only neighbours.
 JOINED_GROUPS = 12
 
@@ -37,7 +38,11 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: flo
     true, where pairs of rows x outputs are more than `most`.
     """
     rows = rows[rows.sum(axis=1) > 0]
-    rows, apart = _bundled(np.unique(rows / rows.sum(axis=1, keepdims=True), axis=0))
+    rows = rows / rows.sum(axis=1, keepdims=True)
+    if rows.shape[1] == 2 < len(rows):  # over two outputs
+        # All rows are mixtures of two, and mixing raises no divergence.
+        rows = rows[[rows[:, 0].argmin(), rows[:, 0].argmax()]]
+    rows, apart = _bundled(np.unique(rows, axis=0))
     if len(rows) < 2 or rows.shape[1] < 2:  # nothing to tell apart
         return margin + apart
     if len(rows) ** 2 * rows.shape[1] > most:
@@ -54,7 +59,9 @@ def coefficient(rows: Floats, margin: float = 1e-11, rounds: int = 50, most: flo
             break
         low, high = np.where(slope < 0, lam, low), np.where(slope < 0, high, lam)
         new = lam - slope / curvature
-        lam = np.where((new > low) & (new < high), new, (low + high) / 2)
+        new = np.where((new > low) & (new < high), new, (low + high) / 2)
+        # One that is near enough stays: rounding would throw it back to the middle of its bracket.
+        lam = np.where(slack <= margin / 10, lam, new)
     return float(min(1.0, max(apart, (1 - height + slack).max()) + margin))
 
 

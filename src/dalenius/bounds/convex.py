@@ -21,14 +21,12 @@ import numpy as np
 from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.closing import close
 from dalenius.bounds.proof import Proof, Rounding
-from dalenius.numerics.batch import take
 from dalenius.numerics.information import TINY, lse, neg_entropies, phi, safe_log
-from dalenius.numerics.iterations import overshoot, solve
+from dalenius.numerics.iterations import overshoot, solve, take
 from dalenius.numerics.types import Floats
-from dalenius.reductions.cells import Cells
+from dalenius.reductions.cells import Cells, Tilted, tilt
 from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
-from dalenius.search.tilted import Tilted, tilt
 
 # With eta = 1 the least s. Nearer to 1 the bound is a maximum over cells, which rounding in rare ones decides.
 LEAST_S = 1.001

@@ -16,7 +16,7 @@ from dalenius.bounds.capacity import Capacity
 from dalenius.bounds.closing import least_closed
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.numerics.deferred import logsumexp, xlogy
+from dalenius.numerics.information import logsumexp, xlogy
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 

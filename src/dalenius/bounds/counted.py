@@ -27,7 +27,7 @@ from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, leas
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counted import Tilts
 from dalenius.model.counting import log_binomial
-from dalenius.numerics.deferred import gammaln, logsumexp
+from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close
 from dalenius.model.channels.noise import Noise
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.tied import last_powers, log_poisson
-from dalenius.numerics.deferred import gammaln, logsumexp, minimize
+from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
@@ -72,7 +73,7 @@ def moved_counts(
     if search is None or knowledge <= 0 or deadline.expired():
         return None
     # A gradient method: the bound is smooth, and convex in the law J where that is free.
-    minimize(
+    scipy.optimize.minimize(
         search.value,
         search.start(),
         jac=True,

@@ -19,7 +19,7 @@ from dalenius.bounds.convolution import own_terms
 from dalenius.bounds.whole import alternate
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.numerics.deferred import logsumexp
+from dalenius.numerics.information import logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 

@@ -65,12 +65,9 @@ class _Curve:
             low, high = (low, middle) if rises(middle) >= 0 else (middle + 1, high)
 
         # The difference of log-gamma functions would lose the digits that matter.
-        log_rho = log_binomial(n, (1 - self.p, self.p))
-
-        def value(j: int) -> float:
-            return float(-log_rho[j]) - self.beta * (j - self.centre) ** 2
-
-        return min(value(j) for j in range(max(0, low - 2), min(n, low + 2) + 1))
+        beside = range(max(0, low - 2), min(n, low + 2) + 1)
+        log_rho = log_binomial(n, (1 - self.p, self.p), beside)
+        return min(float(-x) - self.beta * (j - self.centre) ** 2 for j, x in zip(beside, log_rho, strict=True))
 
     def highest(self, width: float = 1e-6) -> Formula | None:
         """The maximum between two places this share of it apart, and the tangent there."""

@@ -2,7 +2,7 @@
 
 Record i has the channel W_i and the law rho_i, all independent. With
 
-    eta   = sup D(w W || rho_i W) / D(w || rho_i) over the records that are not asked about,
+    eta   = sup D(w W || rho_i W) / D(w || rho_i) over the records outside the secret,
     sigma = inf D(v W_0 || u W_0) / D(v || u) for a law u of the secret,    D_a = D(W_0(.|a) || u W_0),
 
 every prior of knowledge K leaks at most, for lam >= (1-sigma) eta and tau = sigma + lam,
@@ -15,19 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from dalenius.bounds.closing import Formula, close
 from dalenius.bounds.contraction import coefficient
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
-from dalenius.numerics.deferred import minimize, xlogy
-from dalenius.numerics.information import lse
+from dalenius.numerics.information import lse, xlogy
 from dalenius.numerics.types import Floats
 
-# Divergences below this are too near rounding for their ratio; the limit at 0 is a formula.
+# Ratios of divergences below this are mostly rounding; the limit at 0 has a formula.
 NEAR = 1e-9
-# By this share coefficients are moved outward, so that a verifier finds them true.
+# Coefficients are moved outward by this share, so that the verifier confirms them.
 OUTWARD = 1e-7
 
 
@@ -65,7 +65,7 @@ def symmetric_bits(mechanism: PerRecord) -> bool:
 
 
 def _other_laws(mechanism: PerRecord, members: tuple[int, ...], reference: Reference) -> list[Floats]:
-    """The different laws of the records that are not asked about."""
+    """The different laws of the records outside the secret."""
     if len(reference.laws) <= 1:
         return [np.exp(reference.log_law_of(0, mechanism.k))] if mechanism.n > len(members) else []
     different = {law: i for i, law in enumerate(reference.laws) if i not in members}
@@ -119,7 +119,7 @@ def _even(law: Floats) -> bool:
 
 
 def _ratio(laws: Floats, w: Floats, law: Floats) -> Floats:
-    """D(v W || law W) / D(v || law) of every v; not a number so near the law that it is rounding."""
+    """D(v W || law W) / D(v || law) of every v; nan so near the law that it would be rounding."""
     apart = _divergence(laws, law)
     near = apart < NEAR
     return np.where(near, np.nan, _divergence(laws @ w, law @ w) / np.where(near, 1.0, apart))
@@ -215,7 +215,7 @@ class _Choice:
         if (use_sigma and self.rows.shape != (2, 2)) or self.rho.size > values:
             return found
         for excess in starts:
-            got = minimize(
+            got = scipy.optimize.minimize(
                 lambda x: proof(x).upper,
                 np.append(math.log(excess), start),
                 method="Nelder-Mead",

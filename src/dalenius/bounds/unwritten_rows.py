@@ -25,8 +25,7 @@ from dalenius.bounds.closed_forms import SumSearch, sibson
 from dalenius.bounds.closing import MANY_TERMS, Formula
 from dalenius.bounds.monotone import Monotone, MonotoneRows, Scan
 from dalenius.bounds.on_points import OnPoints, Place
-from dalenius.numerics.deferred import logsumexp
-from dalenius.numerics.information import TINY
+from dalenius.numerics.information import TINY, logsumexp
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped
@@ -49,6 +48,8 @@ class PointRows(Part):
     counts_values: bool = True
     # The share of the bound that may be lost between points, or beyond them.
     lost: float = 1e-3
+    # The share of the bound up to which a gap is what points lose, and finer points are tried before all else.
+    mended: float = 5e-3
     # From which share on, where one is asked for, points are chosen for the verifier's sake; what part of it they may
     # use up. count(n=10^5): 109 points and 99 steps in place of 567 and 278; ages of 150: 69 and 30 in place of 162 and
     # 48.

@@ -6,18 +6,22 @@ Each kind of witness is read in its own way. Whatever is unsound raises.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
+from dalenius.model.alike import Runs
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.symmetric import EvenPrior
 from dalenius.model.counted import CountedPrior, Tilts
+from dalenius.model.counting import Law
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
+from dalenius.model.query import UnlistedSum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum
@@ -132,8 +136,11 @@ def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str
         of_counts = _tied if witness["kind"] == "tied" else _counted
         return of_counts(mechanism, secret, certificate, reference)
     if "blocks" in witness:
-        part = mechanism.witnessed(witness.get("cell"))
-        return Prior.on_blocks(part, secret, witness["blocks"], witness["masses"], reference)
+        part, blocks = mechanism.witnessed(witness.get("cell")), witness["blocks"]
+        if isinstance(part, NoisySum):
+            part = part.near(reference)
+            blocks = [max(0, start - cast("Sum", part.statistic).first) for start in blocks]
+        return Prior.on_blocks(part, secret, blocks, witness["masses"], reference)
     if witness.get("kind") == "uniform":
         return _even(mechanism, secret)
     if "part" in witness:
@@ -209,17 +216,10 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
     others follow `beside`, a law of their own, or the reference; of local randomisers they are left out, as they do not
     matter.
     """
-    records, others, beside = mechanism.records, witness.get("others"), witness.get("beside")
+    others, beside = witness.get("others"), witness.get("beside")
     given = reference if beside is None else Reference((tuple(beside),))
-    if others is None:
-        laws = [law_of(given, i, size) for i, size in enumerate(records)]
-    else:
-        counted = isinstance(mechanism.statistic, (Sum, Histogram)) and len(reference.laws) <= 1
-        known = list(enumerate(one_by_one(others, record) if counted else others))
-        certain = {(v, records[i]): _certain(v, records[i]) for i, v in known}
-        laws = [certain[v, records[i]] for i, v in known]
-    laws[record] = tuple(float(p) for p in witness["law"])
-    prior = Reference(tuple(laws))
+    laws = _laws(mechanism, record, witness, given)
+    prior = Reference(cast("tuple[Law, ...]", laws))
     # The prior of a release that is never written out is about a part of it: one noisy count, or the record alone.
     part: Mechanism = mechanism
     counts, channels = mechanism.as_counts, mechanism.as_records
@@ -227,6 +227,13 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
         part = counts.cell(witness.get("cell", 0))
     if channels is not None and not mechanism.has_rows:
         part = channels.look_at((record,), 0)
+    if isinstance(mechanism.query, UnlistedSum) and (noisy := mechanism.as_sum) is not None:
+        if others is None:
+            part = noisy.near(given)
+        else:
+            added = cast("Sum", mechanism.statistic).contributions
+            total = sum(many * c for many, c in zip(others, added, strict=True))
+            part = noisy.between(range(total + min(added), total + max(added) + 1))
     if others is None and isinstance(part.statistic, Histogram) and len(given.laws) <= 1:
         # Laws that differ would need a list of datasets.
         log_joint = given.log_joint(part.statistic, record)
@@ -235,6 +242,23 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
         return Prior(part, record, masses / masses.sum(), given)
     masses = np.exp(prior.log_joint(part.statistic, record))
     return Prior(part, record, masses / masses.sum(), prior)
+
+
+def _laws(mechanism: Mechanism, record: int, witness: Mapping[str, Any], given: Reference) -> Sequence[Law]:
+    """The law of every record: that of the witness for one, and for the others the given one, or what is known."""
+    records, others, own = mechanism.records, witness.get("others"), tuple(float(p) for p in witness["law"])
+    if isinstance(mechanism.statistic, (Sum, Histogram)) and len(given.laws) <= 1:
+        law, many = law_of(given, record, records[record]), len(records) - 1
+        rest = (
+            Runs((law, many)) if others is None else Runs(*((_certain(v, len(own)), c) for v, c in enumerate(others)))
+        )
+        return Runs(*rest[:record].parts, (own, 1), *rest[record:].parts)
+    if others is None:
+        laws = [law_of(given, i, size) for i, size in enumerate(records)]
+    else:
+        laws = [_certain(v, size) for v, size in zip(others, records, strict=True)]
+    laws[record] = own
+    return tuple(laws)
 
 
 def law_of(reference: Reference, record: int, size: int) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dalenius.certificates import made
+from dalenius.certificates import certificate as certificates
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.files import path_of
@@ -51,7 +51,7 @@ def verify(
     in_file = isinstance(source, (str, os.PathLike))
     given = path_of(source) if in_file else getattr(source, "certificate", source)
     try:
-        return made.verify(given, mechanism, memory=mebibytes, time_limit=seconds)
+        return certificates.verify(given, mechanism, memory=mebibytes, time_limit=seconds)
     except OSError as error:
         refuse(f"cannot read {show(given)}: {error.strerror or error}", error)
 

@@ -24,8 +24,7 @@ from dalenius.cli import common
     "certificate",
     "out",
     "save",
-    save="Write the audit of the mechanism here (.json); dl.load reads it.",
-    plot="that audit",
+    plot="the audit of the mechanism",
 )
 @common.AS_JSON
 def calibrate(

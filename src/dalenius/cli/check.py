@@ -15,7 +15,7 @@ def check(*, spec: Path, as_json: bool) -> int:
     """Decide, by certified bounds, whether every release of a TOML file keeps its leakage budget.
 
     Each release has one [[check]] table: budget, what is released (query and mechanism, channel and records, or
-    load), and the adversary (entropy or knowledge). name is optional, certificate names a file for the proof. nodes = N
+    load), and the adversary (knowledge or entropy). name is optional, certificate names a file for the proof. nodes = N
     limits the work by its amount and not by the clock, so that a busy machine does not change the answer.
 
     \b

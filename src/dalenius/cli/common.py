@@ -95,9 +95,9 @@ def relative(default: float = 1e-3) -> Callable[[Command], Command]:
     return click.option("--relative", type=float, default=default, show_default=True, metavar="SHARE", help=words)
 
 
-def adversary(words: str) -> Callable[[Command], Command]:
-    """Return the option --adversary with its words."""
-    kinds = click.Choice(["bounded", "independent"])
+def adversary(words: str, *more: str) -> Callable[[Command], Command]:
+    """Return the option --adversary with its words; more: what it may be beside the two that all commands know."""
+    kinds = click.Choice(["bounded", "independent", *more])
     return click.option("--adversary", type=kinds, default="bounded", show_default=True, help=words)
 
 
@@ -276,12 +276,9 @@ WRITTEN = {
 }
 
 
-def writing(*names: str, plot: str, save: str | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options of files that a command writes; it receives them as `files`.
-
-    plot: what a picture shows. save: other words for what is saved.
-    """
-    words = {**WRITTEN, "plot": WRITTEN["plot"].format(plot), "save": save or WRITTEN["save"]}
+def writing(*names: str, plot: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of files that a command writes; it receives them as `files`. plot: what a picture shows."""
+    words = {**WRITTEN, "plot": WRITTEN["plot"].format(plot)}
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
@@ -299,9 +296,9 @@ def exactly_one(**given: object) -> None:
 
 
 def check_limit(asked: Mapping[str, Any]) -> None:
-    """Refuse unless exactly one of --entropy and --knowledge was given; independent records need neither."""
-    if asked.get("adversary", "bounded") == "bounded":
-        exactly_one(entropy=asked["entropy"], knowledge=asked["knowledge"])
+    """Refuse unless exactly one of --knowledge and --entropy was given; independent records need neither."""
+    if asked.get("adversary", "bounded") != "independent":
+        exactly_one(knowledge=asked["knowledge"], entropy=asked["entropy"])
 
 
 def alphabet_sizes(text: str) -> list[int]:
@@ -370,8 +367,8 @@ def finish(
 ) -> int:
     """Write the files asked for, print the answer whatever happens to them, and return the exit code.
 
-    answer: with summary() and to_dict(). about: whose certificate, picture and so on are written, where that is not the
-    answer itself. more: what its JSON says besides.
+    answer: with summary() and to_dict(). about: whose certificate and picture are written, where that is not the answer
+    itself. more: what its JSON says besides.
     """
     if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
@@ -379,7 +376,7 @@ def finish(
     try:
         for name, path in files.items():
             if path is not None:
-                WRITERS[name](whose, path)  # whole or not at all
+                WRITERS[name](answer if name == "save" else whose, path)  # whole or not at all
                 check = f"; check it with: dalenius verify {path}" if name == "certificate" else ""
                 written.append(f"Wrote      {path}{check}")
     finally:  # a full disk does not cost the answer
@@ -413,7 +410,7 @@ def answered(
 
 def write_picture(figure: "Figure", path: Path) -> None:
     """Write a picture, in the format of the file's ending."""
-    from dalenius.model.storage import write as write_bytes
+    from dalenius.model.files import write as write_bytes
     from dalenius.report.plots import image
 
     write_bytes(path, image(figure, path.suffix.lower()[1:]))
@@ -446,8 +443,8 @@ def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
     from rich.live import Live
     from rich.text import Text
 
+    from dalenius.model.problem import NATS_PER_UNIT
     from dalenius.numerics.rounding import short_up
-    from dalenius.results.units import NATS_PER_UNIT
 
     scale = NATS_PER_UNIT.get(unit, 1.0)
     with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:

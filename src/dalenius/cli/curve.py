@@ -29,7 +29,7 @@ def curve(
       dalenius curve --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledges 0.1,0.5,1
     """
     common.check_outputs(files, [*source.files, reference])
-    common.exactly_one(entropies=asked["entropies"], knowledges=asked["knowledges"])
+    common.exactly_one(knowledges=asked["knowledges"], entropies=asked["entropies"])
     described = source.described()
 
     from dalenius.api import audits

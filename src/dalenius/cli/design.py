@@ -136,7 +136,7 @@ def _read(option: str, path: Path) -> "NDArray[np.float64]":
 
     from dalenius.model.storage import read_matrix
 
-    content, _ = read_matrix(path)
+    content = read_matrix(path)[0]
     try:
         return np.asarray(content, dtype=float)
     except (TypeError, ValueError):

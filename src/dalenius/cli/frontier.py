@@ -11,7 +11,7 @@ from dalenius.cli import common
 @common.QUERY
 @click.option("--points", type=int, default=20, show_default=True, help="Designs along the curve.")
 @common.REFERENCE
-@common.adversary("Any prior that knows at most K, or any prior under which the records are independent.")
+@common.adversary("Any prior that knows at most K, any prior under which the records are independent, or both.", "both")
 @click.option("--named/--no-named", default=True, show_default=True, help="Also place mechanisms of the gallery.")
 @common.solving(tolerance=1e-3, time_limit=300.0)
 @common.writing("save", plot="the curve")
@@ -19,6 +19,7 @@ from dalenius.cli import common
 def frontier(*, query: str, reference: Path | None, files: common.Files, as_json: bool, **asked: common.Asked) -> int:
     """Design mechanisms along the distortion budget: the least leakage at each, with its certified band.
 
+    With --adversary both the curve against independent records stands beside that against limited knowledge.
     The time limit is for everything together; points that it leaves no time for are left out.
 
     \b

@@ -40,7 +40,7 @@ def ledger() -> None:
 @click.option("--columns", metavar="SIZES", help="Or the columns of a record, such as age=8,smokes=2, with --n.")
 @click.option("--n", type=int, metavar="N", help="How many records there are, with --columns.")
 @common.numbers("--knowledge", "K", "The most that the adversary knows before a release; 0.1,0.3 where that grows.")
-@common.ENTROPY
+@common.numbers("--entropy", "B", "The same in the paper's form, one number: the entropy of its prior, log|X| - K.")
 @common.adversary("Adversary of the account; with independent records leave out --entropy and --knowledge.")
 @common.REFERENCE
 @common.UNIT
@@ -74,8 +74,9 @@ def new(
     from dalenius.tools.ledger import Ledger, records_of
 
     law = None if reference is None else Reference.from_file(reference, records_of(**data))
-    if len(known := asked["knowledge"] or []) == 1:
-        asked["knowledge"] = known[0]
+    for name in ("knowledge", "entropy"):
+        if len(known := asked[name] or []) == 1:
+            asked[name] = known[0]
     book = Ledger(**data, reference=law, **asked)
     book.save(path)
     _show(book, book.account(), as_json=as_json)

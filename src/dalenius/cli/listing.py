@@ -21,7 +21,7 @@ def listing(*, as_json: bool) -> int:
     from dalenius.model.gallery import plugins
     from dalenius.model.gallery.families import FAMILIES
     from dalenius.model.gallery.parse import QUERIES
-    from dalenius.results.units import NATS_PER_UNIT
+    from dalenius.model.problem import NATS_PER_UNIT
 
     found: dict[str, Any] = {
         "queries": [_entry(name, build) for name, build in QUERIES.items()],

@@ -19,7 +19,7 @@ from dalenius.cli import common
 @common.gap(1e-4, "Gap at which an audit stops.")
 @common.limit(60.0, "Seconds for everything together.")
 @common.SEED
-@common.writing(plot="L(b) below the other measures")
+@common.writing("save", plot="L(b) below the other measures")
 @common.AS_JSON
 def profile(
     *, source: common.Source, reference: Path | None, files: common.Files, as_json: bool, **asked: common.Asked

@@ -23,10 +23,10 @@ def prove(*, certificate: Path, out: Path | None) -> None:
     """
     from dalenius.certificates.certificate import Certificate
     from dalenius.certificates.coq import to_coq
-    from dalenius.model import storage
+    from dalenius.model import files
 
     text = to_coq(Certificate.load(certificate))
     if out is None:
         click.echo(text, nl=False)
     else:
-        storage.write(out, text.encode())
+        files.write(out, text.encode())

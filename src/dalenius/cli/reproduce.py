@@ -13,7 +13,7 @@ UNVERIFIED = 1
 @click.command(short_help="Measure the paper's figures and table again.")
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Directory for everything that is written.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this experiment; may be repeated.")
-@click.option("--quick", is_flag=True, help="Coarser grids: about two minutes instead of twenty, on two cores.")
+@click.option("--quick", is_flag=True, help="Coarser grids, fewer starts: two minutes of processor, not twenty.")
 @click.option("--jobs", type=int, metavar="N", help="Processes; default: one per core.")
 @SEED
 @AS_JSON

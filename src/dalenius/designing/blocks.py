@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalenius.bounds.closing import Formula
+from dalenius.bounds.decoys.bound import stated
+from dalenius.bounds.decoys.programme import DecoySearch, Found, Task
 from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.decoys import DecoySearch, Found, Task
 from dalenius.model.problem import DesignProblem
 from dalenius.model.statistic import Blocks, Sum
 from dalenius.numerics.types import Floats, Ints
@@ -30,24 +31,7 @@ class Layout:
 
     def proof(self, found: Found, width: int, order: Ints) -> Formula:
         """Its bound as certificates have it: about all outputs, and rows in this order of blocks."""
-        data = dict(found.proof.data)
-        data["own"] = self.outputs[order].tolist()
-        data["alpha"] = found.decoys.alpha[:, order].tolist()
-        data["nu"] = [_spread(law, self.outputs, width, 0.0) for law in data["nu"]]
-        # Outputs that never occur have hardly any weight together.
-        data["r"] = _spread(data["r"], self.outputs, width, 1e-13 / width)
-        data["values"] = [
-            {**value, "top": np.array(value["top"])[order].tolist(),
-             "points": np.array(value["points"])[:, order].tolist()}
-            for value in data["values"]
-        ]  # fmt: skip
-        return Formula("decoy", found.proof.upper, data, s=found.proof.s, doubt=1e-10, written=True)
-
-
-def _spread(values: list[float], places: Ints, width: int, rest: float) -> list[float]:
-    spread = np.full(width, rest)
-    spread[places] = values
-    return spread.tolist()
+        return stated(found.proof, order, self.outputs, width)
 
 
 def _added(block: Ints, weights: Floats) -> Floats:

@@ -13,7 +13,6 @@ import scipy
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
-from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats
 from dalenius.settings import Part
 
@@ -44,7 +43,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     cost = np.bincount(flat, weights=domain.cost.ravel())
     sums = scipy.sparse.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
     right = np.concatenate([np.zeros(conditions.shape[0]), np.ones(size)])
-    solved = linprog(cost, A_eq=scipy.sparse.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
+    solved = scipy.optimize.linprog(cost, A_eq=scipy.sparse.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
     nothing = best_distortion(domain, (), 0.0)
     if solved.x is None:
         return problem.constant(), nothing

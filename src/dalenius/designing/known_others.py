@@ -13,25 +13,23 @@ lower bound is computed from priors and ratios.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, permutations
+from itertools import permutations
 
-import clarabel
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dalenius.auditing.independent import others_of
 from dalenius.auditing.independent_records import independent_records
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, certain_budget, on_grid, rounding
-from dalenius.designing.master import ACCEPTED
-from dalenius.designing.weak_duality import Evidence, LowerBound, least_within, legal
+from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, least_within, legal
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
 from dalenius.model.statistic import Sum
+from dalenius.numerics.conic import Conic
 from dalenius.numerics.information import TINY
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
@@ -83,6 +81,10 @@ def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designe
     programme = Programme(problem, problem.settings.of(KnownOthersSearch))
     solved = programme.solve(deadline)
     rows, lower = (problem.constant(), LowerBound(0.0)) if solved is None else solved
+    if problem.limits is not None and problem.goal == "distortion":
+        # Limits alone prove something, and all there is where they leave one mechanism.
+        alone = best_distortion(problem.domain, (), problem.budget, problem.limits)
+        lower = max(lower, alone, key=lambda bound: bound.value)
     if problem.limits is not None:
         rows = problem.limits.repaired(rows)
     if problem.goal == "leakage":
@@ -134,7 +136,7 @@ class Programme:
         return all(len(line.like) == 1 for line in self.lines)
 
     @cached_property
-    def allowed(self) -> NDArray[np.bool_]:
+    def allowed(self) -> Bools:
         """(K, Y) which outputs the row of a block may have: near ones, and all that symmetries take them to."""
         problem, domain = self.problem, self.problem.domain
         size, width = domain.distance.shape
@@ -185,7 +187,7 @@ class Programme:
                 f"a design for {len(lines)} kinds of neighbours has {terms} terms, above the limit of "
                 f"{self.chosen.terms}; use fewer records, values or outputs (outputs=)"
             )
-        program = _Conic(self)
+        program = _Programme(self)
         solved = program.solve(deadline.left)
         if solved is None:
             return None
@@ -246,8 +248,8 @@ class Programme:
 
 
 @dataclass(eq=False)
-class _Conic:
-    """The programme in Clarabel's form, over x = (u, laws r of lines, terms e, t): right - matrix x in cones."""
+class _Programme:
+    """The programme over x = (u, laws r of lines, terms e, t), and what its multipliers are about."""
 
     programme: Programme
 
@@ -258,10 +260,15 @@ class _Conic:
         self.kept = np.unique(orbit[allowed])
         self.place = np.full(int(orbit.max()) + 1, -1)
         self.place[self.kept] = np.arange(self.kept.size)
-        # (line, class, outputs) of the terms of every row of a line; where laws and terms begin; t is last.
-        self.terms = [(k, c, np.flatnonzero(allowed[c])) for k, line in enumerate(lines) for c in line.blocks]
-        self.laws = np.cumsum([self.kept.size] + [line.outputs.size for line in lines])
-        self.starts = np.cumsum([self.laws[-1]] + [ys.size for _, _, ys in self.terms])
+        # Laws of lines begin at `laws`, terms of their rows at `starts`; t is last.
+        outputs = [line.outputs for line in lines]
+        self.laws = np.cumsum([self.kept.size] + [ys.size for ys in outputs])
+        rows = [(k, c, np.flatnonzero(allowed[c])) for k, line in enumerate(lines) for c in line.blocks]
+        self.starts = np.cumsum([self.laws[-1]] + [ys.size for _, _, ys in rows])
+        # The row, the parameter and the place in its law of every term.
+        self.row = np.repeat(np.arange(len(rows)), np.diff(self.starts))
+        self.parameter = np.concatenate([self.place[orbit[c, ys]] for _, c, ys in rows])
+        self.law = np.concatenate([self.laws[k] + np.searchsorted(outputs[k], ys) for k, _, ys in rows])
         # Solvers want numbers near 1: distortions are in units of the constant's.
         self.unit = self.problem.distortion(self.problem.constant()) or 1.0
 
@@ -278,43 +285,47 @@ class _Conic:
 
     def solve(self, time_limit: float) -> tuple[Floats, Floats, Floats, Floats] | None:
         """Return u, multipliers of the bounds of lines (then of the distortion), log(q/r), multipliers of limits."""
-        paid = self._paid()
-        sums, least, bounds, cones = groups = self._sums(), self._least(), self._bounds(paid), self._cones()
-        objective = np.zeros(self.last + 1)
-        objective[: self.kept.size] = 0.0 if self.primal else paid
-        objective[self.last] = 1.0 if self.primal else 0.0
-        parts = [group.matrix(objective.size) for group in groups]
-        # Limits stand first among rows of their kind: equations, or what is at most 0.
-        limits = self.problem.limits
-        for k, group in enumerate((sums, least)):
-            if limits is not None:
-                which = limits.equal if k == 0 else ~limits.equal
-                matrix = scipy.sparse.csr_matrix(limits.matrix[which][:, self.kept])
-                matrix.resize((matrix.shape[0], objective.size))
-                parts[k] = scipy.sparse.vstack([matrix, parts[k]])
-                group.right = [0.0] * matrix.shape[0] + group.right
-        matrix = scipy.sparse.vstack(parts).tocsc()
-        kinds = [clarabel.ZeroConeT(len(sums.right)), clarabel.NonnegativeConeT(len(least.right) + len(bounds.right))]
-        kinds += [clarabel.ExponentialConeT()] * (len(cones.right) // 3)
-        settings = clarabel.DefaultSettings()
-        settings.verbose, settings.time_limit = False, max(time_limit, 1.0)
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.programme.chosen.accuracy
-        right = np.concatenate([group.right for group in groups])
-        quadratic = scipy.sparse.csc_matrix((objective.size, objective.size))
-        solved = clarabel.DefaultSolver(quadratic, objective, matrix, right, kinds, settings).solve()
-        if str(solved.status) not in (*ACCEPTED, "MaxTime"):
-            return None
-        z, first = np.array(solved.z), len(sums.right) + len(least.right)
-        of_cones = z[first + len(bounds.right) :].reshape(-1, 3)
-        ratios = of_cones[:, 1] / np.minimum(of_cones[:, 0], -TINY) - 1
-        multipliers = (1.0 if self.primal else self.unit) * z[first : first + len(bounds.right)]
+        conic, paid, u = Conic(self.last + 1), self._paid(), np.arange(self.kept.size)
+        objective, limits = np.zeros(conic.width), self.problem.limits
         if self.primal:
-            multipliers[-1] /= self.unit
-        many = np.zeros(0, dtype=bool) if limits is None else limits.equal
-        of_limits = np.zeros(many.size)
-        of_limits[many], of_limits[~many] = z[: many.sum()], z[len(sums.right) :][: (~many).sum()]
-        of_limits *= 1.0 if self.primal else self.unit
-        return np.array(solved.x)[: self.kept.size], multipliers, ratios, of_limits
+            objective[self.last] = 1.0
+        else:
+            objective[u] = paid
+        self._sums(conic)
+        of_limits, held = np.zeros(0 if limits is None else limits.equal.size), list[tuple[Bools, slice]]()
+        if limits is not None:
+            for which, add in (limits.equal, conic.equal), (~limits.equal, conic.at_most):
+                part = scipy.sparse.coo_matrix(limits.matrix[which][:, self.kept])
+                held.append((which, add(np.zeros(part.shape[0]), (part.row, part.col, part.data))))
+        # Parameters are not below their floor, nor is t below 0.
+        conic.at_most(np.full(u.size, 0.0 if limits is None else -limits.floor), (u, u, -1.0))
+        conic.at_most(np.zeros(1), (0, np.array([self.last]), -1.0))
+        # D(q||r) is at most the leakage, for every row of every line; and the distortion its budget, if any.
+        terms, many = np.arange(self.starts[0], self.last), self.starts.size - 1
+        if self.primal:
+            bounds = conic.at_most(
+                np.zeros(many), (self.row, terms, 1.0), (np.arange(many), np.full(many, self.last), -1.0)
+            )
+            budget = conic.at_most(np.array([self.problem.budget / self.unit]), (0, u, paid))
+        else:
+            bounds = budget = conic.at_most(np.full(many, self.problem.budget), (self.row, terms, 1.0))
+        # e >= q log(q/r).
+        at = 3 * np.arange(terms.size)
+        cones = conic.entropies(
+            np.zeros(3 * terms.size), (at, terms, 1.0), (at + 1, self.parameter, -1.0), (at + 2, self.law, -1.0)
+        )
+        solved = conic.solve(objective, self.programme.chosen.accuracy, time_limit=max(time_limit, 1.0))
+        if solved is None:
+            return None
+        unit = 1.0 if self.primal else self.unit
+        for which, rows in held:
+            of_limits[which] = unit * solved.z[rows]
+        multipliers = unit * solved.z[bounds]
+        if self.primal:
+            multipliers = np.append(multipliers, solved.z[budget] / self.unit)
+        of_cones = solved.z[cones].reshape(-1, 3)
+        ratios = of_cones[:, 1] / np.minimum(of_cones[:, 0], -TINY) - 1
+        return solved.x[u], multipliers, ratios, of_limits
 
     def _paid(self) -> Floats:
         """Expected distortion per unit of each parameter: a class with the row of another pays there."""
@@ -324,66 +335,15 @@ class _Conic:
         paid = np.bincount(self.place[domain.orbit[allowed]], weights=cost[allowed], minlength=self.kept.size)
         return np.asarray(paid / self.unit)
 
-    def _sums(self) -> "_Rows":
+    def _sums(self, conic: Conic) -> None:
         """Rows of the mechanism, each different one once, and laws r sum to one."""
-        found, blocks = _Rows(), np.unique(self.programme.block)
+        blocks = np.unique(self.programme.block)
         places = np.where(self.programme.allowed[blocks], self.place[self.problem.domain.orbit[blocks]], -1)
-        for row in np.unique(np.sort(places, axis=1), axis=0):
-            found.add(row[row >= 0], 1.0, 1.0)
-        for first, last in pairwise(self.laws.tolist()):
-            found.add(np.arange(first, last), 1.0, 1.0)
-        return found
-
-    def _least(self) -> "_Rows":
-        """Parameters are not below their floor, nor is t below 0."""
-        found, limits = _Rows(), self.problem.limits
-        for j in (*range(self.kept.size), self.last):
-            found.add(np.array([j]), -1.0, 0.0 if limits is None or j == self.last else -limits.floor)
-        return found
-
-    def _bounds(self, paid: Floats) -> "_Rows":
-        """D(q||r) is at most the leakage, for every row of every line; in the end the distortion budget, if any."""
-        found = _Rows()
-        for start, (_, _, ys) in zip(self.starts.tolist(), self.terms, strict=False):
-            columns = np.arange(start, start + ys.size)
-            if self.primal:
-                found.add(np.append(columns, self.last), np.append(np.ones(ys.size), -1.0), 0.0)
-            else:
-                found.add(columns, 1.0, self.problem.budget)
-        if self.primal:
-            found.add(np.arange(self.kept.size), paid, self.problem.budget / self.unit)
-        return found
-
-    def _cones(self) -> "_Rows":
-        """e >= q log(q/r): (-e, q, r) in the exponential cone, one term after another."""
-        found, orbit = _Rows(), self.problem.domain.orbit
-        for start, (k, c, ys) in zip(self.starts.tolist(), self.terms, strict=False):
-            laws = self.laws[k] + np.searchsorted(self.programme.lines[k].outputs, ys)
-            columns = np.stack([start + np.arange(ys.size), self.place[orbit[c, ys]], laws], axis=1)
-            for column, sign in zip(columns.ravel(), np.tile([1.0, -1.0, -1.0], ys.size), strict=True):
-                found.add(column[None], sign, 0.0)
-        return found
-
-
-class _Rows:
-    """Rows of a sparse matrix, one after the other, with their right-hand sides."""
-
-    def __init__(self) -> None:
-        self.columns: list[Ints] = []
-        self.values: list[Floats] = []
-        self.right: list[float] = []
-
-    def add(self, columns: Ints, values: Floats | float, right: float) -> None:
-        """Add one row."""
-        self.columns.append(columns)
-        self.values.append(np.broadcast_to(values, columns.shape))
-        self.right.append(right)
-
-    def matrix(self, width: int) -> "scipy.sparse.csr_matrix":
-        """Return the matrix."""
-        rows = np.repeat(np.arange(len(self.right)), [c.size for c in self.columns])
-        entries = (np.concatenate(self.values), (rows, np.concatenate(self.columns)))
-        return scipy.sparse.csr_matrix(entries, shape=(len(self.right), width))
+        places = np.unique(np.sort(places, axis=1), axis=0)
+        row, column = np.nonzero(places >= 0)
+        conic.equal(np.ones(len(places)), (row, places[row, column], 1.0))
+        sizes = np.diff(self.laws)
+        conic.equal(np.ones(sizes.size), (np.repeat(np.arange(sizes.size), sizes), np.arange(*self.laws[[0, -1]]), 1.0))
 
 
 def _by_answer(distance: Floats) -> Ints:

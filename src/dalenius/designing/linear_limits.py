@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from dalenius.model.channels.neighbours import dp_epsilon
 from dalenius.model.constraints import UNBIASED, Constraints
-from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.symmetry import Domain
 
@@ -185,7 +184,9 @@ class LinearLimits:
         equal = scipy.sparse.vstack([sums, self.matrix[self.equal]]).tocsr()[:, self.allowed]
         equal_right = np.concatenate([np.ones(size), np.zeros(self.means.size)])
         bounds = [(self.floor, None)] * int(self.allowed.sum()) + [(0.0, 1.0)]
-        solved = linprog(objective, A_ub=upper, b_ub=right, A_eq=_wider(equal), b_eq=equal_right, bounds=bounds)
+        solved = scipy.optimize.linprog(
+            objective, A_ub=upper, b_ub=right, A_eq=_wider(equal), b_eq=equal_right, bounds=bounds
+        )
         if solved.x is None or solved.status != 0:
             return None
         whole = np.zeros(self.allowed.size)

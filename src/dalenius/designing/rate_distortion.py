@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.linalg import LinAlgError
 
 from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, floor
-from dalenius.numerics.deferred import dgetrf, dgetrs, logsumexp
-from dalenius.numerics.information import TINY
+from dalenius.numerics.information import TINY, logsumexp
 from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
 from dalenius.search.ascent import AscentSearch
@@ -210,11 +210,11 @@ def _all_used(rho: Floats, cost: Floats, beta: float, aim: tuple[float, float], 
         kernel = np.exp(-beta * cost)
         charged = kernel * cost
         # Factors of the transpose, which LAPACK sees without a copy.
-        factors, pivots, failed = dgetrf(kernel.T)
-        w = dgetrs(factors, pivots, ones)[0]
+        factors, pivots, failed = scipy.linalg.lapack.dgetrf(kernel.T)
+        w = scipy.linalg.lapack.dgetrs(factors, pivots, ones)[0]
         if failed or not w[w.argmin()] > 0:
             return None
-        r = dgetrs(factors, pivots, rho / w, trans=1)[0]
+        r = scipy.linalg.lapack.dgetrs(factors, pivots, rho / w, trans=1)[0]
         if not r[r.argmin()] > 0:
             return None
         mean = charged.dot(r)
@@ -225,8 +225,8 @@ def _all_used(rho: Floats, cost: Floats, beta: float, aim: tuple[float, float], 
             good = float(x.g[x.g.argmax()]) - 1 < settled and abs(budget - x.distortion) * beta < settled
             return x if good else None
         # K^T dw = (K C)^T w,  dZ = -Z dw / w,  K dr = dZ + (K C) r
-        dw = dgetrs(factors, pivots, w.dot(charged))[0]
-        dr = dgetrs(factors, pivots, mean - rho / w * (dw / w), trans=1)[0]
+        dw = scipy.linalg.lapack.dgetrs(factors, pivots, w.dot(charged))[0]
+        dr = scipy.linalg.lapack.dgetrs(factors, pivots, mean - rho / w * (dw / w), trans=1)[0]
         bend = float(dw.dot(mean) + w.dot(charged.dot(dr)) - w.dot((charged * cost).dot(r)))
         step = miss / bend if bend < 0 else np.inf
         if not abs(step) <= chosen.fastest * beta:

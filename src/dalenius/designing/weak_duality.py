@@ -18,7 +18,6 @@ import scipy
 from numpy.typing import NDArray
 
 from dalenius.designing.linear_limits import LinearLimits, Price
-from dalenius.numerics.deferred import linprog
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 
@@ -108,12 +107,13 @@ def best_distortion(
 ) -> LowerBound:
     """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, of mechanisms within the limits."""
     least = floor(domain.cost, 0.0, limits)
-    if not evidence:
+    if not evidence and limits is None:
         return LowerBound(max(least, 0.0))
-    tables = np.stack([table(domain, e) for e in evidence])
+    tables = np.array([table(domain, e) for e in evidence]).reshape(-1, *domain.cost.shape)
     solved = _program(tables, np.full(len(tables), budget), domain.cost, limits)
-    if solved is None or not solved[0].max() > 0:
+    if solved is None or (limits is None and not solved[0].max() > 0):
         return LowerBound(max(least, 0.0))
+    # Limits alone may prove something: where only one mechanism is left, what it costs.
     found, priced = solved
     kept = _kept(found)
     proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
@@ -147,7 +147,7 @@ def least_within(
 
 def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
     """Which weights are not below this share of the heaviest: a proof without the others is shorter, and as good."""
-    return np.asarray(weights > lightest * weights.max())
+    return np.asarray(weights > lightest * weights.max(initial=0.0))
 
 
 def floor(inside: Floats, price: float, limits: LinearLimits | None = None, margin: float = 1e-13) -> float:
@@ -172,7 +172,7 @@ def _program(
     always, possible = 0.0, np.ones(size * width, dtype=bool)
     if limits is not None:
         extra, free, always, possible = limits.tables, limits.equal, limits.floor, ~limits.barred.ravel()
-    columns = scipy.sparse.hstack([tables.reshape(many, -1).T, extra.T]).tocsr()
+    columns = scipy.sparse.hstack([tables.reshape(many, size * width).T, extra.T]).tocsr()
     mean = -always * np.asarray(columns.sum(axis=0)).ravel()
     objective = np.concatenate([mean, np.full(size, always * width - 1.0)])
     objective[:many] += prices
@@ -181,7 +181,7 @@ def _program(
     right = np.zeros(size * width) if constant is None else constant.ravel()
     bounds = [(0, None)] * many + [(None if f else 0, None) for f in free] + [(None, None)] * size
     simplex = (np.arange(objective.size) < many - 1).astype(float)[None] if constant is None else None
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         objective,
         A_ub=upper,
         b_ub=right[possible],

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["whole", "number", "list", "names"]
+Kind = Literal["whole", "number", "list", "names", "table"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,14 @@ CONTROLS = {
         Control("sigma", "sigma (more is noisier)", "number", "1", 0.1, 10, 1000, log=True),
         Control("flip", "flip (more is noisier)", "number", "0.3", 0, 1, 1),
         Control("base", "Multiples of", "whole", "3", 2, 10, 1000),
-        Control("below", "Suppress 1 up to below", "whole", "3", 1, 12, 1000),
+        Control("below", "Suppress counts from 1 to below", "whole", "3", 1, 12, 1000),
+        Control(
+            "table",
+            "Perturbation table",
+            "table",
+            "0 0 1; 1 -1 .25; 1 0 .5; 1 1 .25",
+            hint="answer, change and its chance, with semicolons between rows; the last answer serves all larger ones",
+        ),
         Control("rate", "Share of the people in the sample", "number", "0.1", 0.01, 1, 1, log=True),
     )
 }
@@ -83,6 +90,7 @@ MECHANISMS = (
     Choice("exact", "the answer itself", ()),
     Choice("random_rounding", "random rounding", ("base",)),
     Choice("rounding", "rounding", ("base",), {"base": "5"}),
+    Choice("cell_key", "a perturbation table, as the cell-key method", ("table",)),
     Choice("suppressed", "small numbers suppressed", ("below",)),
     Choice("subsampled", "the exact count in a sample", ("rate",)),
     Choice("shuffled_response", "randomised response, shuffled", ("epsilon",)),
@@ -101,6 +109,6 @@ def fits(query: str, mechanism: str) -> bool:
         return query in ("count", *COUNTS)
     if mechanism == "subsampled":
         return query in ("count", "pairs")
-    if mechanism in ("random_rounding", "rounding") and query == "mean":
+    if mechanism in ("random_rounding", "rounding", "cell_key") and query == "mean":
         return False
     return not (mechanism == "discrete_gaussian" and query in COUNTS)

@@ -60,7 +60,7 @@ def _tolerance(value: str) -> str:
 def _control(control: Control) -> str:
     """A label, and a number with a slider beside it, or a line of text."""
     name, words = control.name, text(control.words)
-    if control.kind in ("list", "names"):
+    if control.kind in ("list", "names", "table"):
         return (
             f'<div class="control" data-for="{name}"><label for="{name}">{words}</label>'
             f'<input id="{name}" name="{name}" value="{text(control.default)}" autocomplete="off" spellcheck="false" '

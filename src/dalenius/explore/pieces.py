@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import in_unit
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import epsilon_up, outward, short
 from dalenius.report.audit_page import channel_chart
 from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, line_chart, staircase, text
+from dalenius.report.plain import gain
 from dalenius.report.series_page import least_possible, named_series
 from dalenius.report.text import adversary_words, alive, checked_words, heaviest, why
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design, Frontier, NamedPoint
-from dalenius.results.units import in_unit
 
 # Cells of a channel that are drawn, and the width of a chart on a telephone.
 MOST_CELLS = 1024
@@ -90,7 +91,7 @@ def error_words(mechanism: Mechanism) -> tuple[str, str]:
     """Return the expected error, and what it means."""
     error = mechanism.expected_distortion()
     if error is None:
-        return "none", "the outputs do not answer a query, so there is no error to measure"
+        return "none", "the outputs are not answers of a query, so there is no error to measure"
     return (
         f"{error:.4g}",
         "the average distance of the release from the true answer, over all datasets with equal weight",
@@ -98,14 +99,14 @@ def error_words(mechanism: Mechanism) -> tuple[str, str]:
 
 
 def verdict(audit: Audit) -> str:
-    """Return what the release leaks, in two sentences of plain text."""
+    """Return what the release leaks and what a guess gains, in three sentences of plain text."""
     words = bracket_words(audit.lower, audit.upper, audit.unit)
     most = in_unit(float(np.log(max(2, alive(audit).sum()))), audit.unit)
     share = min(100.0, math.ceil(1000 * audit.upper / most) / 10)
     ends = {"both": "Both ends are", "lower": "Only the lower end is", "upper": "Only the upper end is"}[audit.proved]
     return (
         f"The worst such adversary learns {words} about one person, at most {share:g}\u00a0% of the {short(most)} "
-        f"{audit.unit} that there are to learn. {ends} proved; {why(audit)} ({checked_words(audit)})."
+        f"{audit.unit} that there are to learn. {gain(audit)} {ends} proved; {why(audit)} ({checked_words(audit)})."
     )
 
 

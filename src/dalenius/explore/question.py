@@ -126,6 +126,8 @@ def _value(control: Control, text: str) -> object:
         return [part.strip() for part in text.split(",")]
     if control.kind == "list":
         return _wholes(control.name, text)
+    if control.kind == "table":
+        return [_row(row.split()) for row in text.replace(",", " ").split(";") if row.strip()]
     value = _number(control.name, text, control.default)
     if value > control.most:
         refuse(f"{control.name} = {text} is above {control.most:g}, the most that this page takes")
@@ -134,6 +136,14 @@ def _value(control: Control, text: str) -> object:
     if value != int(value):
         refuse(f"{control.name} = {text} is not a whole number; write one such as {control.default}")
     return int(value)
+
+
+def _row(cells: list[str]) -> list[float]:
+    """A row of a perturbation table."""
+    numbers = [_number("table", cell) for cell in cells]
+    if len(numbers) != 3:
+        refuse(f"table has the row {' '.join(cells)!r}; a row is answer, change and its chance, such as 1 -1 .25")
+    return [int(one) if one == int(one) else one for one in numbers]
 
 
 def as_sentence(message: str) -> str:

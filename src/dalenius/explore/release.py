@@ -12,11 +12,11 @@ from dalenius.explore.question import Question, as_sentence
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import read_json
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.problem import in_unit
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.storage import FORMAT, read_matrix
 from dalenius.report.text import problem
-from dalenius.results.units import in_unit
 from dalenius.studies.loading import load
 
 Send = Callable[[dict[str, Any]], None]
@@ -26,7 +26,7 @@ Send = Callable[[dict[str, Any]], None]
 class Job:
     """A question, the file that it is about, and where results are kept.
 
-    stop: raises where the answer is no longer wanted. file: what the page calls the upload; path: where it is.
+    stop: raises once the answer is no longer wanted. file: the name of the upload on the page; path: where it is.
     """
 
     fields: dict[str, str]
@@ -45,7 +45,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Release:
-    """What is asked about, built: the mechanism, and what everybody knows."""
+    """The mechanism that a question is about, and what everybody knows."""
 
     asked: Question
     mechanism: Mechanism
@@ -71,7 +71,7 @@ IN_PAGE_WORDS = {
 
 
 def in_page_words(sentence: str, job: Job) -> str:
-    """The sentence with the name of the file that was dropped in place of ours, and with controls for options."""
+    """Name the dropped file instead of our copy of it, and controls of the page instead of options."""
     for words, here in IN_PAGE_WORDS.items():
         sentence = sentence.replace(words, here)
     if job.path is not None and str(job.path) in sentence:
@@ -124,7 +124,7 @@ def _of_result(path: Path) -> tuple[Mechanism, Any]:
 
 
 def inspect(job: Job) -> None:
-    """Look at a dropped file: what it is, and which controls it sets."""
+    """Report what a dropped file is, and which controls it sets."""
     try:
         what, words, fields = _looked_at(job)
         job.tell("file", what=what, words=words, fields=fields)

@@ -34,7 +34,7 @@ class Shelf:
     results: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def put(self, name: str, content: bytes) -> str:
-        """Keep a dropped file; return its identity, which is that of its content and its kind."""
+        """Keep a dropped file; return its identity, a digest of its ending and content."""
         shown = PurePosixPath(PureWindowsPath(name).name).name[:100] or "file"
         ending = PurePosixPath(shown).suffix.lower()
         if ending not in ENDINGS:
@@ -57,7 +57,7 @@ class Shelf:
             self.answers.popitem(last=False)
 
     def keep_result(self, name: str) -> None:
-        """Know of the files that a solver wrote for the buttons."""
+        """Register the files that a solver wrote for the buttons."""
         self.results[name] = None
         self.results.move_to_end(name)
         while len(self.results) > MOST_ANSWERS:
@@ -74,5 +74,5 @@ class Shelf:
 
 
 def key_of(fields: Mapping[str, Any]) -> str:
-    """Return what tells two questions apart."""
+    """Return a key that differs for different questions."""
     return hashlib.sha256(json.dumps(sorted(fields.items())).encode()).hexdigest()

@@ -15,6 +15,7 @@ from dalenius.errors import InputError, refuse
 from dalenius.explore import pieces
 from dalenius.explore.question import Question
 from dalenius.explore.release import Job, Release, in_page_words, inspect, release_of
+from dalenius.model.problem import in_unit
 from dalenius.model.query import Query
 from dalenius.report.call import IMPORT, Call, of_file, of_matrix, of_mechanism, of_query
 from dalenius.report.document import write_document
@@ -23,7 +24,6 @@ from dalenius.results.audit import Audit
 from dalenius.results.checking import checked
 from dalenius.results.design import Design, NamedPoint
 from dalenius.results.options import Options, Report, adversary_of, audit_problem, distortion_of
-from dalenius.results.units import in_unit
 from dalenius.search.deadline import Progress
 
 # Seconds for the audit, for what stands beside it, for the curve, for the best mechanism and for the whole frontier.

@@ -1,7 +1,6 @@
 """The adversary: how much entropy its prior must keep, or how much it may know beyond the reference."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
@@ -12,6 +11,7 @@ from typing import Literal
 from dalenius import shown
 from dalenius.errors import refuse
 from dalenius.model import checks
+from dalenius.model.alike import tally
 from dalenius.model.reference import UNIFORM, Reference
 
 # Digits of the difference log|X| - entropy. Its own methods are called: whatever context the user has stays out of it.
@@ -65,13 +65,13 @@ class Adversary:
         unit: str = "nats",
         reference: Reference = UNIFORM,
     ) -> "Adversary":
-        """Return the adversary of exactly one of entropy and knowledge, in nats or bits.
+        """Return the adversary of exactly one of knowledge and entropy, in nats or bits.
 
         With a reference, give knowledge: what the adversary knows beyond the reference.
         """
         if (entropy is None) == (knowledge is None):
             how = "neither was given" if entropy is None else "both were given"
-            refuse(f"give exactly one of entropy and knowledge; {how}")
+            refuse(f"give exactly one of knowledge and entropy; {how}")
         checks.choice("unit", unit, ("nats", "bits"))
         if entropy is not None and not reference.uniform:
             refuse(
@@ -80,7 +80,7 @@ class Adversary:
             )
         scale = _log(2) if unit == "bits" else ONE
         if not reference.uniform:
-            return cls._beyond(reference, -reference.log_least(tuple(records)), knowledge, scale)
+            return cls._beyond(reference, -reference.log_least(records), knowledge, scale)
         most = _log_universe(records)
         if entropy is None:
             return cls._known(knowledge, scale, most)
@@ -166,7 +166,7 @@ def _log_universe(records: Sequence[int]) -> Decimal:
     if len(records) == 1:
         return _log(records[0])
     total = Decimal(0)
-    for k, many in Counter(records).items():
+    for k, many in tally(records).items():
         total = EXACT.fma(many, _log(k), total)
     return total
 

@@ -3,11 +3,11 @@
 import math
 import numbers
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, cast
 
 from dalenius.errors import InputError, refuse, show
+from dalenius.model.alike import tally
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,7 +154,7 @@ def called(f: Callable[[Any], Any], argument: object, name: str) -> Any:
     except InputError:
         raise
     except Exception as error:
-        message = f"{name}({show(argument)}) failed: {type(error).__name__}: {show(str(error))}; it is called once each"
+        message = f"{name}({show(argument)}) failed: {type(error).__name__}: {show(str(error))}"
         raise InputError(message) from error
 
 
@@ -186,7 +186,7 @@ def alphabets(records: object) -> tuple[int, ...]:
 
 def log_universe(records: Sequence[int]) -> float:
     """Return log|X| = sum_i log k_i."""
-    return math.fsum(many * math.log(size) for size, many in Counter(records).items())
+    return math.fsum(many * math.log(size) for size, many in tally(records).items())
 
 
 def universe(records: Sequence[int], most: int = MOST_DATASETS) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dalenius.errors import refuse
 from dalenius.model.checks import MOST_CLASSES
-from dalenius.numerics.deferred import gammaln, logsumexp
+from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
 
 Law = tuple[float, ...]  # probabilities of a record's values, as given: they stand for themselves over their sum
@@ -16,11 +16,15 @@ Parts = tuple[tuple[Law, int], ...]  # different laws, and how many records have
 
 
 @lru_cache(maxsize=8)
-def sum_law(n: int, contributions: tuple[int, ...], modulus: int | None) -> tuple[Ints, Floats]:
+def sum_law(
+    n: int, contributions: tuple[int, ...], modulus: int | None, seen: range | None = None
+) -> tuple[Ints, Floats]:
     """Return the attainable values of a sum of n uniform contributions, and log P(value).
 
-    Values ascend; with a modulus they are residues.
+    Values ascend; with a modulus they are residues. seen: of a sum of bits, the only values that are returned.
     """
+    if seen is not None:
+        return _seen(n, (1.0,) * len(contributions), contributions, seen)
     low, step, shape = _steps(contributions)
     if modulus is None or _short(n, shape):
         grid, log_p = _plain(n, shape)
@@ -35,13 +39,18 @@ def sum_law(n: int, contributions: tuple[int, ...], modulus: int | None) -> tupl
 
 
 @lru_cache(maxsize=8)
-def mixed_law(parts: Parts, contributions: tuple[int, ...], modulus: int | None) -> tuple[Ints, Floats]:
+def mixed_law(
+    parts: Parts, contributions: tuple[int, ...], modulus: int | None, seen: range | None = None
+) -> tuple[Ints, Floats]:
     """Return the values that a sum of independent contributions has with probability above 0, and log P(value).
 
     A contribution is picked with the law of its record: the product of the laws' generating functions. Values ascend;
-    with a modulus they are residues.
+    with a modulus they are residues. seen: of a sum of bits of one law, the only values that are returned.
     """
     certain = [(law, many) for law, many in parts if sum(p > 0 for p in law) == 1]
+    if seen is not None and not certain:
+        ((law, many),) = parts
+        return _seen(many, law, contributions, seen)
     if certain:
         # Records whose value is certain move the sum, and nothing else.
         moved = sum(many * contributions[max(range(len(law)), key=law.__getitem__)] for law, many in certain)
@@ -70,23 +79,43 @@ def log_law(law: Law) -> Floats:
         return np.log(np.array(law) / math.fsum(law))
 
 
-def log_binomial(n: int, law: Law = (0.5, 0.5)) -> Floats:
+def near(n: int, p: float, spreads: float = 18.0) -> range:
+    """The values of a sum of n bits, each 1 with this chance, but for some 2^-230 of them; the same from both ends.
+
+    A verifier looks at 19 standard deviations to either side.
+    """
+    reach = math.ceil(spreads * math.sqrt(n * p * (1 - p))) + 2
+    return range(max(0, math.floor(n * p) - reach), min(n, math.ceil(n * p) + reach) + 1)
+
+
+def _seen(n: int, law: Law, contributions: tuple[int, ...], seen: range) -> tuple[Ints, Floats]:
+    """Some values of a sum of n bits of one law, and log P(value)."""
+    none, one = (math.fsum(p for c, p in zip(contributions, law, strict=True) if c == v) for v in (0, 1))
+    inside = range(max(seen.start, 0), min(seen.stop, n + 1))
+    return np.arange(inside.start, inside.stop), log_binomial(n, (none, one), inside)
+
+
+def log_binomial(n: int, law: Law = (0.5, 0.5), seen: range | None = None) -> Floats:
     """Return log( C(n,t) p^t q^(n-t) ) for t = 0..n and law = (q, p), to about one rounding error of the result.
 
-    Loader's saddle point form [loader00]: with d(t) = t log(t/(np)) + (n-t) log((n-t)/(nq)) and delta the error of
-    Stirling's formula, delta(n) - delta(t) - delta(n-t) - d(t) + log(n/(2 pi t (n-t)))/2.
+    seen: the only t that are looked at. Loader's saddle point form [loader00]: with delta the error of Stirling's
+    formula and d(t) = t log(t/(np)) + (n-t) log((n-t)/(nq)) it is delta(n) - delta(t) - delta(n-t) - d(t) + log(n/(2 pi
+    t (n-t)))/2.
     """
     q, p = (x / math.fsum(law) for x in law)
-    result = np.full(n + 1, -np.inf)
+    seen = range(n + 1) if seen is None else seen
+    result = np.full(len(seen), -np.inf)
     for end, mass in ((0, q), (n, p)):
-        result[end] = n * math.log(mass) if mass > 0 else -np.inf
-    if n == 0:
-        result[0] = 0.0
-    t = np.arange(1, n, dtype=float)
+        if end in seen:
+            result[end - seen.start] = 0.0 if n == 0 else n * math.log(mass) if mass > 0 else -np.inf
+    inner = range(max(seen.start, 1), min(seen.stop, n))
+    t = np.arange(inner.start, inner.stop, dtype=float)
     if t.size and p > 0 and q > 0:
         deviance = _deviance(t, n * p) + _deviance(n - t, n * q)
         stirling = _stirling_error(np.array([float(n)])) - _stirling_error(t) - _stirling_error(n - t)
-        result[1:n] = stirling - deviance + 0.5 * np.log(n / (2 * math.pi * t * (n - t)))
+        result[inner.start - seen.start :][: t.size] = (
+            stirling - deviance + 0.5 * np.log(n / (2 * math.pi * t * (n - t)))
+        )
     return result
 
 
@@ -135,31 +164,44 @@ def _short(n: int, shape: tuple[int, ...], longest: int = 10**4) -> bool:
     return n * max(shape) <= longest
 
 
-def _plain(n: int, shape: tuple[int, ...], most_degree: int = 2 * 10**5, most_bits: int = 2**28) -> tuple[Ints, Floats]:
-    """Law of a sum of n uniform picks from shape (least 0, gcd 1), on its attainable values.
+def unlisted(
+    n: int, contributions: tuple[int, ...], most_degree: int = 2 * 10**5, most_bits: int = 2**28
+) -> str | None:
+    """Why the values of a sum of n contributions are not listed with their law; None where they are.
 
-    Refused beyond this degree of the exact polynomial power, and these bits that its coefficients may occupy.
+    Beyond this degree of the exact polynomial power, and these bits that its coefficients may occupy.
     """
+    _, _, shape = _steps(contributions)
+    span = max(shape)
+    if n == 1:
+        return None
+    if n * span >= MOST_CLASSES:
+        return (
+            f"a sum of n = {n} records spans {n * span + 1} values, above the limit of {MOST_CLASSES} to list; use "
+            "fewer records or a modular_sum"
+        )
+    bits = n * span * n * math.log2(len(shape)) if len(shape) > 1 else 0
+    if span <= 1 or (n * span <= most_degree and bits <= most_bits):
+        return None
+    many, what, most = (
+        (n * span, "answers", most_degree) if n * span > most_degree else (int(bits), "bits of counts", most_bits)
+    )
+    return (
+        f"a sum of n = {n} records with values spread over {span} steps has {many} {what}, above the limit of "
+        f"{most} for exact counting; use fewer records, rounder values or a modulus"
+    )
+
+
+def _plain(n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
+    """Law of a sum of n uniform picks from shape (least 0, gcd 1), on its attainable values; refused if too long."""
     span = max(shape)
     if n == 1:
         values, times = np.unique(np.array(shape, dtype=np.int64), return_counts=True)
         return values, np.log(times / len(shape))
-    if n * span >= MOST_CLASSES:
-        refuse(
-            f"a sum of n = {n} records spans {n * span + 1} values, above the limit of "
-            f"{MOST_CLASSES}; use fewer records or a modular_sum"
-        )
+    if (reason := unlisted(n, shape)) is not None:
+        refuse(reason)
     if span == 1:
         return np.arange(n + 1), log_binomial(n, (float(len(shape) - sum(shape)), float(sum(shape))))
-    bits = n * span * max(n, 1) * math.log2(len(shape)) if len(shape) > 1 else 0
-    if n * span > most_degree or bits > most_bits:
-        many, what, most = (
-            (n * span, "answers", most_degree) if n * span > most_degree else (int(bits), "bits of counts", most_bits)
-        )
-        refuse(
-            f"a sum of n = {n} records with values spread over {span} steps has {many} {what}, above the limit of "
-            f"{most} for exact counting; use fewer records, rounder values or a modulus"
-        )
     from flint import fmpz_poly
 
     coefficients = [0] * (span + 1)

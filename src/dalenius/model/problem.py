@@ -1,9 +1,10 @@
 """What is asked, as one object that travels: through the solvers, the certificates and the results.
 
 `dl.audit` and `dl.design` check what the user gave and build it once; nobody checks it again. Every number of
-information is in nats here: units of the user are converted at the edge (results/units.py).
+information is in nats here: numbers become the user's at the edge, and back.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,23 @@ from dalenius.model.secret import Secret
 from dalenius.settings import DEFAULT, Settings
 
 Goal = Literal["leakage", "distortion"]
+
+NATS_PER_UNIT = {"nats": 1.0, "bits": math.log(2)}
+
+
+def in_unit(nats: float, unit: str) -> float:
+    """Return nats in the unit; in bits to 15 digits, which gives back the decimal number that a user gave."""
+    return nats if unit == "nats" else float(f"{nats / NATS_PER_UNIT[unit]:.15g}")
+
+
+def down(nats: float, scale: float) -> float:
+    """Guarantee: result <= nats / scale, and not below 0; scale is the number of nats in one unit."""
+    return nats if scale == 1 else max(0.0, math.nextafter(nats / scale, -math.inf))
+
+
+def up(nats: float, scale: float) -> float:
+    """Guarantee: result >= nats / scale."""
+    return nats if scale == 1 else math.nextafter(nats / scale, math.inf)
 
 
 def is_closed(lower: float, upper: float, tolerance: float, relative: float) -> bool:

@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,6 +250,49 @@ class UnlistedHistogram(UnlistedQuery):
 
     def __repr__(self) -> str:
         return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"
+
+
+class UnlistedSum(UnlistedQuery):
+    """A count or total of so many records that its answers are not listed; its outputs are a range.
+
+    Noise can be added to it (model/channels/noisy_sum.py).
+    """
+
+    numeric = real = rises = True
+    vector = False
+
+    @property
+    def outputs(self) -> range:  # type: ignore[override]
+        """Every whole number from the least to the greatest answer."""
+        statistic = self.statistic
+        assert isinstance(statistic, Sum)  # for the type checker
+        return range(self.n * min(statistic.contributions), self.n * max(statistic.contributions) + 1)
+
+    @property
+    def labels(self) -> NoReturn:
+        """Refused, as the answers."""
+        self.refuse()
+
+    def between(self, seen: range) -> Query:
+        """Return the query with these answers as its classes."""
+        statistic = replace(cast("Sum", self.statistic), seen=seen)
+        return Query(
+            self.name,
+            self.arguments,
+            statistic,
+            statistic.values,
+            cast("tuple[int, ...]", self.outputs),  # a range serves as well
+            self.sensitivity,
+            names=self.names,
+        )
+
+    def refuse(self) -> NoReturn:
+        """Raise InputError: the answers would not fit."""
+        refuse(
+            f"{self} has {self.statistic.size} answers, above the limit of {checks.MOST_CLASSES} to list; add "
+            "geometric, laplace, gaussian or discrete_gaussian noise, which needs no list, or use fewer records or a "
+            "modular_sum"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
+from dalenius.model.alike import tally
 from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
 from dalenius.model.datasets import checked
@@ -28,7 +29,7 @@ from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
 from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
-from dalenius.numerics.deferred import xlogy
+from dalenius.numerics.information import xlogy
 from dalenius.numerics.types import Floats, Ints
 
 SMOOTH = "give every value a little mass, such as one count more (add-one smoothing)"
@@ -78,7 +79,7 @@ class Reference:
     @classmethod
     def _of_line(cls, listed: list[object], records: tuple[int, ...]) -> "Reference":
         """One list of numbers is the law of every record, or one weight per dataset."""
-        alike = len(set(records)) == 1
+        alike = len(tally(records)) == 1
         if alike and len(listed) == records[0]:
             return cls((checked_law(listed, "the law of a record", records[0]),))
         if checks.log_universe(records) <= math.log(secrets.MOST_DATASETS) + 1e-9 and len(listed) == math.prod(records):
@@ -110,7 +111,7 @@ class Reference:
         laws = [list(law) for law in self.laws]
         return {"marginal": laws[0]} if len(laws) == 1 else {"marginals": laws} if laws else {}
 
-    def log_least(self, records: tuple[int, ...]) -> float:
+    def log_least(self, records: Sequence[int]) -> float:
         """Return log rho(x) of the least likely dataset that has any mass."""
         if self.weights is not None:
             return math.log(self.weights[self.weights > 0].min()) - math.log(math.fsum(self.weights))
@@ -135,7 +136,8 @@ class Reference:
         """Refuse a reference under which a class of the mechanism never occurs."""
         if self.uniform:
             return
-        if (isinstance(statistic, Histogram) and not statistic.listed) or isinstance(statistic, Everything):
+        unlisted = isinstance(statistic, (Histogram, Sum)) and not statistic.listed
+        if unlisted or isinstance(statistic, Everything):
             self._check_values()
             return
         dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
@@ -206,7 +208,7 @@ class Reference:
         n, k = len(statistic.records), statistic.records[0]
         mean = np.where(alive, self._log_values(group, k)[:, None], 0.0)
         for law, many in self._parts(group, n):
-            if many:
+            if many and max(law) < math.fsum(law):  # a value that is certain adds nothing
                 other = next(i for i in range(n) if i not in group and self._law_of(i) == law)
                 joint = self._closed(statistic, (*group, other)).reshape(len(log_rho), k, -1)
                 share = np.exp(np.where(alive[:, None], joint - np.where(alive, log_rho, 0.0)[:, None], -np.inf))
@@ -279,7 +281,7 @@ class Reference:
     @property
     def zeros(self) -> bool:
         """Whether some value of a record has no mass, records independent."""
-        return any(0 in law for law in self.laws)
+        return any(0 in law for law in tally(self.laws))
 
     def values(self, record: int, k: int) -> Ints:
         """Return the values of a record of k values that have mass, records independent."""
@@ -298,7 +300,7 @@ class Reference:
         """The different laws of the records outside a group, and how many have each."""
         if len(self.laws) == 1:
             return ((self.laws[0], n - len(group)),)
-        counted = Counter(self.laws)
+        counted = Counter(tally(self.laws))
         counted.subtract(self.laws[i] for i in group)
         return tuple((law, many) for law, many in counted.items() if many)
 
@@ -337,14 +339,18 @@ class Reference:
     def _of_sum(self, statistic: Sum, group: tuple[int, ...]) -> Floats:
         """log( P(X_group = a) P(S' + c_a = value) ), S' the sum of the records outside the group."""
         n, contributions, modulus = statistic.n, statistic.contributions, statistic.modulus
-        if self.uniform:
-            others, log_p = sum_law(n - len(group), contributions, modulus)
-        else:
-            others, log_p = mixed_law(self._parts(group, n), contributions, modulus)
+        parts = () if self.uniform else self._parts(group, n)
         shift = group_sums(contributions, len(group))
         result = np.full((shift.size, statistic.size), -np.inf)
         for row, c, mass in zip(result, shift.tolist(), self._log_values(group, len(contributions)), strict=True):
-            row[statistic.class_of_sum(others + c)] = log_p + mass
+            seen = statistic.without(c)
+            if self.uniform:
+                others, log_p = sum_law(n - len(group), contributions, modulus, seen)
+            else:
+                others, log_p = mixed_law(parts, contributions, modulus, seen)
+            made = others + c
+            kept = slice(None) if seen is None else (made >= statistic.values[0]) & (made <= statistic.values[-1])
+            row[statistic.class_of_sum(made[kept])] = log_p[kept] + mass
         return result
 
     def _of_counts(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 
 from dalenius.errors import refuse
 from dalenius.model.counting import log_binomial
-from dalenius.numerics.deferred import logsumexp
+from dalenius.numerics.information import logsumexp
 from dalenius.numerics.types import Floats, Ints
 
 

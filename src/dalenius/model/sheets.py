@@ -23,19 +23,20 @@ from dalenius.model.files import read_bytes
 from dalenius.numerics.types import Floats
 
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "bars"}
-# Bytes of numbers as JSON has them: what holds nothing else is read at once.
+# Bytes of which numbers in JSON consist; text that holds no others is parsed at once.
 PLAIN = b"0123456789+-.eE, "
-# Bytes of a file that are read at once: a list of floats takes a multiple of them.
+# Bytes of a file that are parsed together; the floats take a multiple of them.
 PIECE = 2**20
 LINE = ord("\n")
-# Bytes of a workbook outside its file, which openpyxl reads in some seconds; the rows of a sheet, as Excel has them.
+# Bytes of a workbook when unpacked, which openpyxl reads in some seconds; rows of a sheet, as in Excel.
 MOST_UNPACKED = 2**26
 MOST_ROWS = 2**20
 # Stands for a line break inside a cell in quotes.
 INSIDE = b"\v"
 
 Label = str | int
-Sheet = tuple[Floats, list[Label] | None]
+# The numbers, the names of the columns where there are any, and those of the rows, of which there may be none.
+Sheet = tuple[Floats, list[Label] | None, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Reading:
 
 
 class Unfit(Exception):  # noqa: N818 - no error: another reading may fit
-    """A reading does not fit. far: how much it understood before, to name the nearest one; line: where it failed."""
+    """A reading does not fit. far: how far it got, so that the nearest reading is named; line: where it failed."""
 
     def __init__(self, message: str, far: float, line: int | None = None) -> None:
         """What is wrong, in words that follow the number of the line."""
@@ -81,7 +82,7 @@ class Unfit(Exception):  # noqa: N818 - no error: another reading may fit
 
 
 def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
-    """Return the numbers of a text file, and its header; rows: how many there must be, None for any number."""
+    """Return the numbers of a text file, its header and index; rows: how many there must be, None for any number."""
     text = _decoded(path)
     body = re.sub(rb"\n(?:[ \t,;|]*\n)+", b"\n", text).strip(b"\n")
     if not body.strip(b" \t,;|"):
@@ -93,15 +94,15 @@ def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
         for reading in _candidates(body, wanted):
             if (reading.delimiter == " ") is blanks:
                 try:
-                    matrix, labels = _read(body, rows, reading)
+                    sheet = _read(body, rows, reading)
                 except Unfit as failure:
                     failures.append((failure, reading))
                 else:
-                    found.setdefault(matrix.tobytes(), (reading, (matrix, labels)))
+                    found.setdefault(sheet[0].tobytes(), (reading, sheet))
         if len(found) == 1:
             return next(iter(found.values()))[1]
         if found:
-            ways = " or as ".join(f"{matrix.shape} numbers with {r.words}" for r, (matrix, _) in found.values())
+            ways = " or as ".join(f"{matrix.shape} numbers with {r.words}" for r, (matrix, *_) in found.values())
             refuse(f"{path} can be read as {ways}; give these options (--delimiter, --decimal)")
     # Where every reading fails alike, the file looks like the delimiter that it has most of.
     nearest, reading = max(
@@ -114,9 +115,9 @@ def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
         "delimiter=, decimal=, header= and index= change that (--delimiter and so on)"
     )
     if nearest.far == 0:
-        message += (
-            ". A channel has one row of probabilities per dataset; for a file that lists people, name a query and a "
-            "mechanism instead (--query, --mechanism)"
+        message = (
+            f"{path}: {nearest}. A channel has one row of probabilities per dataset; for a file that lists people, "
+            "name a query and a mechanism instead (--query, --mechanism)"
         )
     raise InputError(message)
 
@@ -159,7 +160,7 @@ def _candidates(body: bytes, wanted: Reading) -> Iterator[Reading]:
 
 
 def _read(body: bytes, rows: int | None, reading: Reading) -> Sheet:
-    """The numbers and the names of their columns, where this reading fits."""
+    """The numbers and the names of their columns and rows, where this reading fits."""
     first, _, rest = body.partition(b"\n")
     head = _cells(first, reading)
     header = _has_header(head, body.count(b"\n") + 1, rows, reading)
@@ -168,7 +169,8 @@ def _read(body: bytes, rows: int | None, reading: Reading) -> Sheet:
     index = _has_index(numbers, head if header else None, sample, reading)
     width = len(sample) - index
     matrix = _numbers(numbers, reading, width, drop=index, skipped=1 + header)
-    return matrix, _names(head, width, index=index) if header else None
+    rows_called = [_named(_cells(line, reading)[0]) for line in numbers.split(b"\n")] if index else []
+    return matrix, _names(head, width, index=index) if header else None, rows_called
 
 
 def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading) -> bool:
@@ -178,15 +180,25 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
     if rows is None:
         # The first cell may be the name of a row.
         return any(cell in texts for cell in head[1:] or head) if header is None else header
-    header = lines == rows + 1 if header is None else header
+    # A line of names is none of the rows, however many were asked for.
+    named = texts == [cell for cell in head if cell.strip()] and any(cell[0].isalpha() for cell in texts)
+    names = named or (len(head) > 1 and not head[0].strip())
+    header = names or (lines == rows + 1 and not _is_law(head, reading)) if header is None else header
     if lines - header == rows:
         return header
-    header = header or bool(texts)
-    what = f"it has {lines} {'line' if lines == 1 else 'lines'}" + (", one of them a header," if header else "")
-    bits = (lines - header).bit_length() - 1
-    fitting = f" ({bits} records of 2 values have {2**bits})" if lines - header == 2**bits and bits > 0 else ""
+    found = lines - (header or bool(texts))
+    what = f"it has {found} {'row' if found == 1 else 'rows'}{' below a header' if found < lines else ''}"
+    bits = found.bit_length() - 1
+    fitting = f" ({bits} records of 2 values have {2**bits})" if found == 2**bits and bits > 0 else ""
     message = f"{what} where the records have {rows} datasets{fitting}; check records= (--records)"
     raise Unfit(message, 0.0)
+
+
+def _is_law(cells: list[str], reading: Reading) -> bool:
+    """Whether these are probabilities that sum to one, and not all of them whole numbers, which may be names."""
+    found = [float(_point(cell, reading)) for cell in cells if _is_number(cell, reading)]
+    fractions = any(not p.is_integer() for p in found)
+    return len(found) == len(cells) and fractions and abs(sum(found) - 1) <= checks.SUM_TOLERANCE
 
 
 def _names(head: list[str], width: int, *, index: bool) -> list[Label]:
@@ -194,9 +206,14 @@ def _names(head: list[str], width: int, *, index: bool) -> list[Label]:
     if len(head) not in (width, width + index):
         message = f"has {len(head)} names for {width} columns of numbers"
         raise Unfit(message, 1.0, 1)
-    labels = [cell.replace(INSIDE.decode(), " ").strip() for cell in head[-width:]]
+    labels = [_named(cell) for cell in head[-width:]]
     whole = all(re.fullmatch(r"-?\d{1,15}", label) for label in labels)
     return [int(label) if whole else label for label in labels]
+
+
+def _named(cell: str) -> str:
+    """The name in a cell, in one line."""
+    return cell.replace(INSIDE.decode(), " ").strip()
 
 
 def _has_index(numbers: bytes, head: list[str] | None, sample: list[str], reading: Reading) -> bool:
@@ -213,7 +230,7 @@ def _has_index(numbers: bytes, head: list[str] | None, sample: list[str], readin
 
 def _numbers(text: bytes, reading: Reading, width: int, *, drop: bool, skipped: int) -> Floats:
     """All numbers, line by line of the same width."""
-    # A file may end with its header.
+    # Empty at first, as a file may end with its header.
     found: list[Floats] = [np.empty((0, width))]
     done = skipped
     for piece in _pieces(text):
@@ -301,7 +318,7 @@ def _is_number(cell: str, reading: Reading) -> bool:
 
 
 def read_excel(path: Path, rows: int | None, wanted: Reading) -> Sheet:
-    """Return the numbers of the first sheet of a workbook, and its header."""
+    """Return the numbers of the first sheet of a workbook, its header and index."""
     try:
         import openpyxl
     except ImportError:
@@ -329,10 +346,10 @@ def _check_archive(raw: bytes) -> None:
 def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
     """Yield the rows of a sheet that hold anything.
 
-    Everything between the first cell and one far away is there as empty cells: they count, and end a reading that would
-    not end.
+    Cells between the first one and one far away are present and empty. They count towards the limit, so that reading
+    ends.
     """
-    # What the sheet says of its own size would fill every row up to there.
+    # Otherwise every row is filled up to the width that the sheet states.
     sheet.reset_dimensions()
     seen = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
@@ -344,7 +361,7 @@ def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
 
 
 def from_cells(place: str, cells: list[list[Any]], rows: int | None, wanted: Reading) -> Sheet:
-    """Return the numbers among cells that have types of their own, and their header."""
+    """Return the numbers among cells that have types of their own, their header and index."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([[_typed(cell) for cell in row] for row in cells])
@@ -362,7 +379,7 @@ def _typed(cell: object) -> object:
 
 
 def of_frame(frame: Any) -> Sheet:
-    """Return the numbers of a pandas or polars frame, and the names of its columns."""
+    """Return the numbers of a pandas or polars frame, and the names of its columns and rows."""
     try:
         columns = list(frame.columns)
         matrix = np.asarray(frame.to_numpy(), dtype=float)
@@ -375,4 +392,4 @@ def of_frame(frame: Any) -> Sheet:
         row, column = (int(k[0]) for k in np.nonzero(np.isnan(matrix)))
         refuse(f"the frame misses the value at row {row}, column {columns[column]!r}; fill it or drop the row")
     plain = [c if isinstance(c, (str, int)) and not isinstance(c, bool) else str(c) for c in columns]
-    return matrix, plain
+    return matrix, plain, list(getattr(frame, "index", ()))

@@ -9,17 +9,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from dalenius.errors import refuse, show
 from dalenius.model import checks
-from dalenius.model.counting import log_multinomial, sum_law
+from dalenius.model.alike import Runs
+from dalenius.model.counting import log_multinomial, near, sum_law, unlisted
 from dalenius.model.datasets import checked, commas, values_of
 from dalenius.model.sampling import draw_sum
-from dalenius.numerics.deferred import comb
 from dalenius.numerics.types import Floats, Ints
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
@@ -71,31 +72,57 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True)
 class Sum:
-    """T(x) = sum_i contributions[x_i], modulo `modulus` if given; n interchangeable records."""
+    """T(x) = sum_i contributions[x_i], modulo `modulus` if given; n interchangeable records.
+
+    seen: of very many bits, the only values that are looked at; they are then the classes (`near`).
+    """
 
     n: int
     contributions: tuple[int, ...]
     modulus: int | None = None
+    seen: range | None = None
 
     def __post_init__(self) -> None:
         checks.records(self.n)
         object.__setattr__(self, "contributions", checks.integers("contributions", self.contributions))
         if self.modulus is not None:
             checks.integers("modulus", [checks.whole("modulus", self.modulus)])
-        sum_law(self.n, self.contributions, self.modulus)
+        if self.seen is None and self.listed:
+            sum_law(self.n, self.contributions, self.modulus)
+
+    @cached_property
+    def listed(self) -> bool:
+        """Whether its values are few enough to list with their law."""
+        return self.modulus is not None or unlisted(self.n, self.contributions) is None
+
+    def near(self, chance: float) -> range:
+        """Return the values that bits have but for a chance of 2^-230, each being 1 with this one."""
+        if set(self.contributions) != {0, 1}:
+            refuse(f'{unlisted(self.n, self.contributions)}; adversary="independent" needs no list')
+        return near(self.n, chance)
+
+    @property
+    def first(self) -> int:
+        """The number of the first class that is seen, among all."""
+        return 0 if self.seen is None else self.seen.start
 
     @cached_property
     def records(self) -> tuple[int, ...]:
-        return (len(self.contributions),) * self.n
+        k = len(self.contributions)
+        return (k,) * self.n if self.n < checks.MOST_CLASSES else cast("tuple[int, ...]", Runs((k, self.n)))
 
     @property
     def values(self) -> Ints:
         """Attainable values, ascending: class t is T(x) = values[t]."""
+        if self.seen is not None:
+            return np.arange(self.seen.start, self.seen.stop)
         return sum_law(self.n, self.contributions, self.modulus)[0]
 
     @property
     def size(self) -> int:
-        return self.values.size
+        if self.listed or self.seen is not None:
+            return self.values.size
+        return self.n * (max(self.contributions) - min(self.contributions)) + 1
 
     @property
     def log_universe(self) -> float:
@@ -117,17 +144,21 @@ class Sum:
         return self.class_of_sum(total)
 
     def log_class_sizes(self) -> Floats:
-        return sum_law(self.n, self.contributions, self.modulus)[1]
+        return sum_law(self.n, self.contributions, self.modulus, self.seen)[1]
 
     def log_reference(self, record: int) -> Floats:
         """Return log( P(S' + c_a = value) / k ), S' the sum of the other n - 1 records."""
         checks.record_index(record, self.n)
-        others, log_p = sum_law(self.n - 1, self.contributions, self.modulus)
         result = np.full((len(self.contributions), self.size), -np.inf)
         for a, contribution in enumerate(self.contributions):
+            others, log_p = sum_law(self.n - 1, self.contributions, self.modulus, self.without(contribution))
             classes = self.class_of_sum(others + contribution)
             result[a, classes] = log_p - math.log(len(self.contributions))
         return result
+
+    def without(self, contribution: int) -> range | None:
+        """The sums of the others that make values that are seen; None where all are."""
+        return None if self.seen is None else range(self.seen.start - contribution, self.seen.stop - contribution)
 
     def neighbours(self, most: int = 2**26) -> Iterator[Ints]:
         """Yield the classes of S' + c_a, for every sum S' of n - 1 records; most: entries of their table."""
@@ -309,7 +340,7 @@ class Histogram:
         left: Ints | int = self.n
         for j, c in enumerate(cells):
             d = self.k - 1 - j
-            rank = rank + comb(left + d, d) - comb(left - c + d, d)
+            rank = rank + scipy.special.comb(left + d, d) - scipy.special.comb(left - c + d, d)
             left = left - c
         return np.rint(rank).astype(np.int64)
 

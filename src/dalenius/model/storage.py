@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
-from dalenius.model.files import path_of, read_bytes, read_format, read_json, write
+from dalenius.model.files import read_bytes, read_format, read_json
 from dalenius.model.statistic import Blocks, Histogram, Sum, Table
 from dalenius.numerics.types import Floats
 
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.query import Query
 
-
-__all__ = ["path_of", "read_bytes", "read_format", "read_json", "write"]  # of files.py, for whoever stores things
-
 # What numbers are read from.
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".npy", ".json")
 FORMAT = "dalenius/mechanism"
 VERSION = 1
 
 
-def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple[Any, Sequence[str | int] | None]:
-    """Return the numbers of a file, and the labels of its header if it has one.
+def read_matrix(
+    path: Path, rows: int | None = None, **reading: object
+) -> tuple[Any, Sequence[str | int] | None, Sequence[Any]]:
+    """Return the numbers of a file, the labels of its header if it has one, and those of its rows, which may be none.
 
     rows: how many there must be; None for any number. reading: delimiter, decimal, header, index of a text file or of a
     workbook, where the file itself does not say.
@@ -40,12 +39,12 @@ def read_matrix(path: Path, rows: int | None = None, **reading: object) -> tuple
 
     wanted = Reading.from_user(**reading)
     if path.suffix == ".npy":
-        return _read_npy(path), None
+        return _read_npy(path), None, ()
     if path.suffix == ".json":
         matrix = read_json(path)
         if not isinstance(matrix, list):
             refuse(f"{path} holds no list of rows; a saved mechanism is read by Mechanism.load (--load)")
-        return matrix, None
+        return matrix, None, ()
     if path.suffix in (".csv", ".tsv", ".txt"):
         return read_sheet(path, rows, wanted)
     if path.suffix == ".xlsx":
@@ -129,11 +128,18 @@ def mechanism_from(content: dict[str, Any]) -> "Mechanism":
 
 
 def _joint(content: dict[str, Any]) -> "Mechanism":
-    from dalenius.model.channels.joint import Joint
+    from dalenius.model.channels.joint import Adaptive, Joint
     from dalenius.model.gallery.parse import parse_mechanism
 
     query = _query(content)
-    joint = Joint.of(tuple(parse_mechanism(text, query) for text in _texts(content, "releases")))
+    parts = tuple(parse_mechanism(text, query) for text in _texts(content, "releases"))
+    if "then" in content:
+        named = [
+            (checks.whole("a number of outputs", many, 1), str(name)) for many, name in _field(content, "then", list)
+        ]
+        adaptive = Adaptive.choosing(parts[0], [(many, parse_mechanism(name, query)) for many, name in named])
+        return adaptive or refuse("its releases are not of one sum with a choice for every output of the first")
+    joint = Joint.of(parts)
     return joint or refuse("its releases are not of one sum with noise of one kind, two or more of them")
 
 

@@ -15,7 +15,7 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import generator, one
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Secret
-from dalenius.numerics.deferred import gammaln
+from dalenius.numerics.information import gammaln
 from dalenius.numerics.types import Bools, Floats, Ints
 
 

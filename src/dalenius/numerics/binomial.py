@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dalenius.numerics.deferred import gammaln
+from dalenius.numerics.information import gammaln
 from dalenius.numerics.types import Floats, Ints
 
 # Terms of the tail that are added before the rest is bounded by a geometric series. With 64 a limit is farther from the

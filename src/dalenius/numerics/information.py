@@ -1,11 +1,17 @@
-"""Entropy, Kullback-Leibler divergence and mutual information, in nats, with 0 log 0 = 0; and their logarithms."""
+"""Entropy, Kullback-Leibler divergence and mutual information, in nats, with 0 log 0 = 0; and their logarithms.
 
+A small audit needs none of scipy's parts, each of which takes longer to load than it. `import scipy` loads none of
+them, naming one does: so what every audit calls is written with numpy here, and a test keeps
+`from scipy.part import name` out of the heads of files.
+"""
+
+import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
-from dalenius.numerics.deferred import entr, rel_entr, xlogy
 from dalenius.numerics.types import Floats
 
 # The least number that a logarithm or a division takes: smaller ones stand for 0. Floats end at about 1e-308, so that a
@@ -14,6 +20,43 @@ TINY = 1e-300
 
 # By how much sums of probabilities may be off 1, or ends of an interval cross, for rounding alone.
 ROUNDING = 1e-12
+
+
+def xlogy(x: ArrayLike, y: ArrayLike) -> Any:
+    """x log y, with 0 log y = 0."""
+    x = np.asarray(x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x == 0, 0.0, x * np.log(y))[()]
+
+
+def logsumexp(a: ArrayLike, axis: int | None = None, b: ArrayLike = 1.0, *, keepdims: bool = False) -> Any:
+    """log sum b exp(a), along an axis."""
+    a = np.asarray(a, dtype=float)
+    peak = np.max(a, axis=axis, keepdims=True, initial=-np.inf)
+    peak = np.where(np.isfinite(peak), peak, 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        total = np.log(np.sum(b * np.exp(a - peak), axis=axis, keepdims=True)) + peak
+    return (total if keepdims else np.squeeze(total, axis=axis))[()]
+
+
+def k1(x: float, points: int = 4096) -> float:
+    """The modified Bessel function K of order 1, the integral of exp( -x cosh t ) cosh t over t > 0.
+
+    It falls so steeply that sums at equal steps are exact but for rounding.
+    """
+    t, step = np.linspace(0.0, math.acosh(1 + 750 / x), points, retstep=True)  # exp(-750) is 0
+    terms = np.exp(-x * np.cosh(t)) * np.cosh(t)
+    return float(step * (terms.sum() - terms[0] / 2))
+
+
+def gammaln(x: ArrayLike) -> Any:
+    """log |Gamma(x)|."""
+    return scipy.special.gammaln(x)
+
+
+def log_ndtr(x: ArrayLike) -> Any:
+    """log P(Z <= x) of a standard normal Z."""
+    return scipy.special.log_ndtr(x)
 
 
 def safe_log(x: Floats) -> Floats:
@@ -34,12 +77,12 @@ def phi(u: Floats) -> Floats:
 
 def entropy(p: ArrayLike, axis: int = -1) -> Any:
     """H(p) = - sum p log p along an axis."""
-    return np.sum(entr(np.asarray(p, dtype=float)), axis=axis)
+    return np.sum(scipy.special.entr(np.asarray(p, dtype=float)), axis=axis)
 
 
 def kl(p: ArrayLike, r: ArrayLike, axis: int | tuple[int, ...] = -1) -> Any:
     """D(p || r) = sum p log(p / r) along an axis; infinite where r = 0 < p."""
-    return np.sum(rel_entr(np.asarray(p, dtype=float), np.asarray(r, dtype=float)), axis=axis)
+    return np.sum(scipy.special.rel_entr(np.asarray(p, dtype=float), np.asarray(r, dtype=float)), axis=axis)
 
 
 def even_information(rows: Floats) -> float:

@@ -54,9 +54,18 @@ def epsilon_up(x: float) -> str:
 
 def written_up(x: float) -> str:
     """Return x as people write it, with at most seven digits, never below its shortest decimal form: 0.1 is 0.1."""
+    return _written(x, ROUND_CEILING)
+
+
+def written_down(x: float) -> str:
+    """Return x as people write it, with at most seven digits, never above its shortest decimal form."""
+    return _written(x, ROUND_FLOOR)
+
+
+def _written(x: float, rounding: str) -> str:
     if not math.isfinite(x):
         return str(x)
-    return f"{Context(prec=7, rounding=ROUND_CEILING).create_decimal(repr(float(x))).normalize():f}"
+    return f"{Context(prec=7, rounding=rounding).create_decimal(repr(float(x))).normalize():f}"
 
 
 def _rounded(x: float, digits: int, rounding: str) -> str:

@@ -49,6 +49,7 @@ typedef struct {
     const double **of;
     int64_t *active, *place, *columns;
     double evals, heir; /* heir: the sigma that halves begin with, and m in `tried`, where it is not their whole's; else 0 */
+    int last;           /* whether the halves are for another pass: they begin with numbers that were evaluated */
 } Room;
 
 static int64_t boxes(const Tree *T) { return T->secrets == 2 ? 1 : T->secrets; }
@@ -478,7 +479,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
             gain = confined(n, w->h, w->grad, radius, w->f, w->step, w->half);
             /* Two such steps would not do: cut. The halves begin where the first leads, else multipliers grow stale from
                parent to child until no cut helps. */
-            if (value - 2 * gain > target && !(first && tried < INFINITY)) {
+            if (value - 2 * gain > target && !(first && (tried < INFINITY || w->last))) {
                 if (first) w->heir = moved(T, w, m, sigma, n);
                 break;
             }
@@ -633,7 +634,7 @@ int64_t dalenius_pass(const Tree *T, const double *in, int64_t n, double *out, i
             }
             int64_t i = -1;
             if (extra[BOUND] > target) {
-                if (++done >= nodes || o + top + 3 > space) late = 1;
+                if (++done >= nodes || o + top + 3 > space) late = w->last = 1;
                 lower(T, w, leaf, target);
                 if (extra[BOUND] > target) i = cut(T, w, leaf, target);
             }

@@ -5,8 +5,8 @@ p(x_i) as (A,), p(x_-i|x_i) as (A, M), q(y|x) as (A, M, Y) rows of one record or
 """
 
 import numpy as np
+import scipy
 
-from dalenius.numerics.deferred import entr
 from dalenius.paper.universe import TINY, Floats, Universe, answers
 
 
@@ -52,7 +52,7 @@ def entropy_by_joint(prior: Floats) -> Floats:
 
 def entropy_by_marginal(marginal: Floats, conditionals: Floats) -> Floats:
     """dH / dp(x_i) = H(X_-i|x_i) - log p(x_i) - 1, as (A,)."""
-    return np.asarray(entr(conditionals).sum(axis=1) + entropy_by_joint(marginal))
+    return np.asarray(scipy.special.entr(conditionals).sum(axis=1) + entropy_by_joint(marginal))
 
 
 def entropy_by_conditional(marginal: Floats, conditionals: Floats) -> Floats:

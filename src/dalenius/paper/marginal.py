@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from dalenius.model import checks
-from dalenius.numerics.deferred import entr
 from dalenius.paper import parameters
 from dalenius.paper.gradients import log_ratios
 from dalenius.paper.history import CAPPED, CONVERGED, INFEASIBLE
@@ -52,7 +52,7 @@ def modified_blahut_arimoto(
     conditionals = parameters.shaped("conditionals", conditionals, (None, None))
     rows = parameters.shaped("rows", rows, (*conditionals.shape, None))
     start = parameters.distribution("p_start", p_start, (conditionals.shape[0],))
-    spread = entr(conditionals).sum(axis=1)
+    spread = scipy.special.entr(conditionals).sum(axis=1)
     given = answers(conditionals, rows)
 
     def held(marginal: Floats) -> float:

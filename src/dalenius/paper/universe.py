@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-
-from dalenius.numerics.deferred import entr, rel_entr
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +62,7 @@ def never() -> bool:
 
 def entropy(p: Floats) -> float:
     """H(p) = - sum p log p."""
-    return float(entr(p).sum())
+    return float(scipy.special.entr(p).sum())
 
 
 def answers(conditionals: Floats, rows: Floats) -> Floats:
@@ -73,14 +72,14 @@ def answers(conditionals: Floats, rows: Floats) -> Floats:
 
 def information(marginal: Floats, given: Floats) -> Floats:
     """I(X_i;Y) = sum p(x_i) p(y|x_i) log( p(y|x_i) / p(y) ) of p(y|x_i) as (..., A, Y); leading axes are a batch."""
-    return np.asarray(rel_entr(given, (marginal @ given)[..., None, :]).sum(axis=-1) @ marginal)
+    return np.asarray(scipy.special.rel_entr(given, (marginal @ given)[..., None, :]).sum(axis=-1) @ marginal)
 
 
 def leakages(universe: Universe, channel: Floats, prior: Floats) -> Floats:
     """I(X_i;Y) = sum p(x_i, y) log( p(x_i, y) / ( p(x_i) p(y) ) ) of every record i."""
     joint = (universe.members * prior) @ channel
     apart = (universe.members @ prior)[:, :, None] * (prior @ channel)
-    return np.asarray(rel_entr(joint, np.maximum(apart, TINY)).sum(axis=(1, 2)))
+    return np.asarray(scipy.special.rel_entr(joint, np.maximum(apart, TINY)).sum(axis=(1, 2)))
 
 
 def floored(p: Floats) -> Floats:

@@ -234,9 +234,10 @@ def check_size(rows: int, distortion: Distortion, most: int = DEFAULT.limits.des
     """Raise InputError for a design of more than `most` pairs of a class and an output."""
     outputs = len(distortion.outputs)
     if rows * outputs > most:
+        fits = f"with so many rows {most // rows} outputs fit; " if rows < most else ""
         refuse(
             f"a mechanism for {distortion.query} needs {rows} rows of {outputs} outputs, above the limit of "
-            f"{most} entries for a design; use fewer records, fewer values, or fewer outputs (outputs=)"
+            f"{most} entries for a design; {fits}use fewer records, fewer values, or fewer outputs (outputs=)"
         )
 
 

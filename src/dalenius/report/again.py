@@ -54,7 +54,8 @@ def frontier_again(frontier: Frontier) -> str:
     if not frontier.query.named:
         return LOADED_DESIGNS
     named = {} if frontier.named else {"named": False}
-    options = {**_adversary(first.leakage), "points": len(frontier.designs), **named, **_wanted(first)}
+    both = {} if frontier.independent is None else {"adversary": "both"}
+    options = {**_adversary(first.leakage), **both, "points": len(frontier.designs), **named, **_wanted(first)}
     return f"{_note(first.leakage)}{Call('frontier', of_query(frontier.query), options).both()}"
 
 

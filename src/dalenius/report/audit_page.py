@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.api import audits
 from dalenius.errors import InputError
+from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.numerics.rounding import short
 from dalenius.report.again import audit_again, design_again
 from dalenius.report.charts import WIDTH, Axis, bars, brackets, heat_map, number, text
-from dalenius.report.design_text import design_facts
+from dalenius.report.design_text import design_facts, error_words, query_words
 from dalenius.report.page import Download, Section
-from dalenius.report.plain import proof_words, three_sentences, what_it_is_not
+from dalenius.report.plain import gain, judged, proof_words, secret_words, three_sentences, what_it_is_not
 from dalenius.report.text import (
     ASSERTED,
     all_checked_words,
@@ -22,7 +24,6 @@ from dalenius.report.text import (
 )
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
-from dalenius.results.units import NATS_PER_UNIT
 
 if TYPE_CHECKING:
     from dalenius.certificates.certificate import Certificate
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # What a page may carry: a report is to be mailed.
 MOST_CARRIED = 600_000
 MOST_CELLS = 4096
+UNRELATED = "people are unrelated to each other, and "
 TECHNICAL = Section(
     "Technical part",
     ("From here on for readers who check: terms and commands as the documentation of dalenius explains them.",),
@@ -65,7 +67,7 @@ def most_words(upper: float, unit: str) -> str:
 def audit_sections(audit: Audit) -> list[Section]:
     """What a report shows of an audit."""
     return [
-        Section("Verdict", verdict=_audit_verdict(audit), paragraphs=(proof_words([audit]),)),
+        verdict(three_sentences(audit), _figure(audit), proof_words([audit])),
         limits_section(audit),
         adversaries(audit),
         TECHNICAL,
@@ -77,8 +79,9 @@ def audit_sections(audit: Audit) -> list[Section]:
     ]
 
 
-def _audit_verdict(audit: Audit) -> str:
-    return f"{text(' '.join(three_sentences(audit)))} {_figure(audit)}"
+def verdict(plain: Sequence[str], figure: str, checked: str) -> Section:
+    """The answer: plain sentences, then the number itself, as HTML; and below it whether that was checked."""
+    return Section("Verdict", (checked,), verdict=(*map(text, plain), figure))
 
 
 def limits_section(audit: Audit) -> Section:
@@ -88,15 +91,15 @@ def limits_section(audit: Audit) -> Section:
 
 
 def _figure(audit: Audit) -> str:
-    """The number itself, as the end of a verdict."""
-    about = "any one person" if audit.secret is None else "the secret"
+    """The number itself."""
+    about = "any one person" if audit.secret is None else secret_words(audit.secret)
     if audit.proved == "lower":
         found, unit = number(audit.lower, NATS_PER_UNIT[audit.unit], "down"), text(audit.unit)
         return f'It leaks at least {found} <span class="unit">{unit}</span> about {about}; how much more is not known.'
     if audit.proved == "upper":
         return f"It leaks at most {most_words(audit.upper, audit.unit)} about {about}."
     held = share_held(audit)
-    share = f", at most {held} of all that can be known" if held else ""
+    share = f", at most {held} of all that there is to know" if held else ""
     return f"It leaks {bracket_words(audit.lower, audit.upper, audit.unit)} about {about}{share}."
 
 
@@ -112,7 +115,8 @@ def adversaries(audit: Audit) -> Section:
     words = [f"As assumed here: {_believes(audit)}."]
     if other is not None:
         shown.append(("people unrelated", other.lower, other.upper))
-        words.append(f"People unrelated: {_believes(other)}. {proof_words([other])}")
+        checked = "; this bar has a proof of its own, checked as well" if other.verified else ""
+        words.append(f"People unrelated: {_believes(other).removeprefix(UNRELATED)}{checked}.")
     if audit.extremes is not None and audit.proved != "upper":
         public = ("knows only what is public", audit.extremes.uniform, audit.extremes.uniform)
         shown = [public, *shown, ("no limit on what is known", *audit.extremes.unconstrained)]
@@ -128,8 +132,9 @@ def _believes(audit: Audit) -> str:
     """Whom an audit is about, in one sentence without terms."""
     if audit.adversary.kind != "independent":
         return "people may be related to each other in any way, and what is known before is limited"
-    known = "everybody else may be known" if audit.reference.uniform else "of others the public frequencies are known"
-    return f"people are unrelated to each other, and {known}"
+    known = "the answers of all others may be known"
+    known = known if audit.reference.uniform else "of the others no more than the public frequencies is known"
+    return f"{UNRELATED}{known}"
 
 
 def _other(audit: Audit, seconds: float = 5.0) -> Audit | None:
@@ -198,18 +203,12 @@ def gzip(content: bytes) -> bytes:
 
 def design_sections(design: Design) -> list[Section]:
     """What a report shows of a design."""
-    what = "leakage" if design.goal == "leakage" else "expected distortion"
-    nats = NATS_PER_UNIT[design.unit] if design.goal == "leakage" else None
-    unit = f' <span class="unit">{text(design.unit)}</span>' if nats else ""
-    verdict = (
-        f"The least {what} within the budget is between {number(design.lower, nats, 'down')} and "
-        f"{number(design.upper, nats, 'up')}{unit}; the mechanism below attains the upper end."
-    )
     channel, again = channel_sections(design.mechanism), design_again(design)
     # The picture shows the rows, and lines of numbers would not stand below each other here.
     named = [(name, lines) for name, lines in design_facts(design) if name != "Rows" or not channel]
+    plain = (_wanted(design), judged([design.leakage]), gain(design.leakage))
     return [
-        Section("Verdict", (*three_sentences(design.leakage)[1:], proof_words([design])), verdict=verdict),
+        verdict(plain, _least(design), proof_words([design])),
         limits_section(design.leakage),
         adversaries(design.leakage),
         TECHNICAL,
@@ -218,6 +217,28 @@ def design_sections(design: Design) -> list[Section]:
         *([Section("How to reproduce it", commands=again)] if again else []),
         certificate_section(design.certificate, checked_words(design)),
     ]
+
+
+def _wanted(design: Design) -> str:
+    """What a design is."""
+    error, beside = error_words(design), ", together with all earlier releases" if design.beside else ""
+    best = f"This is a way to publish {query_words(design)}, found by a search for the one"
+    if design.goal == "leakage":
+        return f"{best} that leaks least with an expected {error} of at most {design.budget:.6g}{beside}."
+    return f"{best} with the least expected {error} that leaks at most {short(design.budget)} {design.unit}{beside}."
+
+
+def _least(design: Design) -> str:
+    """How good a design is, and how much better another could be."""
+    nats = NATS_PER_UNIT[design.unit] if design.goal == "leakage" else None
+    unit = f' <span class="unit">{text(design.unit)}</span>' if nats else ""
+    most, least = (f"{number(x, nats, way)}{unit}" for x, way in ((design.upper, "up"), (design.lower, "down")))
+    if not design.kept:
+        return "It is not proved to keep its budget: do not use it where that must hold."
+    what = f"It leaks at most {most} about any one person" if nats else f"Its expected error is at most {most}"
+    if design.proved != "both":
+        return f"{what}; how much better another way could be is not known."
+    return f"{what}; no other way with the same possible outputs can have less than {least}."
 
 
 def certificates_section(results: Sequence[Audit | Design]) -> Section:

@@ -4,6 +4,7 @@ import math
 
 from dalenius.numerics.rounding import decimals, epsilon_up, round_down, round_up, short
 from dalenius.report.text import Facts, adversary_words, checked_words, from_file, problem
+from dalenius.results import guess
 from dalenius.results.calibration import Calibration
 
 
@@ -17,14 +18,17 @@ def calibration_facts(found: Calibration) -> Facts:
         asked += ", together with what was released before"
         both = f"{_between(*found.together)} {found.unit} with all that was released before, within the budget"
         leaks = [*from_file(found, [both]), f"by itself {alone}"]
-    return [
+    all_leaks = None if found.together is None else found.together[1]
+    named: Facts = [
         ("Calibrated", [problem(found.mechanism)]),
         ("Asked", from_file(found, [asked])),
         ("Leakage", leaks),
+        ("Guess", from_file(found, guess.sentences(found.leakage, all_leaks), certified=all_leaks is None)),
         ("Noise", from_file(found, _noise(found))),
         ("Adversary", [adversary_words(found.leakage)]),
         ("Stopped", from_file(found, [_stopped(found)])),
     ]
+    return [(name, lines) for name, lines in named if lines]
 
 
 def _noise(found: Calibration) -> list[str]:

@@ -1,4 +1,4 @@
-"""One description of a question that prints as Python and as a command."""
+"""One description of a question, printed as Python and as a command."""
 
 import math
 import shlex
@@ -15,9 +15,9 @@ DELIMITERS = {"\t": "tab", " ": "blank"}
 
 @dataclass(frozen=True)
 class Subject:
-    """What a question is about: flags of the command, Python that builds it, and what that calls it.
+    """What a question is about: flags of the command, Python that builds it, and its name there.
 
-    before: commands that are needed first.
+    before: commands that have to run first.
     """
 
     flags: str
@@ -61,8 +61,8 @@ def of_file(file: str, *, result: bool) -> Subject:
 class Call:
     """A question: the verb of its command, its subject and its options.
 
-    function: what Python calls, where that is not dl and the verb. first: arguments of Python before the subject, whose
-    flags the options of the command have as well. law: public frequencies of every record.
+    function: what Python calls where that is not dl.<verb>. first: arguments of Python before the subject; the command
+    has them among its flags. law: public frequencies of every record.
     """
 
     verb: str

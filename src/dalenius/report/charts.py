@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from itertools import accumulate
 
-from dalenius.results.units import NATS_PER_UNIT
+from dalenius.model.problem import NATS_PER_UNIT
 
 WIDTH, HEIGHT = 640, 320
 # Charts for a telephone are this wide at most.

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MARKERS = "s^vDPX*<>hpd"
 GREYS = ("0.15", "0.35", "0.5")
+BOTH = "designed against independent records"
 
 
 def plot_design(design: Design, ax: Axes = None) -> "Figure":
@@ -78,12 +79,16 @@ def plot_frontier(frontier: Frontier, ax: Axes = None) -> "Figure":
             linewidth=0.6,
             label=_family(family, points),
         )
-    first = frontier.designs[0]
+    first, both = frontier.designs[0], frontier.independent
+    if both is not None:
+        ax.fill_between(both.distortions, both.lower, both.upper, color="#c98f5a", linewidth=0)
+        ax.plot(both.distortions, both.upper, "D--", color="#8a5a2b", markersize=3.5, linewidth=1, label=BOTH)
     ax.set_xlabel(f"expected {error_words(first)}")
     ax.set_ylabel(f"leakage about a record ({frontier.unit})")
     most = max([d[-1], *(p.distortion for p in frontier.named)])
     ax.set_xlim(min(0.0, d[0]), 1.03 * most or 1.0)
-    ax.set_ylim(0, 1.08 * max([upper.max(), *(p.leakage.upper for p in frontier.named)]) or 1.0)
+    tops = [upper.max(), *(p.leakage.upper for p in frontier.named), *([] if both is None else both.upper)]
+    ax.set_ylim(0, 1.08 * max(tops) or 1.0)
     ax.set_title(f"{query_words(first)}, adversary with {limit_words(first.adversary, frontier.unit)}", fontsize=10)
     ax.legend(fontsize=8, frameon=False, loc="upper right")
     tidy(ax)

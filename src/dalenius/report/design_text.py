@@ -4,6 +4,7 @@ import math
 
 from dalenius.model import checks
 from dalenius.numerics.rounding import epsilon_up, outward, round_down, round_up, short, short_up, written_up
+from dalenius.report.plain import question
 from dalenius.report.text import (
     Facts,
     adversary_words,
@@ -15,6 +16,8 @@ from dalenius.report.text import (
     starts,
     why,
 )
+from dalenius.results import guess
+from dalenius.results.audit import limit_words
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.result import missing_words
 
@@ -22,32 +25,45 @@ from dalenius.results.result import missing_words
 def design_facts(design: Design) -> Facts:
     """Return what a design says as pairs of a heading and lines of text."""
     rows = _rows(design)  # the first has the labels
-    return [
+    named: Facts = [
         ("Designed", from_file(design, [_problem(design)], certified=_has_query(design))),
         ("Asked", from_file(design, [_asked(design)], certified=design.kept)),
         ("Best", from_file(design, _best(design), certified=design.kept)),
         ("Mechanism", _mechanism(design)),
+        ("Guess", guess.sentences(design.leakage)),
         ("Adversary", [adversary_words(design.leakage)]),
         ("Rows", [*from_file(design, rows[:1], certified=_has_query(design)), *rows[1:]]),
         ("Stopped", from_file(design, _stopped(design))),
         *loaded_words(design),
     ]
+    return [(name, lines) for name, lines in named if lines]
 
 
 def frontier_table(frontier: Frontier) -> str:
     """Return the designs by rising budget, then the named mechanisms with how far each is above the best."""
-    first = frontier.designs[0]
-    lines = [f"{error_words(first)} at most   least leakage of any mechanism ({frontier.unit})"]
+    first, both = frontier.designs[0], frontier.independent
     width = len(error_words(first)) + len(" at most")
-    lines += [f"{short(d.budget):>{width}}   {round_down(d.lower)} to {round_up(d.upper)}" for d in frontier.designs]
+    lines = _least(frontier) if both is None else [*_least(frontier, named=True), "", *_least(both, named=True)]
     if frontier.named:
         longest = max(len(point.name) for point in frontier.named)
         lines += ["", f"{'mechanism':{longest}}   {error_words(first):>{width}}   leaks at most   above the best by"]
         # How far a mechanism is above the best rests on its distortion, which no certificate has.
         lines += from_file(frontier, [_named_line(frontier, point, longest, width) for point in frontier.named])
-    words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named)])
-    missing = [missing_words(frontier.missing, frontier.stopped)] if frontier.missing else []
+    beside = () if both is None else both.designs
+    words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named), *beside])
+    absent = frontier.missing + (both.missing if both is not None else 0)
+    missing = [missing_words(absent, frontier.stopped)] if absent else []
     return "\n".join([*lines, "", words, *missing])
+
+
+def _least(frontier: Frontier, *, named: bool = False) -> list[str]:
+    """The brackets by rising budget, under a line that names the adversary where there are two."""
+    first = frontier.designs[0]
+    head, against = f"{error_words(first)} at most", f", {limit_words(first.adversary, frontier.unit)}" if named else ""
+    return [f"{head}   least leakage of any mechanism ({frontier.unit}){against}"] + [
+        f"{short(d.budget):>{len(head)}}   {round_down(d.lower)} to {round_up(d.upper)}{guess.at_point(d.leakage)}"
+        for d in frontier.designs
+    ]
 
 
 def _named_line(frontier: Frontier, point: NamedPoint, longest: int, width: int) -> str:
@@ -79,8 +95,8 @@ def error_words(design: Design) -> str:
 
 
 def query_words(design: Design) -> str:
-    """Return the query, marked where the certificate does not name it."""
-    return from_file(design, [str(design.query)], certified=_has_query(design))[0]
+    """Return what is to be known, in plain words; marked where the certificate does not name it."""
+    return from_file(design, [question(design.query)], certified=_has_query(design))[0]
 
 
 def _asked(design: Design) -> str:
@@ -108,7 +124,7 @@ def _best(design: Design) -> list[str]:
 
 def _mechanism(design: Design) -> list[str]:
     audit = design.leakage
-    together = ", together with all that was released before" if design.beside else ""
+    together = f", together with an earlier release of {design.beside} outputs" if design.beside else ""
     leaks = f"leaks {' to '.join(outward(audit.lower, audit.upper))} {design.unit} about a record{together}"
     if not design.kept:  # the certificate is about this alone
         leaks = f"{leaks}; {checked_words(design)}"
@@ -160,4 +176,10 @@ def _stopped(design: Design) -> list[str]:
     if design.stopped not in ("gap", "nearly"):
         gap = short_up(design.gap)
         lines.append(f"the gap of {gap} is open: the optimum lies between the bounds{more_time(design)}")
+        if design.adversary.kind == "independent" and design.lower == 0:
+            many = design.mechanism.rows.shape
+            lines.append(
+                f"the programme over {many[0]} classes of datasets and {many[1]} outputs was not solved well enough to "
+                "prove anything from below; fewer records, values or outputs (outputs=) may fit"
+            )
     return lines

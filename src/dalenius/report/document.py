@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dalenius.errors import refuse
-from dalenius.model import storage
+from dalenius.model import files
 from dalenius.model.files import __version__, path_of
-from dalenius.report.audit_page import audit_sections, design_sections
 from dalenius.report.calibration_text import calibration_facts
 from dalenius.report.design_text import design_facts, frontier_table, query_words
-from dalenius.report.evidence import Details, pack
-from dalenius.report.page import Section, write_report
-from dalenius.report.plain import released
 from dalenius.report.profile_text import facts as profile_facts
-from dalenius.report.series_page import calibration_sections, curve_sections, frontier_sections, profile_sections
 from dalenius.report.text import Facts, as_html, curve_facts, facts, stacked
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -28,22 +23,27 @@ from dalenius.results.profile import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dalenius.report.page import Section
+
 
 class Kind(NamedTuple):
-    """How one kind of result is shown. picture: the module and the function that draw it, loaded when it is drawn."""
+    """How one kind of result is shown. sections, picture: the module and the function that write or draw it.
 
-    sections: Callable[[Any], list[Section]]
+    They are loaded when they are needed: most results are shown in words alone.
+    """
+
+    sections: str
     facts: Callable[[Any], Facts] | None = None
     picture: str = ""
 
 
 KINDS: dict[type, Kind] = {
-    Audit: Kind(audit_sections, facts, "plots.plot_audit"),
-    Design: Kind(design_sections, design_facts, "design_plots.plot_design"),
-    Curve: Kind(curve_sections, curve_facts, "plots.plot_curve"),
-    Frontier: Kind(frontier_sections, picture="design_plots.plot_frontier"),
-    Calibration: Kind(calibration_sections, calibration_facts),
-    Profile: Kind(profile_sections, profile_facts, "profile_text.plot_profile"),
+    Audit: Kind("audit_page.audit_sections", facts, "plots.plot_audit"),
+    Design: Kind("audit_page.design_sections", design_facts, "design_plots.plot_design"),
+    Curve: Kind("series_page.curve_sections", curve_facts, "plots.plot_curve"),
+    Frontier: Kind("series_page.frontier_sections", picture="design_plots.plot_frontier"),
+    Calibration: Kind("series_page.calibration_sections", calibration_facts),
+    Profile: Kind("series_page.profile_sections", profile_facts, "profile_text.plot_profile"),
 }
 
 
@@ -65,8 +65,13 @@ def facts_of(result: Any) -> Facts:
 
 def picture_of(result: object, ax: Any = None) -> "Figure":
     """Draw a result; return the figure."""
-    module, _, function = KINDS[type(result)].picture.partition(".")
-    return cast("Figure", getattr(import_module(f"dalenius.report.{module}"), function)(result, ax))
+    return cast("Figure", _loaded(KINDS[type(result)].picture)(result, ax))
+
+
+def _loaded(name: str) -> Callable[..., Any]:
+    """A function of this room, by its module and its name."""
+    module, _, function = name.partition(".")
+    return cast("Callable[..., Any]", getattr(import_module(f"dalenius.report.{module}"), function))
 
 
 def write_document(
@@ -88,11 +93,14 @@ def write_document(
         refuse(f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json")
     if not results:
         refuse("there is nothing to report; give at least one result")
+    from dalenius.report.evidence import Details, pack
+    from dalenius.report.page import write_report
+
     sections: list[Section] = []
     for k, result in enumerate(results):
         kind = KINDS.get(type(result))
         # Results of later rooms, such as studies, bring their own sections.
-        make = getattr(type(result), "report_sections", None) if kind is None else kind.sections
+        make = getattr(type(result), "report_sections", None) if kind is None else _loaded(kind.sections)
         if make is None:
             shown = ", ".join(sorted(one.__name__ for one in KINDS))
             refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
@@ -105,7 +113,7 @@ def write_document(
     beside = evidence_path(target)
     listed = [*sections, _made(sections, made_by, today, beside.name)]
     page = write_report(target, details.title, listed, unit, details.lines)
-    storage.write(beside, pack(results, sections, details, (target.name, page)))
+    files.write(beside, pack(results, sections, details, (target.name, page)))
 
 
 def evidence_path(page: Path) -> Path:
@@ -123,16 +131,18 @@ def _subject(result: Any) -> str:
     if hasattr(result, "report_subject"):
         return str(result.report_subject())
     if isinstance(result, Design):
-        return f"a mechanism for {query_words(result)}"
+        return f"a way to publish {query_words(result)}"
     if isinstance(result, Frontier):
-        return f"mechanisms for {query_words(result.designs[0])}"
+        return f"ways to publish {query_words(result.designs[0])}"
     mechanism = result.audits[0].mechanism if isinstance(result, Curve) else getattr(result, "mechanism", None)
     if mechanism is not None:
+        from dalenius.report.plain import released
+
         return released(mechanism)
     return str(getattr(result, "query", type(result).__name__))
 
 
-def _made(sections: Sequence[Section], computed_by: str | None, today: str, evidence: str) -> Section:
+def _made(sections: "Sequence[Section]", computed_by: str | None, today: str, evidence: str) -> "Section":
     """What this page is and what it rests on."""
     origin = "Read from a file" if computed_by is None else f"Computed by dalenius {computed_by}"
     about = (
@@ -149,4 +159,6 @@ def _made(sections: Sequence[Section], computed_by: str | None, today: str, evid
         "The verifier shares no code with the solver. It also runs alone: python -m dalenius.verifier FILE.",
     )
     carried = any(section.downloads for section in sections)
+    from dalenius.report.page import Section
+
     return Section("About this report", about + certified if carried else about)

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from dalenius.model.files import __version__
 from dalenius.report.page import Section
@@ -50,21 +50,23 @@ def pack(results: Sequence[Any], sections: Iterable[Section], details: Details, 
             "python": platform.python_version(),
             **{name: version(name) for name in packages},
         },
-        "report": {"file": page[0], "sha256": _digest(page[1])},
+        "report": {"file": page[0], "sha256": digest(page[1])},
         # As the page carries them, compressed where it says so.
-        "certificate_files": [{"file": one.name, "sha256": _digest(one.content)} for one in carried],
+        "certificate_files": [{"file": one.name, "sha256": digest(one.content)} for one in carried],
         "results": [answer for result in results for answer in _answers(result)],
     }
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _answers(result: Any) -> list[dict[str, Any]]:
-    """What each audit and design in a result says; studies and ledgers in their own words."""
-    return [_answer(part) for part in _parts(result)] or [{"summary": result.summary().splitlines()}]
+    """What each audit and design in a result says; results of later rooms, studies and ledgers, bring their own."""
+    if hasattr(result, "report_evidence"):
+        return list(result.report_evidence())
+    return [_answer(part) for part in _parts(result)]
 
 
 def _parts(result: Any) -> list[Audit | Design]:
-    """The audits and designs in a result; those of studies and ledgers are in the files that the page carries."""
+    """The audits and designs in a result."""
     if isinstance(result, (Audit, Design)):
         return [result]
     if isinstance(result, Curve):
@@ -72,32 +74,40 @@ def _parts(result: Any) -> list[Audit | Design]:
     if isinstance(result, Profile):
         return [*result.leakage.audits, *([] if result.independent is None else [result.independent])]
     if isinstance(result, Frontier):
-        return list(result.designs)
-    return [result.leakage] if isinstance(result, Calibration) else []
+        return [*result.designs, *([] if result.independent is None else result.independent.designs)]
+    return [cast("Calibration", result).leakage]
 
 
 def _answer(result: Audit | Design) -> dict[str, Any]:
     """One bracket: what was asked, what was assumed, what was found and how that can be checked."""
     audit = result if isinstance(result, Audit) else result.leakage
-    released, against, gain = three_sentences(audit)
+    released, against, gained = three_sentences(audit)
     data = result.certificate.data
-    design = {} if isinstance(result, Audit) else {"budget": result.budget, "goal": f"least {result.goal}"}
+    design: dict[str, Any] = {}
+    of, unit = "leakage", cast("str | None", result.unit)
+    if isinstance(result, Design):
+        of = f"least {result.goal if result.goal == 'leakage' else result.distortion_name}"
+        design = {"budget": result.budget, "goal": of}
+        # A distortion has no unit of information.
+        unit = result.unit if result.goal == "leakage" else None
+        design |= {} if unit else {"leaks_at_most": audit.upper}
     return {
         "question": {"released": problem(result.mechanism), "about": audit.to_dict()["secret"], **design},
-        "in_plain_words": [released, gain],
+        "in_plain_words": [released, gained],
         "assumptions": [f"the adversary {adversary_words(audit)}", against],
         "limits": list(what_it_is_not(audit)),
-        "bracket": {"lower": result.lower, "upper": result.upper, "unit": result.unit, "proved": result.proved},
+        "bracket": {"of": of, "lower": result.lower, "upper": result.upper, "unit": unit, "proved": result.proved},
         "confidence": audit.confidence,
         "search": {name: getattr(result, name) for name in ("tolerance", "relative", "seed", "stopped")},
         "certificate": {
-            "sha256": _digest(result.certificate.text().encode()),
+            "sha256": digest(result.certificate.text().encode()),
             "verified": bool(result.verified),
             "rests_on": rested_on(data),
         },
-        "problem_sha256": _digest(json.dumps(data.get("problem"), sort_keys=True).encode()),
+        "problem_sha256": digest(json.dumps(data.get("problem"), sort_keys=True).encode()),
     }
 
 
-def _digest(content: bytes) -> str:
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of a file's content."""
     return hashlib.sha256(content).hexdigest()

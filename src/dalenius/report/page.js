@@ -51,6 +51,6 @@
   change(form.querySelector("input:checked").value);
   form.addEventListener("change", (event) => {
     change(event.target.value);
-    document.getElementById("said").textContent = "Verdict and charts are in " + event.target.value + ".";
+    document.getElementById("said").textContent = "Numbers and charts are in " + event.target.value + ".";
   });
 })();

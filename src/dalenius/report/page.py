@@ -9,12 +9,12 @@ from importlib.resources import files
 from urllib.parse import quote
 
 from dalenius.errors import printable
-from dalenius.model import storage
+from dalenius.model.files import path_of, write
 
 # A page that is opened from a disk loads nothing from elsewhere, and runs no script but ours.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 SWITCH = (
-    '<form class="units" hidden><fieldset><legend>Verdict and charts in</legend>'
+    '<form class="units" hidden><fieldset><legend>Numbers and charts in</legend>'
     '<label><input type="radio" name="unit" value="nats"{nats}> nats</label>'
     '<label><input type="radio" name="unit" value="bits"{bits}> bits</label></fieldset></form>\n'
     '<p id="said" class="soft" aria-live="polite"></p>\n'
@@ -50,8 +50,8 @@ class Download:
 class Section:
     """A heading, paragraphs of plain words, lines kept as they are, a table, pictures; files beside it, commands.
 
-    verdict: the answer in one sentence, and drawn: charts; both are HTML that report/charts.py made safe. facts: pairs
-    of a heading and lines. downloads: files inside the page.
+    verdict: the answer, a paragraph each, and drawn: charts; both are HTML that report/charts.py made safe. facts:
+    pairs of a heading and lines. downloads: files inside the page.
     """
 
     heading: str
@@ -61,7 +61,7 @@ class Section:
     table: Table | None = None
     files: tuple[str, ...] = ()
     commands: str = ""
-    verdict: str = ""
+    verdict: tuple[str, ...] = ()
     drawn: str = ""
     facts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     downloads: tuple[Download, ...] = ()
@@ -95,7 +95,7 @@ def write_report(
         f"{by}{_contents(listed)}{switch}{body}</main>\n{script}</body>\n</html>\n"
     )
     content = page.encode()
-    storage.write(storage.path_of(path), content)
+    write(path_of(path), content)
     return content
 
 
@@ -114,7 +114,8 @@ def _contents(sections: list[Section], least: int = 4) -> str:
 
 def _section(section: Section, number: int) -> str:
     parts = [f'<section aria-labelledby="s{number}">\n<h2 id="s{number}">{html.escape(section.heading)}</h2>\n']
-    parts += [f'<p class="verdict">{section.verdict}</p>\n'] if section.verdict else []
+    verdict = "".join(f"<p>{sentence}</p>\n" for sentence in section.verdict)
+    parts += [f'<div class="verdict">\n{verdict}</div>\n'] if verdict else []
     parts += [f"<p>{html.escape(words)}</p>\n" for words in section.paragraphs]
     parts += [f"<pre>{html.escape(section.lines)}</pre>\n"] if section.lines else []
     parts += [_facts(section.facts)] if section.facts else []

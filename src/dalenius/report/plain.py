@@ -1,17 +1,18 @@
-"""An audit in words for people who decide by it: no word of code, no formula, and what the number is not."""
+"""Results in words for people who decide by them: no word of code, no formula, and what a number is not."""
 
 import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.secret import Group
-from dalenius.numerics.rounding import round_up, short
-from dalenius.report.text import confidence_words
+from dalenius.model.problem import in_unit
+from dalenius.model.query import Query
+from dalenius.model.secret import Attributes, Bins, Function, Group, Secret
+from dalenius.numerics.rounding import round_up, short, written_down
 from dalenius.results.audit import Audit
 from dalenius.results.guess import sentences
-from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design
@@ -30,9 +31,12 @@ CHANNEL = (
     "these chances, and that nothing else comes out of it, has to be shown elsewhere."
 )
 ALONE = "It is about one release alone. Several releases about the same people tell more together than each."
+ANYHOW = ", and may believe people to be related in any way"
 CHECKED = "A program that shares nothing with the one that found the numbers has checked {what}."
 
-# What is asked of n people, by the name of the query.
+NOT_CHECKED = "Not checked yet: the certificate at the end of this page holds {what}, for anybody to check."
+
+# What is counted or added up, by the name of the query.
 QUERIES = {
     "count": "how many of {n} people say {yes}",
     "pairs": "how many pairs there are among {n} people who say {yes}",
@@ -59,9 +63,8 @@ CHANGES = {
     "randomized_response": "as the answers of all people themselves, each changed at random now and then",
     "unary_encoding": "as the answers of all people themselves, each changed at random now and then",
     "noisy_max": "as the name of the largest group alone, after random noise",
-    "constant": "not at all: the same is published whatever the data are",
     "exact": "unchanged",
-    "suppressed": "with numbers from 1 to below {below} hidden",
+    "suppressed": "with numbers below {below} hidden, but not 0",
     "keep_zero": "with numbers below {below} hidden",
     "rounding": "rounded to the nearest multiple of {base}",
     "midpoint": "replaced by the middle of the {base} numbers around it",
@@ -73,18 +76,30 @@ CHANGES = {
 
 
 def released(mechanism: Mechanism) -> str:
-    """Say what is published: `how many of 4 people say yes, with random noise added`."""
-    query, n = mechanism.query, mechanism.n
-    people = "one person" if n == 1 else f"{n} people"
-    asked = QUERIES.get(query.name) if query is not None else None
-    if asked is None or query is None:
+    """Return what is published: `how many of 4 people say yes, with random noise added`."""
+    if mechanism.name == "constant()":
+        return "the same whatever the data are"
+    if (known := _question(mechanism.query)) is None:
+        people = "one person" if mechanism.n == 1 else f"{mechanism.n} people"
         return f"something drawn at random, with chances that depend on the data of {people}"
+    return f"{known}, {_changed(str(mechanism.name))}"
+
+
+def question(query: Query) -> str:
+    """Return what is to be known: `how many of 4 people say yes`."""
+    return _question(query) or f"something about {query.n} people"
+
+
+def _question(query: Query | None) -> str | None:
+    words = None if query is None else QUERIES.get(query.name)
+    if words is None or query is None:
+        return None
     yes = query.names[1] if len(query.names) > 1 else "yes"
-    return f"{asked.format(n=n, yes=yes).replace(' of 1 people', ' of one person')}, {_changed(str(mechanism.name))}"
+    return words.format(n=query.n, yes=yes).replace(" of 1 people", " of one person")
 
 
 def _changed(name: str) -> str:
-    """What is done to the answer, the innermost call first: `with numbers below 6 hidden, then rounded to ...`."""
+    """Return what is done to the answer, the innermost call first: `with numbers below 6 hidden, then rounded to`."""
     done: list[str] = []
     for call, given in reversed(re.findall(r"(\w+)\((?=([^()]*))", name)):
         variant = next((key for key in ("midpoint", "keep_zero") if f"{key}=" in given), call)
@@ -95,49 +110,85 @@ def _changed(name: str) -> str:
 
 
 def three_sentences(audit: Audit) -> tuple[str, ...]:
-    """What is released, against whom, and what a guess gains."""
-    what = "one person's answer" if audit.secret is None else "the secret"
-    # The first says what is guessed; another goes by the public frequencies.
-    guess = [one.replace(" right with chance", f" {what} right with chance", 1) for one in sentences(audit)]
-    gain = "; ".join(guess) or "how much a guess may gain is not known"
-    gain = f"{gain[0].upper()}{gain[1:]}"
-    return (
-        f"What is published is {released(audit.mechanism)}.",
-        f"It is judged against {_whom(audit)}.",
-        f"{gain}{confidence_words(audit)}.",
-    )
+    """Return what is released, against whom, and what a guess gains."""
+    return f"This release publishes {released(audit.mechanism)}.", judged([audit]), gain(audit)
 
 
-def _whom(audit: Audit) -> str:
-    """The adversary, without a formula."""
-    public = "" if audit.reference.uniform else " beyond the public frequencies"
-    if audit.adversary.kind == "independent" and audit.adversary.unlimited:
-        if not audit.reference.uniform:
+def judged(audits: Sequence[Audit], what: str = "It is") -> str:
+    """Return against whom a release is judged: by one audit, or by several that differ in what is known before."""
+    whom = against([audit.adversary for audit in audits], audits[0].mechanism.records, audits[0].unit)
+    if audits[0].priors > 1:
+        whom = f"anybody who holds one of {audits[0].priors} listed beliefs about these people and knows nothing else"
+    return f"{what} judged against {whom}."
+
+
+def gain(audit: Audit, upper: float | None = None, where: str = "") -> str:
+    """Return what a guess gains. upper: as for `sentences`; where: of several adversaries the one that is meant."""
+    return guesses(sentences(audit, upper), secret_words(audit.secret), where)
+
+
+def secret_words(secret: Secret | None) -> str:
+    """Return what is to stay hidden."""
+    if isinstance(secret, Bins):
+        return "where one person's number lies"
+    if isinstance(secret, Attributes):
+        return "an attribute of one person" if len(secret.words) == 1 else f"{len(secret.words)} attributes"
+    if isinstance(secret, Group) and len(secret.records) > 1:
+        return f"the answers of {len(secret.records)} people"
+    return "a property of the data" if isinstance(secret, Function) else "one person's answer"
+
+
+def guesses(guessed: Sequence[str], about: str, where: str = "") -> str:
+    """Return sentences on guesses as one, which names what is guessed."""
+    listed = guessed or ["how much a guess may gain is not known"]
+    words = "; ".join(one.replace(" right with chance", f" {about} right with chance", 1) for one in listed)
+    words = f"{where}{words}."
+    return f"{words[0].upper()}{words[1:]}"
+
+
+def against(adversaries: Sequence[Adversary], records: Sequence[int], unit: str) -> str:
+    """Return the adversary without a formula, or several of one kind: the first and the last by what they know."""
+    ordered = sorted(adversaries, key=lambda one: math.inf if one.free else one.knowledge)
+    first, last = ordered[0], ordered[-1]
+    uniform, independent = last.reference.uniform, last.kind == "independent"
+    public = "" if uniform else " beyond the public frequencies"
+    if independent and last.unlimited:
+        if not uniform:
             return "anybody who knows of the other people no more than the public frequencies"
         return "anybody, even one who knows everything about everybody else, if people are unrelated to each other"
-    apart = " and takes people to be unrelated to each other" if audit.adversary.kind == "independent" else ""
-    if audit.adversary.free:
-        return f"anybody, whatever they know before{apart}"
-    if audit.adversary.knowledge == 0:
-        return f"anybody who knows nothing before{public}{apart}"
-    return (
-        f"anybody who before it knows at most {short(audit.knowledge)} {audit.unit} about these people together"
-        f"{public}{_as_much(audit)}, however they believe people to be related{apart}"
-    )
+    unrelated = ", and takes people to be unrelated to each other" if independent else ""
+    several = len(records) > 1
+    rest = f"{_worth(last, records, unit)}{unrelated or (ANYHOW if several else '')}"
+    people = "these people" if several else "this person"
+    if len({(one.free, one.knowledge) for one in ordered}) > 1:
+        knows = [_knows(one, unit) for one in (first, last)]
+        return (
+            f"{len(ordered)} adversaries: before the release the first knows {knows[0]} about {people}{public}, "
+            f"the last {knows[1]}{rest}"
+        )
+    if last.free:
+        return f"anybody, whatever they know before the release{unrelated}"
+    if last.knowledge == 0:
+        return f"anybody who knows nothing before the release{public}{unrelated}"
+    return f"anybody who knows {_knows(last, unit)} about {people} before the release{public}{rest}"
 
 
-def _as_much(audit: Audit) -> str:
-    """How many people's answers such knowledge is worth, where all values are equally likely; else what one is."""
-    records = set(audit.mechanism.records)
-    if audit.reference.kind == "marginal":
-        prices = sorted(in_unit(-math.log(p), audit.unit) for p in audit.reference.laws[0] if p > 0)
-        return f" (to be sure of one person's answer is {short(prices[0])} to {short(prices[-1])} {audit.unit})"
-    if not audit.reference.uniform or len(records) > 1 or audit.mechanism.as_real_records is not None:
+def _knows(adversary: Adversary, unit: str) -> str:
+    if adversary.free:
+        return "everything"
+    known = written_down(in_unit(adversary.knowledge, unit))
+    return f"at most {known} {unit.removesuffix('s') if known == '1' else unit}" if adversary.knowledge else "nothing"
+
+
+def _worth(adversary: Adversary, records: Sequence[int], unit: str) -> str:
+    """Return what one person's answer is worth, which says how much a unit is; nothing where that differs."""
+    measure = f" ({unit} measure information; one person's answer is worth"
+    if adversary.reference.kind == "marginal":
+        prices = sorted(in_unit(-math.log(p), unit) for p in adversary.reference.laws[0] if p > 0)
+        return f"{measure} {short(prices[0])} to {short(prices[-1])} of them, by how rare it is)"
+    if not adversary.reference.uniform or len(set(records)) > 1 or min(records, default=1) <= 1:
         return ""
-    worth = audit.adversary.knowledge / math.log(records.pop())
-    if worth < 1:
-        return f", less than one person's answer for certain ({short(audit.knowledge / worth)} {audit.unit})"
-    return f", as much as the answers of {math.floor(10 * worth) / 10:g} people for certain"
+    return f"{measure} {short(in_unit(math.log(records[0]), unit))} of them)"
 
 
 def what_it_is_not(audit: Audit | None = None, *, alone: bool = True) -> tuple[str, ...]:
@@ -166,4 +217,4 @@ def proof_words(results: "Sequence[Audit | Design]") -> str:
         return "A PROOF WAS CHECKED AND IS WRONG: do not rely on this page."
     if all(result.verified for result in results):
         return CHECKED.format(what=what)
-    return f"Not checked yet: the certificate at the end of this page holds {what}, for anybody to check."
+    return NOT_CHECKED.format(what=what)

@@ -11,11 +11,11 @@ from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
+from dalenius.model.problem import in_unit
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.rounding import decimals, outward, round_down, short
 from dalenius.report.text import counted, sampled_name, secret_name, secret_value
 from dalenius.results.audit import Audit, Curve
-from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from dalenius.numerics.rounding import decimals, outward, short
 from dalenius.report.plots import DARK, Axes, axes_of, figure_of, plot_curve, tidy
 from dalenius.report.text import Facts, all_checked_words, from_file, problem
+from dalenius.results.guess import at_point
 from dalenius.results.profile import Profile
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _leakage(profile: Profile) -> list[str]:
         limit = f"D(p || {'uniform' if audits[0].reference.uniform else 'reference'}) <= knowledge"
     head = f"max_i max I(X_i;Y) over priors p with {limit}: about one record; {all_checked_words(audits)}"
     points = (
-        f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}"
+        f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}{at_point(audit)}"
         for place, audit in zip(places, audits, strict=True)
     )
     return [head, BOUNDED, *points]
@@ -103,7 +104,8 @@ def _independent(profile: Profile) -> list[str]:
     if audit is None:
         return []
     belief = INDEPENDENT if audit.reference.uniform else FOLLOWING
-    return [f"{_bracket(audit.lower, audit.upper)} {audit.unit}; {all_checked_words([audit])}", belief]
+    bracket = f"{_bracket(audit.lower, audit.upper)} {audit.unit}{at_point(audit)}"
+    return [f"{bracket}; {all_checked_words([audit])}", belief]
 
 
 def _capacity(profile: Profile) -> list[str]:
@@ -151,7 +153,7 @@ def _distortion(profile: Profile) -> str:
 def _stopped(profile: Profile) -> str:
     reasons = {
         "gap": "every gap is within the tolerance",
-        "nearly": "every gap is within the tolerance or 1e-5, where further progress was slow",
+        "nearly": "every gap is within the tolerance or 1e-5, where every bound that applies was tried",
         "time_limit": "the time limit was reached; more time may close open gaps",
         "interrupted": "it was interrupted; later points are left out",
         "method": "every bound that applies was tried; some gaps are open",

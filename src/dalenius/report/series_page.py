@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from dalenius.numerics.rounding import outward
+from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.numerics.rounding import decimals, outward
 from dalenius.report.again import calibration_again, curve_again, frontier_again, profile_again
 from dalenius.report.audit_page import (
     TECHNICAL,
@@ -13,15 +14,15 @@ from dalenius.report.audit_page import (
     limits_section,
     most_words,
     plain_facts,
+    verdict,
 )
 from dalenius.report.calibration_text import calibration_facts
-from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, staircase, text
-from dalenius.report.design_text import query_words
+from dalenius.report.charts import MARKS, Axis, Look, Series, line_chart, number, staircase
+from dalenius.report.design_text import error_words, query_words
 from dalenius.report.page import Section, Table
-from dalenius.report.plain import proof_words, three_sentences
-from dalenius.report.profile_text import BOUNDED
+from dalenius.report.plain import gain, judged, proof_words, three_sentences
 from dalenius.report.profile_text import facts as profile_facts
-from dalenius.report.text import FROM_FILE, adversary_words, confidence_words, curve_facts
+from dalenius.report.text import FROM_FILE, confidence_words, curve_facts
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
@@ -31,13 +32,12 @@ from dalenius.results.profile import Profile
 def curve_sections(curve: Curve) -> list[Section]:
     """What a report shows of a curve."""
     last = max(curve.audits, key=lambda audit: audit.upper)
-    most = most_words(last.upper, curve.unit)
-    verdict = (
-        f"Against these {len(curve.audits)} adversaries this release leaks at most {most}{confidence_words(curve)}. "
-        "Between two points their bounds hold as well, because leakage never falls with knowledge."
+    figure = (
+        f"It leaks at most {most_words(last.upper, curve.unit)} about any one person{confidence_words(curve)} against "
+        "all of them. Between two of them their bounds hold as well, because leakage never falls with knowledge."
     )
     return [
-        Section("Verdict", (three_sentences(last)[0], _limits(curve), proof_words(curve.audits)), verdict=verdict),
+        verdict(_along(curve.audits), figure, proof_words(curve.audits)),
         limits_section(last),
         Section("Leakage against knowledge", drawn=_curve_chart(curve)),
         adversaries(last),
@@ -49,11 +49,12 @@ def curve_sections(curve: Curve) -> list[Section]:
     ]
 
 
-def _limits(curve: Curve) -> str:
-    knowledges = [audit.knowledge for audit in curve.audits]
-    least, most = (curve.audits[knowledges.index(end(knowledges))] for end in (min, max))
-    ends = f"The least able one {adversary_words(least)}, the most able {adversary_words(most)}"
-    return f"What was assumed: {BOUNDED}. {ends}."
+def _along(audits: Sequence[Audit]) -> tuple[str, str, str]:
+    """What is released, against whom, and what a guess gains against the least and the most that is known."""
+    ordered = sorted(audits, key=lambda audit: audit.upper)
+    ends = [gain(ordered[0], where="against the first, ")] if len(audits) > 1 else []
+    ends.append(gain(ordered[-1], where="against the last, " if ends else ""))
+    return three_sentences(ordered[-1])[0], judged(audits), " ".join(ends)
 
 
 def _curve_chart(curve: Curve) -> str:
@@ -68,29 +69,42 @@ def _curve_chart(curve: Curve) -> str:
 def frontier_sections(frontier: Frontier) -> list[Section]:
     """What a report shows of a frontier."""
     designs = frontier.designs
-    first, last = designs[0], designs[-1]
-    most, least = (most_words(one.upper, frontier.unit) for one in (first, last))
-    verdict = (
-        f"The mechanisms found for {text(query_words(first))} leak at most {most} about any one record at an expected "
-        f"distortion of {first.budget:.6g}, and at most {least} at {last.budget:.6g}. The table below shows "
-        "what no mechanism can do better than."
-    )
-    proofs: list[Audit | Design] = [*designs, *(point.leakage for point in frontier.named)]
-    distances = (f"Distortions of named mechanisms are {FROM_FILE}.",) if frontier.loaded and frontier.named else ()
+    # Named mechanisms stand on it for comparison.
+    beside = () if frontier.independent is None else frontier.independent.designs
+    proofs: list[Audit | Design] = [*designs, *(point.leakage for point in frontier.named), *beside]
+    distances = (f"Errors of named mechanisms are {FROM_FILE}.",) if frontier.loaded and frontier.named else ()
     return [
-        Section("Verdict", (three_sentences(first.leakage)[1], proof_words(proofs)), verdict=verdict),
-        limits_section(first.leakage),
-        Section("Leakage against distortion", distances, drawn=_frontier_chart(frontier)),
+        verdict(_best_ways(designs), _ends(designs), proof_words(proofs)),
+        limits_section(designs[0].leakage),
+        Section("Leakage against the expected error", distances, drawn=_frontier_chart(frontier)),
         TECHNICAL,
         Section("Numbers", table=_budgets(frontier)),
         Section("How to reproduce it", commands=frontier_again(frontier)),
-        certificates_section(designs),
+        certificates_section([*designs, *beside]),
     ]
 
 
-def least_possible(designs: Sequence[Design]) -> Series:
+def _best_ways(designs: Sequence[Design]) -> tuple[str, str, str]:
+    """What was looked for, against whom, and what a guess gains at both ends."""
+    first, last = designs[0], designs[-1]
+    what = query_words(first)
+    ends = " ".join(gain(one.leakage, where=f"at an error of {one.budget:.6g}, ") for one in (first, last))
+    searched = f"each found by a search for the one that leaks least at its expected {error_words(first)}"
+    return f"These are {len(designs)} ways to publish {what}, {searched}.", judged([first.leakage], "They are"), ends
+
+
+def _ends(designs: Sequence[Design]) -> str:
+    """What leaks at both ends."""
+    first, last = (
+        f"{most_words(one.upper, one.unit)} at an error of {one.budget:.6g}" for one in (designs[0], designs[-1])
+    )
+    best = "The table of numbers has what no other way can do better than."
+    return f"They leak at most {first}, and at most {last}, about any one person. {best}"
+
+
+def least_possible(designs: Sequence[Design], words: str = "least possible") -> Series:
     """The brackets on the least leakage, by budget."""
-    return Series("least possible", [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
+    return Series(words, [d.budget for d in designs], [d.lower for d in designs], [d.upper for d in designs])
 
 
 def named_series(named: Sequence[NamedPoint], *, joined: bool = True) -> list[Series]:
@@ -104,53 +118,68 @@ def named_series(named: Sequence[NamedPoint], *, joined: bool = True) -> list[Se
 
 
 def _frontier_chart(frontier: Frontier, families: int = len(MARKS) - 1) -> str:
-    series = [least_possible(frontier.designs), *named_series(frontier.named)[:families]]
-    across, up = Axis("expected distortion"), Axis("leakage", frontier.unit)
-    return line_chart(series, across, up, "Leakage against distortion")
+    both = frontier.independent
+    beside = [] if both is None else [least_possible(both.designs, "least possible, independent records")]
+    series = [least_possible(frontier.designs), *beside, *named_series(frontier.named)[: families - len(beside)]]
+    across, up = Axis("expected error"), Axis("leakage", frontier.unit)
+    return line_chart(series, across, up, "Leakage against the expected error")
 
 
 def _budgets(frontier: Frontier) -> Table:
     """The bracket on the least leakage at every budget, digits rounded outward."""
-    unit = frontier.unit
-    rows = tuple((f"{d.budget:.6g}", *outward(d.lower, d.upper), d.stopped) for d in frontier.designs)
-    return Table(("distortion at most", f"least leakage from, {unit}", f"to, {unit}", "stopped"), rows)
+    unit, both = frontier.unit, frontier.independent
+    heads = (f"{error_words(frontier.designs[0])} at most", f"least leakage from, {unit}", f"to, {unit}", "stopped")
+    rows = [(f"{d.budget:.6g}", *_end_words(d)) for d in frontier.designs]
+    if both is None:
+        return Table(heads, tuple(rows))
+    beside = [*map(_end_words, both.designs), *[("", "", "")] * len(rows)]
+    more = ("independent records: from", "to", "stopped")
+    return Table((*heads, *more), tuple((*row, *other) for row, other in zip(rows, beside, strict=False)))
+
+
+def _end_words(design: Design) -> tuple[str, str, str]:
+    """The bracket of a design, and why it stopped."""
+    return *outward(design.lower, design.upper, min(9, decimals(design.upper))), design.stopped
 
 
 def calibration_sections(calibration: Calibration) -> list[Section]:
     """What a report shows of a calibration: its own numbers, then the audit of the mechanism found."""
-    most, audit = most_words(calibration.leakage.upper, calibration.unit), calibration.leakage
-    name = text(calibration.mechanism.name)
-    verdict = f"{name} keeps the budget: it leaks at most {most} about any one record."
+    audit, budget = calibration.leakage, f"{calibration.budget:.6g} {calibration.unit}"
+    figure = f"It leaks at most {most_words(audit.upper, calibration.unit)} about any one person"
     if calibration.together is not None:
         # No certificate is about everything together.
         all_of_it = most_words(calibration.together[1], calibration.unit)
         mark = f" ({FROM_FILE})" if calibration.loaded else ""
-        verdict = (
-            f"{name} keeps the budget: with all earlier releases it leaks at most {all_of_it}{mark}. "
-            f"By itself it leaks at most {most}."
-        )
+        alone = number(audit.upper, NATS_PER_UNIT[calibration.unit], "up")
+        figure = f"With all earlier releases it leaks at most {all_of_it}{mark}, by itself at most {alone}"
+    plain = (
+        f"{three_sentences(audit)[0][:-1]}, the least of its kind that was found to leak at most {budget}.",
+        judged([audit]),
+        gain(audit, None if calibration.together is None else calibration.together[1]),
+    )
     again = Section("How to reproduce it", commands=calibration_again(calibration))
     numbers = Section("Numbers", facts=plain_facts(calibration_facts(calibration)))
     own = {section.heading: section for section in (again, numbers)}
     rest = [own.get(section.heading, section) for section in audit_sections(audit)[1:]]
-    return [Section("Verdict", (*three_sentences(audit), proof_words([audit])), verdict=verdict), *rest]
+    return [verdict(plain, f"{figure}: the budget is kept.", proof_words([audit])), *rest]
 
 
 def profile_sections(profile: Profile) -> list[Section]:
     """What a report shows of a profile."""
     audits: list[Audit] = list(profile.leakage.audits)
-    last = max(audits, key=lambda audit: audit.upper)
-    verdict = (
-        f"Against the {len(audits)} adversaries below this release leaks at most "
-        f"{most_words(last.upper, profile.unit)} about any one record{confidence_words(last)}."
+    last, unrelated = max(audits, key=lambda audit: audit.upper), profile.independent
+    figure = (
+        f"It leaks at most {most_words(last.upper, profile.unit)} about any one person{confidence_words(last)} against "
+        "all of them."
     )
-    if profile.independent is not None:
-        most = most_words(profile.independent.upper, profile.unit)
-        verdict += f" An adversary who believes that records are independent learns at most {most}."
-    certified = audits if profile.independent is None else [*audits, profile.independent]
-    words = (three_sentences(last)[0], _limits(profile.leakage), proof_words(certified))
+    plain = _along(audits)
+    if unrelated is not None:
+        most = most_words(unrelated.upper, profile.unit)
+        figure += f" Whoever takes people to be unrelated to each other learns at most {most}."
+        plain = (*plain[:2], f"{plain[2]} {gain(unrelated, where='if people are unrelated, ')}")
+    certified = audits if unrelated is None else [*audits, unrelated]
     return [
-        Section("Verdict", words, verdict=verdict),
+        verdict(plain, figure, proof_words(certified)),
         limits_section(last),
         Section("Leakage against knowledge", drawn=_curve_chart(profile.leakage)),
         TECHNICAL,

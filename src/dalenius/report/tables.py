@@ -1,7 +1,7 @@
 """Tables that are data: files of Markdown inside the package, one row a line, read when they are first needed."""
 
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 
 
 @cache
@@ -9,7 +9,7 @@ def tables(package: str, name: str) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return the tables of a file by the headings above them, without their own first two lines."""
     found: dict[str, list[tuple[str, ...]]] = {}
     heading = ""
-    for line in files(package).joinpath(name).read_text(encoding="utf-8").splitlines():
+    for line in (get_data(package, name) or b"").decode("utf-8").splitlines():
         if line.startswith("#"):
             heading = line.lstrip("# ")
         elif line.startswith("|"):

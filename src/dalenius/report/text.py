@@ -15,6 +15,7 @@ from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.datasets import commas
+from dalenius.model.problem import in_unit
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Function, Group
@@ -24,7 +25,6 @@ from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.result import Loaded, Step, Stopped, missing_words
-from dalenius.results.units import in_unit
 from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
 
 # What is said of a certificate before its check.
-UNCHECKED = "certificate attached, not yet checked by verify()"
+UNCHECKED = "certificate attached, not yet checked: verify() or dalenius verify FILE checks it"
 # Stands behind what a certificate does not carry.
 FROM_FILE = "from the file"
 # What audits of mechanisms known by samples say.
@@ -139,7 +139,7 @@ def all_checked_words(results: Iterable["Audit | Design"]) -> str:
     if all(result.verified for result in listed):
         return "verified"
     origin = next(filter(None, map(_origin, listed)), "")
-    return f"{origin}certificates attached, not yet checked by verify()"
+    return f"{origin}certificates attached, not yet checked: verify() or dalenius verify FILE checks them"
 
 
 def _origin(result: "Audit | Design") -> str:
@@ -173,7 +173,7 @@ def curve_facts(curve: Curve) -> Facts:
     lines = []
     for audit in curve.audits:
         bracket = f"{' <= L <= '.join(outward(audit.lower, audit.upper))} {audit.unit}"
-        lines.append(f"{bracket}{confidence_words(audit)} where it {adversary_words(audit)}")
+        lines.append(f"{bracket}{confidence_words(audit)} where it {adversary_words(audit)}{guess.at_point(audit)}")
     return [
         ("Audited", [problem(first.mechanism)]),
         ("Adversary", lines),
@@ -537,7 +537,7 @@ def _stopped(audit: Audit) -> list[str]:
         ]
     kind = audit.upper_by
     by = f" by {bound_words(kind)}{bound_place(kind)}" if kind else ""
-    tried = f" ({', '.join(audit.tried)})" if audit.stopped == "method" and audit.tried else ""
+    tried = f" ({', '.join(audit.tried)})" if audit.stopped in ("method", "nearly") and audit.tried else ""
     lines = [f"{why(audit)}{tried}; {audit.seconds:.3g} s, {audit.nodes} nodes, upper bound{by}"]
     if audit.adversary.kind == "independent" and not audit.adversary.unlimited and not audit.closed:
         lines.append(
@@ -554,8 +554,8 @@ def why(result: "Audit | Design") -> str:
     if result.stopped == "gap" and result.gap > result.tolerance:
         return f"the gap is within {100 * result.relative:.3g} % of the upper bound"
     tolerance = f" {result.tolerance:.2g}" if result.stopped in ("gap", "nearly") else ""
-    slow = ", and further progress was slow" if result.stopped == "nearly" else ""
-    return f"{WHY[result.stopped]}{tolerance}{slow}"
+    ended = f", and {WHY['method']}" if result.stopped == "nearly" else ""
+    return f"{WHY[result.stopped]}{tolerance}{ended}"
 
 
 def more_time(result: "Audit | Design") -> str:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 from dalenius.certificates.audits import VERSION, Found, adversary_data, listed
 from dalenius.certificates.certificate import Certificate
 from dalenius.model.distortion import MEASURES, Distortion
-from dalenius.model.problem import AuditProblem, DesignProblem, is_closed
+from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem, down, is_closed, up
 from dalenius.model.statistic import Table
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
 from dalenius.results.result import Stopped
-from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 
 if TYPE_CHECKING:

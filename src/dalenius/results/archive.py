@@ -16,7 +16,7 @@ from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
 from dalenius.errors import InputError, refuse, show
-from dalenius.model import checks, storage
+from dalenius.model import checks, files, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import __version__
@@ -49,7 +49,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> None:
     """Write a result as compact JSON; the file appears whole or not at all."""
     # The version of the program beside that of the format: results of two versions are not shown on one page.
     text = json.dumps({**content_of(result), "dalenius": __version__}, allow_nan=False, separators=(",", ":"))
-    storage.write(storage.path_of(path), f"{text}\n".encode())
+    files.write(files.path_of(path), f"{text}\n".encode())
 
 
 def content_of(result: Result) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def content_of(result: Result) -> dict[str, Any]:
 
 def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -> Answer:
     """Rebuild a result of this kind."""
-    found = result_of(path, storage.read_json(storage.path_of(path)), verify=verify)
+    found = result_of(path, files.read_json(files.path_of(path)), verify=verify)
     if not isinstance(found, kind):
         refuse(f"{path} is not a saved {kind.__name__.lower()}, but a saved {type(found).__name__.lower()}")
     return found
@@ -207,6 +207,7 @@ def _of_frontier(frontier: Frontier) -> dict[str, Any]:
         "query": str(frontier.query) if frontier.query.named else None,
         "designs": [content_of(design) for design in frontier.designs],
         "named": [{**notes(point), "leakage": content_of(point.leakage)} for point in frontier.named],
+        "independent": None if frontier.independent is None else _of_frontier(frontier.independent),
         **notes(frontier),
     }
 
@@ -228,7 +229,13 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
         if of != (str(query), point.name, designs[0].unit) or point.name.partition("(")[0] != point.family:
             refuse(f"{point.name} of the family {point.family} beside the frontier is another mechanism")
         points.append(point)
-    return Frontier(query, designs, tuple(points), **read_notes(Frontier, content))
+    both = None if (beside := content.get("independent")) is None else _frontier(beside, part)
+    if both is not None:
+        task = {"task": saved.question(designs[0].certificate.data)["task"]}
+        _compare(task, both.designs[0], "designs against independent records", "frontier's")
+    if both is not None and (both.named or both.independent or both.designs[0].adversary.kind != "independent"):
+        refuse("what stands beside a frontier is designs against independent records, and nothing else")
+    return Frontier(query, designs, tuple(points), **read_notes(Frontier, content), independent=both)
 
 
 def _of_calibration(calibration: Calibration) -> dict[str, Any]:

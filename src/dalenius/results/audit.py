@@ -15,12 +15,12 @@ from dalenius.certificates.audits import Group
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.prior import Prior
+from dalenius.model.problem import in_unit
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins, Secret, members, name
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.results import guess as guesses
 from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
-from dalenius.results.units import in_unit
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ class Audit(Certified):
     Attributes:
         lower: what the prior returned leaks at least.
         upper: what no prior leaks more than.
-        stopped: "gap" only where `closed` is true; "nearly" where the gap is within 1e-5 and further progress was slow;
-            "time_limit", "interrupted" or "method".
+        stopped: "gap" only where `closed` is true; "nearly" where the gap is within 1e-5 and every bound that
+            applies was tried; "time_limit", "interrupted" or "method".
         proved: "both"; "lower" with the paper's method, whose upper bound is only the trivial one; "upper" for a
             mechanism known by samples, where `upper` holds with `confidence`, `lower` is 0, and the prior is the worst
             of the channel that stands above the mechanism.
@@ -241,6 +241,8 @@ class Audit(Certified):
         knows = (
             f"the worst of {self.priors} priors"
             if self.priors > 1
+            else "the listed prior"
+            if "priors" in self.certificate.data
             else "independent records"
             if self.adversary.unlimited
             else f"knowledge <= {self.knowledge:.6g}"

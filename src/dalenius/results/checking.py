@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
-from dalenius.certificates import made
+from dalenius.certificates import certificate as certificates
 from dalenius.certificates.audits import adversary_data
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.secret import describe
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
-from dalenius.results.units import NATS_PER_UNIT
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.kernel.limits import TIME_LIMIT
 from dalenius.verifier.kernel.reading import AUDIT, DESIGN, Refused
@@ -124,7 +124,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
     everyone who has the result, as long as nobody changes its certificate. It is noted here alone
-    (certificates/made.py); copies and what was unpickled are checked anew.
+    (certificates/certificate.py); copies and what was unpickled are checked anew.
     """
     verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory, 0))
     if verdict.verified and (other := _other(result)):
@@ -139,7 +139,7 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
 def _verify(result: Audit | Design, time_limit: float, memory: int) -> verifier.Verification:
     # A design beside earlier releases has a certificate about everything together.
     mechanism = result.leakage.mechanism if isinstance(result, Design) and result.beside else result.mechanism
-    return made.verify(result.certificate, mechanism, time_limit=time_limit, memory=memory)
+    return certificates.verify(result.certificate, mechanism, time_limit=time_limit, memory=memory)
 
 
 def _carries(design: Design) -> bool:
@@ -181,4 +181,4 @@ def _other(result: Audit | Design) -> str:
 def _note(result: Audit | Design, refused: str = "") -> None:
     object.__setattr__(result, "refused", refused)
     if not refused:
-        made.note_accepted(result)
+        certificates.note_accepted(result)

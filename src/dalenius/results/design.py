@@ -12,12 +12,12 @@ from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.query import Query
 from dalenius.numerics.rounding import decimals, round_down, round_up, short_up
 from dalenius.numerics.types import Floats
 from dalenius.results.audit import Audit, limit_words
 from dalenius.results.result import Certified, Series, Stopped, finite, frame, values, worst_end
-from dalenius.results.units import NATS_PER_UNIT
 
 ROUNDING = 8 * np.finfo(float).eps  # more than the few operations of a line or a mixture can lose
 
@@ -138,6 +138,7 @@ class Frontier(Series):
         named: audits of named mechanisms, on the same axes.
         missing: how many designs and audits were asked for and are not there: the time limit or Ctrl-C came first.
         interrupted: whether Ctrl-C came.
+        independent: the same against independent records, where adversary="both" asked for it.
 
     Example:
         >>> frontier = dl.frontier(dl.queries.modular_sum(n=2, modulus=2), knowledge=0.5, points=3, named=False)
@@ -151,6 +152,7 @@ class Frontier(Series):
     named: tuple[NamedPoint, ...] = ()
     missing: int = 0
     interrupted: bool = False
+    independent: "Frontier | None" = None
 
     def __post_init__(self) -> None:
         if not self.designs or any(design.goal != "leakage" for design in self.designs):
@@ -168,7 +170,8 @@ class Frontier(Series):
 
     @property
     def _parts(self) -> tuple[Certified, ...]:
-        return *self.designs, *(point.leakage for point in self.named)
+        both = () if self.independent is None else self.independent.designs
+        return *self.designs, *(point.leakage for point in self.named), *both
 
     @property
     def distortions(self) -> Floats:
@@ -224,33 +227,42 @@ class Frontier(Series):
             "missing": self.missing,
             "points": [design.to_dict() for design in self.designs],
             "named": [self._named_row(point) for point in self.named],
+            "independent": None if self.independent is None else self.independent.to_dict(),
         }
 
     def _repr_html_(self) -> str:
-        best = [("best", f"distortion <= {d.budget:.6g}", d.distortion, d.lower, d.upper) for d in self.designs]
+        best = [(family, _words(d), d.distortion, d.lower, d.upper) for family, d in self._families]
         named = [(p.family, p.name, p.distortion, p.leakage.lower, p.leakage.upper) for p in self.named]
         rows = [(*row[:3], round_down(row[3], 6), round_up(row[4], 6)) for row in best + named]
         return shown.table(("family", "mechanism", "distortion", "lower", "upper"), rows, repr(self)[1:-1])
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per design (family "best") and per named mechanism."""
-        best = [
-            _row("best", f"distortion <= {design.budget:.6g}", design.distortion, design, (0.0, design.gap))
-            for design in self.designs
-        ]
+        best = [_row(family, _words(d), d.distortion, d, (0.0, d.gap)) for family, d in self._families]
         return frame(best + [self._named_row(point) for point in self.named])
+
+    @property
+    def _families(self) -> list[tuple[str, Design]]:
+        """All designs by what they are the best against."""
+        both = () if self.independent is None else self.independent.designs
+        return [("best", d) for d in self.designs] + [("best, independent records", d) for d in both]
 
     def _named_row(self, point: NamedPoint) -> dict[str, Any]:
         return _row(point.family, point.name, point.distortion, point.leakage, self.excess(point))
 
     def __repr__(self) -> str:
         widest = max(design.gap for design in self.designs)
+        both = "" if self.independent is None else ", and independent records"
         return (
             f"<Frontier of {self.query}: {len(self.designs)} points, {self.designs[0].distortion_name} from "
             f"{self.distortions[0]:.4g} to {self.distortions[-1]:.4g}, leakage from {round_up(self.upper[0])} to "
             f"{round_down(self.lower[-1])} {self.unit}, widest gap {short_up(widest)}, "
-            f"{len(self.named)} named mechanisms{self._note()}>"
+            f"{len(self.named)} named mechanisms{both}{self._note()}>"
         )
+
+
+def _words(design: Design) -> str:
+    return f"distortion <= {design.budget:.6g}"
 
 
 def _row(

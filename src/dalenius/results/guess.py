@@ -20,9 +20,15 @@ from dalenius.errors import refuse, show
 from dalenius.model import checks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dalenius.model.reference import Reference
+    from dalenius.numerics.types import Floats
     from dalenius.results.audit import Audit
 
 EXACT = Context(prec=60)
+# Who guesses: among equally likely values, and by public frequencies.
+WHOEVER = ("whoever guesses", "whoever goes by the public frequencies and guesses")
 # More than the rounding of a few operations with 60 digits.
 ROUNDING = Decimal("1e-50")
 
@@ -54,34 +60,67 @@ def _divergence(p: Decimal, g: Decimal) -> Decimal:
     return EXACT.add(right, wrong)
 
 
-def sentences(audit: "Audit") -> list[str]:
+def sentences(audit: "Audit", upper: float | None = None) -> list[str]:
     """Say what an audit means for a guess among equally likely values, and for one by public frequencies if there are.
 
-    No value of a real number is ever guessed right, but whether it lies above its median is, with chance 1/2. Nothing
-    is said where the upper bound is the trivial one of the paper's method.
+    upper: another bound on what leaks about the same secret, as of several releases together. Nothing is said where the
+    upper bound is the trivial one of the paper's method.
+    """
+    said = _said(_before(audit), audit.upper if upper is None else upper, audit.unit)
+    return said if audit.confidence is None else [f"{one} with confidence {audit.confidence:.12g}" for one in said]
+
+
+def at_point(audit: "Audit") -> str:
+    """Return what stands behind the bracket of one adversary among several; nothing where nothing can be said."""
+    chances = _before(audit)
+    if not chances:
+        return ""
+    after = guess(audit.upper, chances[0], audit.unit)
+    then = "may then be certain" if after >= 1 else f"is then right in at most {_percent(after, ROUND_CEILING)}"
+    return f"; a guess right in {_percent(chances[0], ROUND_FLOOR)} {then}"
+
+
+def about_record(upper: float, unit: str, records: tuple[int, ...], reference: "Reference") -> list[str]:
+    """Say the same of a record with the most values, where there is no audit; real numbers have 0 values."""
+    values = max(records)
+    if values == 0 or reference.kind == "weights":
+        return _said([1 / values if values else 0.5], upper, unit)
+    law = reference.log_law_of(records.index(values), values)
+    return _said(_chances(law, public=not reference.uniform), upper, unit)
+
+
+def _said(chances: "Sequence[float]", upper: float, unit: str) -> list[str]:
+    return [sentence(upper, before, unit, whoever) for before, whoever in zip(chances, WHOEVER, strict=False)]
+
+
+def _before(audit: "Audit") -> list[float]:
+    """The chances of a guess before the release: by equally likely values, and by public frequencies.
+
+    No value of a real number is ever guessed right, but whether it lies above its median is, with chance 1/2.
     """
     if audit.proved == "lower":
         return []
     if audit.mechanism.as_real_records is not None and isinstance(audit.prior.secret, int):
-        return [sentence(audit.upper, 0.5, audit.unit)]
+        return [0.5]
     log_law = np.logaddexp.reduce(audit.prior.log_reference(), axis=1)
+    return _chances(log_law, public=not audit.reference.uniform)
+
+
+def _chances(log_law: "Floats", *, public: bool) -> list[float]:
     values = int(np.isfinite(log_law).sum())
     if values == 1:
         return []
-    said = [sentence(audit.upper, 1 / values, audit.unit)]
     # Twelve digits, so that a frequency is shown as it was given.
     often = float(f"{math.exp(log_law.max() - np.logaddexp.reduce(log_law)):.12g}")
-    if not audit.reference.uniform and 1 / values < often < 1:
-        said.append(sentence(audit.upper, often, audit.unit, "whoever goes by the public frequencies and guesses"))
-    return said
+    return [1 / values, *([often] if public and 1 / values < often < 1 else [])]
 
 
-def sentence(upper: float, before: float = 0.5, unit: str = "nats", whoever: str = "whoever guesses") -> str:
+def sentence(upper: float, before: float = 0.5, unit: str = "nats", whoever: str = WHOEVER[0]) -> str:
     """Say what a bound on the leakage means for a guess: digits of `before` rounded down, those after it up."""
     after = guess(upper, before, unit)
     start = f"{whoever} right with chance {_percent(before, ROUND_FLOOR)} before the release"
     if after >= 1:
-        return f"{start} may be certain after it: so high a bound excludes nothing"
+        return f"{start} may be certain after it; this bound does not exclude that"
     return f"{start} guesses right with chance at most {_percent(after, ROUND_CEILING)} after it"
 
 

@@ -16,14 +16,13 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.constraints import Constraints
 from dalenius.model.distortion import Distortion
-from dalenius.model.problem import AuditProblem, DesignProblem
+from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
 from dalenius.results.answers import Run
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
-from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
 from dalenius.settings import DEFAULT, Settings
@@ -187,7 +186,7 @@ def adversary_of(
     reference: object = None,
     adversary: str = "bounded",
 ) -> Adversary:
-    """Return the adversary of exactly one of entropy and knowledge, or with independent records, in the user's unit."""
+    """Return the adversary of exactly one of knowledge and entropy, or with independent records, in the user's unit."""
     if options.method is not None:
         bounded = checks.choice("adversary", adversary, BELIEFS) == "bounded"
         options.method.check(reference=reference, adversary=None if bounded else adversary)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import in_unit
 from dalenius.numerics.rounding import decimals, round_down, round_up, short
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.result import Drawn, Stopped, frame, origin, values
-from dalenius.results.units import in_unit
 
 
 @dataclass(frozen=True)

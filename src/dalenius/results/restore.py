@@ -19,13 +19,12 @@ from dalenius.model import checks, storage
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.distortion import MEASURES, Distortion, measure_name, output_labels
-from dalenius.model.problem import is_closed
+from dalenius.model.problem import NATS_PER_UNIT, is_closed, up
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit, Extremes, Records
 from dalenius.results.design import Design
 from dalenius.results.notes import read_notes
 from dalenius.results.result import Step
-from dalenius.results.units import NATS_PER_UNIT, up
 
 # Forms whose proofs are about the release itself, and not about a channel that a step leads to.
 DIRECT = ("rows", "samples", "sum", "releases", "histogram", "per-record", "real-records")

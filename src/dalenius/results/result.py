@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast
 
 import numpy as np
 
-from dalenius.certificates import made
+from dalenius.certificates import certificate as certificates
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import refuse
 from dalenius.model.adversary import Adversary
-from dalenius.model.problem import is_closed
+from dalenius.model.problem import in_unit, is_closed
 from dalenius.numerics.types import Floats
-from dalenius.results.units import in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,7 +127,7 @@ class Certified(Drawn):
     @property
     def verified(self) -> Literal[True] | None:
         """True once the verifier has accepted the certificate in this process; None before, and if it was changed."""
-        return made.accepted(self)
+        return certificates.accepted(self)
 
     @property
     def method(self) -> Literal["certified", "paper"]:

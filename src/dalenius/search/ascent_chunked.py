@@ -16,11 +16,10 @@ import numpy as np
 from dalenius.numerics.information import TINY, lse, mutual_information, safe_log
 from dalenius.numerics.iterations import Anderson
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.cells import Cells
+from dalenius.reductions.cells import Cells, density, tilt
 from dalenius.search.ascent import Ascent, AscentSearch, feasible, log_posterior, random_priors
 from dalenius.search.ascent import climb as climb_few
 from dalenius.search.deadline import Deadline
-from dalenius.search.tilted import density, tilt
 from dalenius.settings import Part
 
 

@@ -22,7 +22,7 @@ from dalenius.errors import InputError, refuse
 from dalenius.numerics import compiled
 from dalenius.studies.running import answer
 from dalenius.studies.store import Entry
-from dalenius.studies.task import Task, Work
+from dalenius.studies.task import FILES, Task, Work, files_of, renamed
 
 # Numbers to the last digit depend on these.
 VERSIONS = ("dalenius", "numpy", "scipy", "python-flint", "clarabel")
@@ -48,11 +48,12 @@ class Parcel:
         if differs := _differs(versions(), self.versions):
             return Entry(self.key, "failed", f"a worker joined that has other versions: {differs}", {}, 0.0)
         with tempfile.TemporaryDirectory() as folder:
-            names = {}
+            names = {name: f"{name}{Path(file).suffix}" for name, file in files_of(self.task).items()}
             for name, content in self.files.items():
-                names[name] = f"{name}{Path(getattr(self.task, name)).suffix}"
                 (Path(folder) / names[name]).write_bytes(content)
-            return answer((self.key, Work(self.task.model_copy(update=names), Path(folder))))
+            mechanism = renamed(self.task, lambda name, _: names[name])
+            stated = {**{name: file for name, file in names.items() if name in FILES}, "mechanism": mechanism}
+            return answer((self.key, Work(self.task.model_copy(update=stated), Path(folder))))
 
 
 def answer_parcel(parcel: Parcel) -> Entry:

@@ -1,4 +1,4 @@
-"""Work in several processes, where any of them may die: what it had is tried again, and the rest goes on."""
+"""Run work in several processes. If one dies, its item is tried again and the others continue."""
 
 import signal
 import threading
@@ -43,9 +43,9 @@ class Lane(Generic[Item]):
 
 @dataclass
 class Pool(Generic[Item, Result]):
-    """Processes with one item at a time each, so that of one that dies it is known which item it had.
+    """Processes that hold one item each, so that the item of a process that dies is known.
 
-    tries: how often the process of one item may die before the item is given up.
+    tries: how often processes may die with an item before it is given up.
     """
 
     function: Callable[[Item], Result]
@@ -61,9 +61,9 @@ class Pool(Generic[Item, Result]):
         self.stopping = True
 
     def run(self, items: Iterable[Item]) -> Generator[list[Ended[Item, Result]], None, None]:
-        """Yield what has ended, a few at a time or nothing; the next items are begun before, so that no process waits.
+        """Yield items that have ended, a few at a time or none; the next ones begin first, so that no process waits.
 
-        Something is yielded every half second, so that whoever listens learns of a stop.
+        It yields every half second, so that the caller notices a stop.
         """
         queue = deque((item, 0) for item in items)
         lanes: list[Lane[Item]] = [Lane(Helper()) for _ in range(min(self.workers, len(queue)))]
@@ -74,7 +74,7 @@ class Pool(Generic[Item, Result]):
                 self._submit(queue, lanes)
                 yield ended
         finally:
-            # Left on the way: what is half done is not waited for.
+            # If the caller leaves early, unfinished items are not waited for.
             for lane in lanes:
                 lane.end()
 
@@ -82,7 +82,7 @@ class Pool(Generic[Item, Result]):
         for lane in lanes:
             if lane.item is None and queue and not self.stopping:
                 if not lane.helper.alive:
-                    # It died while it had nothing to do: no item is to blame.
+                    # It died while idle: no item is to blame.
                     lane.end()
                     lane.helper = Helper()
                 lane.item, lane.deaths = queue.popleft()

@@ -279,6 +279,12 @@ class Study:
 
         return sections(self)
 
+    def report_evidence(self) -> list[dict[str, Any]]:
+        """Return what the evidence beside a report says of each point."""
+        from dalenius.studies.study_page import evidence
+
+        return evidence(self)
+
     def report_subject(self) -> str:
         """Return what the title of a report calls it."""
         return self.name

@@ -1,19 +1,24 @@
 """What a report shows of a study."""
 
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dalenius.errors import InputError
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.model.secret import size
 from dalenius.numerics.rounding import decimals, outward, round_up
-from dalenius.report.audit_page import EACH, MOST_CARRIED, TECHNICAL, gzip
+from dalenius.report.audit_page import EACH, MOST_CARRIED, TECHNICAL, gzip, verdict
 from dalenius.report.call import shell
 from dalenius.report.charts import Axis, Series, line_chart, number, text
+from dalenius.report.evidence import digest
 from dalenius.report.page import Download, Section, Table
-from dalenius.report.plain import CHECKED, what_it_is_not
-from dalenius.report.profile_text import BOUNDED, INDEPENDENT
-from dalenius.results.units import NATS_PER_UNIT
+from dalenius.report.plain import CHECKED, against, guesses, question, released, secret_words, what_it_is_not
+from dalenius.results.guess import about_record, sentence
 from dalenius.studies import store as stores
 from dalenius.studies.grid import place_words
-from dalenius.studies.task import TaskName
+from dalenius.studies.task import Work, asked_of
 
 if TYPE_CHECKING:
     from dalenius.studies.study import Study
@@ -23,13 +28,6 @@ MOST_SHOWN = 500
 MOST_LINES = 8
 # More bytes than this in a store are more than a page may carry, however well they are packed.
 MOST_STORED = 8 * MOST_CARRIED
-
-# The answer that leaks most, by what was asked.
-WORST: dict[TaskName, str] = {
-    "audit": "The one that leaks most leaks",
-    "design": "Of the mechanisms found the one that leaks most leaks",
-    "calibrate": "Every noise that was found keeps its budget; the one that leaks most leaks",
-}
 
 Row = dict[str, Any]
 
@@ -44,7 +42,7 @@ def sections(study: "Study") -> list[Section]:
     table = Table(tuple(shown), tuple(tuple(_cells(row, shown)) for row in rows[:MOST_SHOWN]))
     more = (f"{len(rows) - MOST_SHOWN} more rows are in the store.",) if len(rows) > MOST_SHOWN else ()
     return [
-        Section("Verdict", (_checked(study), *_believed(study)), verdict=_verdict(study, done)),
+        _verdict(study, done),
         Section("What the numbers are not", what_it_is_not()),
         Section(f"{_brackets(study)}s", words, drawn=drawn),
         TECHNICAL,
@@ -66,31 +64,53 @@ def _brackets(study: "Study") -> str:
 
 def _checked(study: "Study") -> str:
     words = study.check_words()
-    how = CHECKED.format(what="them") if study.verified else "To check them first: dalenius report with --verify."
-    return f"{words[0].upper()}{words[1:]}. {how}"
+    how = f" {CHECKED.format(what='them')}" if study.verified else ""
+    if study.verified is None:
+        how = " To check them first: dalenius report with --verify."
+    return f"{words[0].upper()}{words[1:]}.{how}"
 
 
-def _verdict(study: "Study", done: list[Row]) -> str:
-    said = f"{text(study.name)}: {len(done)} of {len(study.points)} points are done, {study.failed} failed."
+def _verdict(study: "Study", done: list[Row]) -> Section:
+    """What was asked, and of the point that leaks most, or errs most: the release, the adversary, the guess."""
+    many, failed = len(study.points), f", {study.failed} failed" if study.failed else ""
+    answered = f'The study "{study.name}" asks one question at {many} points; {len(done)} are answered{failed}.'
     tasks = {(point.work.task.task, point.work.task.dual) for point in study.points}
     if not done or len(tasks) > 1 or len({row["unit"] for row in done}) > 1:
-        return said
-    task, dual = tasks.pop()
+        return verdict((), text(answered), _checked(study))
     worst = max(done, key=lambda row: row["upper"])
-    place = text(place_words({name: worst[name] for name in study.points[0].varied}))
-    if dual:
-        most = text(round_up(worst["upper"], decimals(worst["upper"])))
-        return f"{said} Of the mechanisms found the least accurate has an expected error of at most {most}, at {place}."
-    most, unit = number(worst["upper"], NATS_PER_UNIT[worst["unit"]], "up"), text(worst["unit"])
-    sure = f" with confidence {worst['confidence']:.12g}" if worst.get("confidence") is not None else ""
-    return f'{said} {WORST[task]} at most {most} <span class="unit">{unit}</span>{sure}, at {place}.'
+    ((_, dual),) = tasks
+    where = place_words({name: worst[name] for name in study.points[0].varied})
+    end = f"The largest expected error is at most {text(round_up(worst['upper'], decimals(worst['upper'])))}"
+    figure = f"{end if dual else _most(worst)}, at {text(where)}."
+    work = next(point.work for point in study.points if all(worst[name] == x for name, x in point.varied.items()))
+    return verdict((answered, *_plain(work, worst)), figure, _checked(study))
 
 
-def _believed(study: "Study") -> tuple[str, ...]:
-    """What the adversaries of the study believe, one sentence each."""
-    kinds = {point.work.task.adversary or "bounded" for point in study.points}
-    words = {"bounded": BOUNDED, "independent": INDEPENDENT}
-    return tuple(f"{kind.capitalize()}: {words[kind]}." for kind in sorted(kinds))
+def _most(row: Row) -> str:
+    most, unit = number(row["upper"], NATS_PER_UNIT[row["unit"]], "up"), text(row["unit"])
+    sure = f" with confidence {row['confidence']:.12g}" if row.get("confidence") is not None else ""
+    return f'At most {most} <span class="unit">{unit}</span> leak about any one person{sure}'
+
+
+def _plain(work: Work, row: Row) -> tuple[str, ...]:
+    """Of one point: what is released, against whom, and what a guess gains; nothing where its files have changed."""
+    unit, leaks = row["unit"], row["leakage_upper" if "leakage_upper" in row else "upper"]
+    try:
+        release, adversary, secret = asked_of(work, row.get("value"))
+    except InputError:
+        return ()
+    records = release.records
+    words = released(release) if isinstance(release, Mechanism) else question(release)
+    guessed = about_record(leaks, unit, records, adversary.reference)
+    if secret is not None:
+        guessed = [sentence(leaks, 1 / size(secret, records), unit)]
+    if row["proved"] == "lower":
+        guessed = []
+    return (
+        f"At the point that leaks or errs most, the release publishes {words}.",
+        f"It is judged against {against([adversary], records, unit)}.",
+        guesses(guessed, secret_words(secret)),
+    )
 
 
 def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -103,7 +123,7 @@ def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tupl
     words = (f"{left} more lines are in the table.",) if left > 0 else ()
     # With a budget of leakage the bracket is of a distortion, which has no unit.
     dual = any(point.work.task.dual for point in study.points)
-    up = Axis(_brackets(study).lower(), None if dual else done[0]["unit"])
+    up = Axis("expected error" if dual else "leakage", None if dual else done[0]["unit"])
     return line_chart(series, Axis(along), up, study.name), words
 
 
@@ -135,6 +155,35 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
+def evidence(study: "Study") -> list[dict[str, Any]]:
+    """Return every point as data: what was asked, what was found, and the digest of its certificate."""
+    digests = {} if not study.store.exists() else {key: digest(line) for key, line in _certificate_lines(study)}
+    refused = [] if study.verified is None else [varied for varied, _ in study.verified.refused]
+    found: list[dict[str, Any]] = [
+        {"study": study.name, "toml": study.source.text, "limits": list(what_it_is_not()), "check": study.check_words()}
+    ]
+    for point, row in zip((one for one in study.points if one.key in study.entries), study.rows(), strict=True):
+        done = row["status"] == "done"
+        checked = done and study.verified is not None and point.varied not in refused
+        found.append(
+            {
+                "point": point.varied,
+                "question": point.work.task.model_dump(exclude_defaults=True),
+                "bracket": {name: row[name] for name in ("lower", "upper", "unit", "proved")} if done else None,
+                "certificate": {"sha256": digests.get(point.key), "verified": checked} if done else None,
+                "reason": row["reason"],
+            }
+        )
+    return found
+
+
+def _certificate_lines(study: "Study") -> Iterator[tuple[str, bytes]]:
+    """Every certificate as it stands in the file that the page carries."""
+    with stores.reading(study.store) as open_store:
+        for key, one in open_store.certificates():
+            yield key, f"{json.dumps(one, separators=(',', ':'))}\n".encode()
+
+
 def _again(study: "Study") -> str:
     toml = study.source.path.with_suffix(".toml").name
     return f"dalenius sweep {shell(toml)} --verify\n\nimport dalenius as dl\n\ndl.Study.load({toml!r}).run().verify()"
@@ -145,10 +194,9 @@ def _certificates(study: "Study") -> Section:
     where = f"Every certificate is in the store, {study.store.name}: check all with dl.Study.load(FILE).verify()."
     if not study.store.exists() or study.store.stat().st_size > MOST_STORED:
         return Section("Certificates", (where,))
-    with stores.reading(study.store) as open_store:
-        found = dict(open_store.certificates())
+    found = dict(_certificate_lines(study))
     wanted = [found[point.key] for point in study.points if point.key in found]
-    content = gzip("".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in wanted).encode())
+    content = gzip(b"".join(wanted))
     if not wanted or len(content) > MOST_CARRIED:
         return Section("Certificates", (where,))
     return Section("Certificates", (where,), downloads=(Download("certificates.jsonl.gz", content, EACH),))

@@ -1,6 +1,7 @@
 """One question, as a table of TOML states it: which keys there are, and how it is answered."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.problem import AuditProblem, DesignProblem
     from dalenius.model.query import Query
+    from dalenius.model.secret import Secret
     from dalenius.results.audit import Audit
     from dalenius.results.calibration import Calibration
     from dalenius.results.design import Design
@@ -125,7 +127,7 @@ class Task(BaseModel):
         if "channel" not in given and given.intersection(READING):
             message = f"{min(given.intersection(READING))} is about how a channel is read; leave it out"
             raise ValueError(message)
-        self._exactly_one(given, "entropy", "knowledge", free=self.adversary == "independent")
+        self._exactly_one(given, "knowledge", "entropy", free=self.adversary == "independent")
         if self.task == "design":
             self._exactly_one(given, "distortion", "leakage")
         if self.task == "calibrate" and not {"family", "leakage"} <= given:
@@ -137,7 +139,7 @@ class Task(BaseModel):
     def _exactly_one(given: set[str], one: str, other: str, *, free: bool = False) -> None:
         many = len(given & {one, other})
         if many == 2 or (many == 0 and not free):  # both
-            message = f"give exactly one of {one} and {other}; {'both' if many else 'neither'} was given"
+            message = f"give exactly one of {one} and {other}; {'both were' if many else 'neither was'} given"
             raise ValueError(message)
 
     @property
@@ -167,13 +169,14 @@ class Work:
     def read(cls, task: Task, folder: Path, earlier: dict[Path, str] | None = None) -> "Work":
         """Read the files that a task names. earlier: digests of files that were read for the same study."""
         digests = {} if earlier is None else earlier
-        named = {name: folder / value for name in FILES if isinstance(value := getattr(task, name), str)}
-        for name, path in named.items():
+        named = files_of(task)
+        for name, file in named.items():
+            path = folder / file
             if not path.is_file():
-                refuse(f"{name} = {getattr(task, name)!r}: there is no such file in {folder}")
+                refuse(f"{name} = {file!r}: there is no such file in {folder}")
             if path not in digests:
                 digests[path] = digest(read_bytes(path))
-        return cls(task, folder, tuple((name, digests[path]) for name, path in named.items()))
+        return cls(task, folder, tuple((name, digests[folder / file]) for name, file in named.items()))
 
     def key(self) -> str:
         """Return what the answer depends on, in one digest: every key, and the content of every file named."""
@@ -184,16 +187,35 @@ class Work:
 
     def content(self) -> dict[str, bytes]:
         """Return the content of its files; refused where it is no longer what the question was read with."""
-        found = {name: read_bytes(self.folder / getattr(self.task, name)) for name, _ in self.digests}
+        named = files_of(self.task)
+        found = {name: read_bytes(self.folder / named[name]) for name, _ in self.digests}
         for name, before in self.digests:
             if digest(found[name]) != before:
-                refuse(f"{getattr(self.task, name)} has changed since the question was read; ask again")
+                refuse(f"{named[name]} has changed since the question was read; ask again")
         return found
 
     def answer(self) -> "Answered":
         """Answer the question; the certificate is not checked here."""
         self.content()
         return _ANSWERS[self.task.task](self)
+
+
+def files_of(task: Task) -> dict[str, str]:
+    """Return the files that a task names: those of its keys, and the perturbation tables of its mechanism."""
+    named = {name: value for name in FILES if isinstance(value := getattr(task, name), str)}
+    renamed(task, named.setdefault)
+    return named
+
+
+def renamed(task: Task, change: Callable[[str, str], str]) -> str | None:
+    """Return the mechanism of a task with other names of its perturbation tables: change("table 1", "sheet.csv")."""
+    from dalenius.model.gallery.parse import with_tables
+
+    numbers = itertools.count(1)
+    try:
+        return task.mechanism and with_tables(task.mechanism, lambda file: change(f"table {next(numbers)}", file))
+    except InputError:  # it is no call, which is said where it is built
+        return task.mechanism
 
 
 def digest(content: bytes) -> str:
@@ -216,7 +238,8 @@ def _mechanism(work: Work) -> "Mechanism":
 
     task = work.task
     if task.query is not None and task.mechanism is not None:
-        return parse_mechanism(task.mechanism, parse_query(task.query))
+        tables = renamed(task, lambda _, file: str(work.folder / file))
+        return parse_mechanism(tables or task.mechanism, parse_query(task.query))
     if task.channel is not None and task.records is not None:
         reading = {name: getattr(task, name) for name in READING if getattr(task, name) is not None}
         return Mechanism.from_matrix(work.folder / task.channel, task.records, **reading)
@@ -300,6 +323,20 @@ def audit_asked(work: Work, value: float | None = None) -> "AuditProblem":
         mechanism = family_of(task.family)[0].with_parameter(parse_query(task.query or ""), value)
     options, against = _against(work, mechanism)
     return audit_problem(mechanism, options, against, task.secret)
+
+
+def asked_of(work: Work, value: float | None = None) -> "tuple[Mechanism | Query, Adversary, Secret | None]":
+    """Return what an answer is about: the mechanism, of a design the query; the adversary; the secret.
+
+    value: of the parameter that a calibration found.
+    """
+    from dalenius.model.gallery.parse import parse_query
+
+    if work.task.task != "design":
+        asked = audit_asked(work, value)
+        return asked.mechanism, asked.adversary, asked.secret
+    query = parse_query(work.task.query or "")
+    return query, _against(work, query)[1], None
 
 
 def design_asked(work: Work) -> "tuple[DesignProblem, Problem]":

@@ -1,4 +1,4 @@
-"""What the releases of a ledger have leaked so far: the account, and its words."""
+"""The account of a ledger: how much its releases have leaked so far."""
 
 import math
 from collections.abc import Sequence
@@ -10,29 +10,32 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.numerics.rounding import outward, round_down
 from dalenius.report.text import FROM_FILE, Facts, checked_words, from_file
 from dalenius.results.audit import Audit
+from dalenius.results.guess import sentence, sentences
 from dalenius.results.result import Shown, finite
 
-Bound = Literal["audit", "chain rule", "people", "trivial"]
+Bound = Literal["audit", "one release", "chain rule", "people", "trivial"]
 
 HOW: dict[str, str] = {
     "audit": "by an audit of all releases together",
+    "one release": "a sound bound: an audit in which one release stands for those of one sum, and tells no less",
     "chain rule": "a sound bound: what an audited part leaks, plus the most that the others can leak",
     "people": "a sound bound: what each release leaks of a record given all others, plus what ties the record to them",
     "trivial": "only the trivial bound, log|A|: the releases may leak everything about a record",
 }
 TRUSTED = (
-    "earlier numbers were read from a file, which keeps no certificates, and were not computed again; "
-    "Ledger.load(path, verify=True) (dalenius ledger show FILE --verify) computes them"
+    "earlier numbers are from a file without certificates; Ledger.load(path, verify=True) "
+    "(dalenius ledger show FILE --verify) computes them again"
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Account(Shown):
-    """lower <= max_i max { I(X_i; Y_1..Y_k) : H(X) >= b } <= upper after k releases, in `unit`.
+    """lower <= max_i max I(X_i; Y_1..Y_k) <= upper after k releases, over the priors of the adversary, in `unit`.
 
     Attributes:
         releases: k.
-        bound: how `upper` was proved: by an "audit" of the whole composition, by the "chain rule", by "people"
+        bound: how `upper` was proved: by an "audit" of the whole composition, by an audit in which "one release" stands
+            for those of one sum (docs/mathematics.md 4.14), by the "chain rule", by "people"
             (what each release leaks of a record given all others), or "trivial", log|A|.
         added: how much the last release has added to the leakage, at least and at most.
         entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
@@ -114,8 +117,14 @@ def _how(account: Account) -> str:
     return f"{HOW[account.bound]}{proof}"
 
 
-def account_facts(account: Account, releases: Sequence[str] = ()) -> Facts:
-    """Return what an account says as pairs of a heading and lines of text."""
+def account_facts(account: Account, releases: Sequence[str] = (), guessed: Sequence[str] = ()) -> Facts:
+    """Return what an account says as pairs of a heading and lines of text.
+
+    guessed: what it means for a guess, where the records are known.
+    """
+    if not guessed:
+        audit, upper = account.audit, account.upper
+        guessed = [sentence(upper, unit=account.unit)] if audit is None else sentences(audit, upper)
     low, high = outward(*account.added)
     how, mark, here = _how(account), partial(from_file, account), account.computed
     left = [
@@ -128,6 +137,7 @@ def account_facts(account: Account, releases: Sequence[str] = ()) -> Facts:
             "Leaked",
             mark([f"{bracket(account.lower, account.upper)} {account.unit} about a record", how], certified=here),
         ),
+        *([("Guess", mark(list(guessed), certified=here))] if account.releases else []),
         *([("Added", mark([f"{low} to {high} {account.unit} by the last release"]))] if account.releases else []),
         *([] if math.isnan(account.entropy_left) else [("Left", left)]),
         *([("Loaded", [TRUSTED])] if account.loaded else []),

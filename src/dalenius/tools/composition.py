@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.auditing.joint_releases import of_all_rates
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import centre, centre_of_counts
 from dalenius.bounds.convolution import knowledge_bound
@@ -15,7 +16,7 @@ from dalenius.bounds.whole import alternate
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.joint import MOST as MOST_RELEASES
-from dalenius.model.channels.joint import Joint
+from dalenius.model.channels.joint import Adaptive, Joint
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -34,6 +35,7 @@ MOST_ENTRIES = 2**22  # rows x outputs of a joint release
 # From here on releases of one sum are better audited by their structure than by rows; two releases, whose structure
 # loses least, earlier: a verifier of a certificate with half a million numbers takes ten times as long.
 FEW_ENTRIES, FEW_OF_TWO = 2**19, 2**17
+MOST_CHOICES = 2**17  # outputs after each of which a mechanism is chosen
 MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the bound
 
 
@@ -87,7 +89,9 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     """Return the joint release in which choose(y), a mechanism over the same records, runs after output y of `first`.
 
     q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). An audit of it bounds what someone learns who sees both
-    outputs and knows the rule.
+    outputs and knows the rule. Where that is too large for a table, and all are releases of one sum with geometric or
+    Laplace noise, it is bounded by releases with the highest and the lowest rate that may be chosen, at any number of
+    records.
 
     Args:
         first: the first release.
@@ -109,8 +113,14 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     check_parts([first], "adaptive")
     if not callable(choose):
         refuse(f"choose = {show(choose)} must be a function that takes an output and returns a Mechanism")
-    start = _written(first)
-    then = [_chosen(checks.called(choose, label, "choose"), label, start) for label in start.labels]
+    known: NoisySum | Written = first.as_sum or _written(first)
+    if known.n_outputs > MOST_CHOICES:
+        refuse(f"choose would be called for {known.n_outputs:.6g} outputs, above the limit of {MOST_CHOICES}")
+    chosen = [_chosen(checks.called(choose, label, "choose"), label, first) for label in known.labels]
+    large = first.statistic.size * sum(m.n_outputs for m in chosen) > FEW_OF_TWO
+    if large and (structured := Adaptive.choosing(first, _runs(chosen))) is not None:
+        return structured
+    start, then = _written(first), [_written(m) for m in chosen]
     statistic = carrier([start, *then])
     entries = statistic.size * sum(m.n_outputs for m in then)
     if entries > MOST_ENTRIES:
@@ -125,7 +135,13 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     return Written(statistic, np.concatenate(rows, axis=1), labels, _common_query([start, *then]))
 
 
-def _chosen(mechanism: object, label: object, first: Mechanism) -> Written:
+def _runs(chosen: Sequence[Mechanism]) -> list[tuple[int, Mechanism]]:
+    """How many outputs in a row have the same choice, by name."""
+    runs = [list(run) for _, run in groupby(chosen, key=lambda mechanism: mechanism.name)]
+    return [(len(run), run[0]) for run in runs]
+
+
+def _chosen(mechanism: object, label: object, first: Mechanism) -> Mechanism:
     """What choose(label) returned, or a refusal."""
     if not isinstance(mechanism, Mechanism):
         refuse(f"choose({label!r}) is a {type(mechanism).__name__}; it must return a Mechanism over the same records")
@@ -134,7 +150,7 @@ def _chosen(mechanism: object, label: object, first: Mechanism) -> Written:
             f"choose({label!r}) is over {records_text(mechanism.records)}, the first mechanism over "
             f"{records_text(first.records)}; joint releases are about the same data"
         )
-    return _written(mechanism)
+    return mechanism
 
 
 def _written(mechanism: Mechanism) -> Written:
@@ -162,6 +178,25 @@ def joint(groups: Sequence[Group]) -> Mechanism:
     if sum(often for _, often in groups) > 1 and (structured := by_structure(groups)) is not None:
         return structured
     return compose(*(compose(mechanism, times=often) for mechanism, often in groups))
+
+
+def stronger(groups: Sequence[Group]) -> list[Group] | None:
+    """Releases that tell no less: those of one sum with geometric or Laplace noise as one of all rates together.
+
+    That is the cone of docs/mathematics.md 4.14. None where no two are of one sum, or the sum has too many values.
+    """
+    falling: dict[str, tuple[Query, list[float]]] = {}
+    others: list[Group] = []
+    for mechanism, often in groups:
+        whole = mechanism.as_joint or Joint.of((mechanism, mechanism))
+        if whole is None or not whole.rates:
+            others.append((mechanism, often))
+        else:
+            rates = whole.rates if mechanism.as_joint else whole.rates[:1]
+            falling.setdefault(str(whole.query), (whole.query, []))[1].extend(rates * often)
+    if all(len(rates) == 1 for _, rates in falling.values()):
+        return None
+    return [*others, *((of_all_rates(query, rates).channel, 1) for query, rates in falling.values())]
 
 
 def joint_size(groups: Sequence[Group], largest: int = 2**64) -> tuple[int, float, float]:

@@ -19,11 +19,12 @@ from dalenius.api.audits import solve
 from dalenius.api.designs import design_beside
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, InputError, refuse, show
-from dalenius.model import checks, storage
+from dalenius.model import checks, files, storage
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.files import __version__
+from dalenius.model.problem import NATS_PER_UNIT, down, in_unit, up
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
@@ -32,9 +33,9 @@ from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
+from dalenius.results.guess import about_record
 from dalenius.results.options import Options, check_named, distortion_of, names_of
 from dalenius.results.result import Result, frame
-from dalenius.results.units import NATS_PER_UNIT, down, in_unit, up
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
 from dalenius.tools import people
@@ -49,6 +50,7 @@ from dalenius.tools.composition import (
     joint,
     joint_size,
     records_text,
+    stronger,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class Release:
     columns: what it looks at, in a ledger with columns; None for whole records.
     lifted: then the same mechanism over whole records; None where it is accounted for beside the others only (apart).
     alone: what it leaks against independent records. In a ledger against those, capacity is that.
+    loaded: capacity is from a file.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Release:
     columns: tuple[str, ...] | None = None
     lifted: Mechanism | None = None
     alone: Audit | None = None
+    loaded: bool = False
 
     @property
     def apart(self) -> bool:
@@ -103,7 +107,7 @@ class Ledger(Result):
         columns: such as {"age": 8, "smokes": 2}, with `n`: every record has these columns, and a release may look at
             some of them.
         n: number of records, with `columns`.
-        entropy: as for `audit`; give exactly one of entropy and knowledge.
+        entropy: as for `audit`; give exactly one of knowledge and entropy.
         knowledge: as for `audit`; or a schedule such as [0.1, 0.3, 0.5] that never falls: what the adversary may know
             from elsewhere when the first, the second, ... release is published; the last number also holds for all
             later ones. An account is then about the knowledge of its last release (`account`).
@@ -158,6 +162,11 @@ class Ledger(Result):
             self._scheduled: tuple[Adversary, ...] = (Adversary.independent(self.records, None, unit, UNIFORM),)
         else:
             law = Reference.from_user(reference, self.records, names_of(data) if isinstance(data, Query) else ())
+            if isinstance(entropy, (list, tuple, np.ndarray)):
+                refuse(
+                    f"entropy = {show(entropy)} is a list; give one number, or for an adversary who learns between "
+                    "releases knowledge= (--knowledge), such as 0.1,0.3"
+                )
             limits: dict[str, Any] = {"entropy": entropy, "unit": unit, "reference": law}
             self._scheduled = tuple(
                 Adversary.from_user(self.records, knowledge=k, **limits) for k in _schedule(knowledge)
@@ -308,7 +317,10 @@ class Ledger(Result):
 
         The bracket is on the least expected distortion of all mechanisms with that property, run independently of
         the earlier ones; `release` accepts the one returned. After a release its `leakage` and its certificate are
-        about everything together. `tolerance` is in units of distortion; options as for dl.design.
+        about everything together. Where the earlier releases are too large to be written out, and are of one sum with
+        geometric or Laplace noise, they are about such noise of all rates together, which tells no less: the mechanism
+        keeps the budget, and the bracket is on what is best beside that.
+        `tolerance` is in units of distortion; options as for dl.design.
         """
         book: Ledger = self._next()
         budget = book._limit()
@@ -329,15 +341,25 @@ class Ledger(Result):
             unit=book.unit, tolerance=tolerance, time_limit=time_limit, seed=seed, progress=progress, settings=settings
         )
         groups = _grouped(book._releases)
-        if groups and (not book._fits(groups) or joint(groups).as_joint is not None):
+        spent, instead = book._account.upper, None
+        fits = not groups or (book._fits(groups) and joint(groups).as_joint is None)
+        pairs = query.statistic.size * len(task.outputs) * (joint(groups).n_outputs if groups and fits else 1)
+        if not fits or pairs > DEFAULT.limits.design_pairs:
+            instead = book._in_place(groups)
+        if not fits and instead is None:
             refuse(
                 f"the {counted(len(book._releases))} before are too large to be audited together (at most "
                 f"{book.most_entries} rows x outputs); use ledger.calibrate, which bounds what does not fit"
             )
-        first, spent = (joint(groups).written() if groups else None), book._account.upper
+        if instead is not None:
+            groups = instead
+            spent = book._audit(groups, book.time_limit, book._options(book.tolerance, book.time_limit)).upper
+            if budget <= spent:
+                raise BudgetError(book._nothing_left())
+        first = joint(groups).written() if groups else None
         found = design_beside(task, first, book.adversary, options, budget=budget, spent=spent, verify=verify)
         new = book._release(found.mechanism, None, None, Deadline(book.time_limit))
-        book._remember(new, book._accounted(new, found.leakage))
+        book._remember(new, book._accounted(new, found.leakage, instead=instead is not None))
         return found
 
     def _next(self) -> "Ledger":
@@ -349,7 +371,9 @@ class Ledger(Result):
             book: Ledger = copy.copy(self)
             book.adversary, book._foreseen = adversary, []
             deadline = Deadline(self.time_limit)
-            *earlier, last = (replace(r, capacity=book._capacity(r.whole, deadline)) for r in self._releases)
+            *earlier, last = (
+                replace(r, capacity=book._capacity(r.whole, deadline), loaded=False) for r in self._releases
+            )
             # The upper bound was of less knowledge: nothing may rest on it.
             book._releases, book._account = tuple(earlier), replace(self._account, upper=math.inf)
             book._account = book._after(last, self._options(self.tolerance, self.time_limit))
@@ -358,11 +382,20 @@ class Ledger(Result):
         self._ahead.budget = self.budget
         return self._ahead
 
-    def _accounted(self, new: Release, audit: Audit) -> Account:
-        """The account after a release that was audited together with all before."""
-        releases = (*self._releases, new)
-        lower, information = max(self._account.lower, audit.lower), math.fsum(r.capacity for r in releases)
-        return self._booked(releases, (lower, audit.upper), "audit", information, audit)
+    def _accounted(self, new: Release, audit: Audit, *, instead: bool) -> Account:
+        """The account after a release that was audited together with all before, or with what tells no less."""
+        releases, lower = (*self._releases, new), self._account.lower
+        information = math.fsum(r.capacity for r in releases)
+        if instead:
+            alone = self._audit([(new.whole, 1)], self.time_limit, self._options(self.tolerance, self.time_limit))
+            return self._booked(releases, (max(lower, alone.lower), audit.upper), "one release", information, None)
+        return self._booked(releases, (max(lower, audit.lower), audit.upper), "audit", information, audit)
+
+    def _in_place(self, groups: Sequence[Group]) -> list[Group] | None:
+        """Releases that tell no less than these, and can be audited together by their rows."""
+        found = stronger(groups)
+        fits = found is not None and self._fits(found) and joint(found).as_joint is None
+        return found if fits else None
 
     def _booked(
         self,
@@ -506,6 +539,8 @@ class Ledger(Result):
             whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2, options)
             lower, information = max(lower, whole.lower), min(information, self._capacity(whole.mechanism, deadline))
             ways = [*([] if whole.closed else ways), (whole.upper, "audit")]
+        elif (instead := self._in_place(groups)) is not None:
+            ways.append((self._audit(instead, deadline.left / 2, options).upper, "one release"))
         if whole is None or (part != groups and not whole.closed):
             some, outside = self._audit(part, deadline.left, options), _outside(releases, part)
             lower = max(lower, some.lower)
@@ -632,7 +667,7 @@ class Ledger(Result):
             ],
             "account": self._account.to_dict(),
         }
-        storage.write(storage.path_of(path), (json.dumps(content, allow_nan=False) + "\n").encode())
+        files.write(files.path_of(path), (json.dumps(content, allow_nan=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False, budget: float | None = None) -> "Ledger":
@@ -646,7 +681,7 @@ class Ledger(Result):
         given = None if budget is None else checks.real("budget", budget, 0.0, math.inf)
         if not isinstance(verify, bool):
             refuse(f"verify = {show(verify)} must be True or False")
-        content = storage.read_format(storage.path_of(path), "a saved ledger", FORMAT, VERSION)
+        content = files.read_format(files.path_of(path), "a saved ledger", FORMAT, VERSION)
         try:
             ledger = cls._read(content, verify=verify)
         except KeyError as error:
@@ -689,7 +724,7 @@ class Ledger(Result):
                 ledger.release(mechanism, entry["name"], columns, force=True)
             else:
                 chosen, lifted = ledger._lifted(mechanism, columns)
-                ledger._releases += (Release(entry["name"], mechanism, capacity, chosen, lifted),)
+                ledger._releases += (Release(entry["name"], mechanism, capacity, chosen, lifted, loaded=True),)
         if not verify:
             ledger.adversary = ledger._scheduled[min(max(len(ledger.releases), 1), len(ledger._scheduled)) - 1]
         account = _account(content["account"], ledger)
@@ -698,7 +733,7 @@ class Ledger(Result):
 
     def report_subject(self) -> str:
         """Return what the title of a report calls it."""
-        return f"{counted(len(self._releases))} about {records_text(self.records)}"
+        return f"{counted(len(self._releases))} about {len(self.records)} people"
 
     def report_sections(self) -> "list[Section]":
         """Return what a report shows of this ledger."""
@@ -706,12 +741,14 @@ class Ledger(Result):
 
         return sections(self)
 
+    def report_evidence(self) -> list[dict[str, Any]]:
+        """Return what the evidence beside a report says of this ledger."""
+        from dalenius.tools.ledger_page import evidence
+
+        return [evidence(self)]
+
     def __repr__(self) -> str:
         return f"<Ledger over {records_text(self.records)}, {self._knows()}: {self._account!r}>"
-
-    def adversary_words(self) -> str:
-        """Return the adversary, for a sentence."""
-        return f"an adversary with {self._knows()}" if not self.independent else self._knows()
 
     def _knows(self) -> str:
         if self.independent:
@@ -730,12 +767,11 @@ class Ledger(Result):
 
     def report_facts(self) -> Facts:
         """Return what was released and the account, as pairs of a heading and lines of text."""
+        about = "a record" if self.independent else "the data"
         shown = [
-            f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about "
-            f"{'a record' if self.independent else 'the data'}"
+            from_file(r, [f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about {about}"])[0]
             for k, r in enumerate(self._releases, 1)
         ]
-        shown = from_file(self._account, shown)
         data = records_text(self.records)
         if self.columns is not None:
             data += f" ({', '.join(f'{name}: {k}' for name, k in self.columns.sizes)})"
@@ -748,8 +784,12 @@ class Ledger(Result):
             ("Data", [data]),
             ("Adversary", [self._knows()]),
             *budget,
-            *account_facts(self._account, shown),
+            *account_facts(self._account, shown, self.guessed()),
         ]
+
+    def guessed(self) -> list[str]:
+        """Return what the account means for a guess of one record, in sentences."""
+        return about_record(self._account.upper, self.unit, self.records, self.adversary.reference)
 
 
 def records_of(data: Query | Iterable[int] | None = None, columns: object = None, n: object = None) -> tuple[int, ...]:

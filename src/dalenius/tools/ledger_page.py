@@ -1,21 +1,24 @@
 """What a report shows of a ledger."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.numerics.rounding import outward, round_up
-from dalenius.report.audit_page import TECHNICAL, certificate_section
+from dalenius.report.audit_page import TECHNICAL, certificate_section, verdict
 from dalenius.report.charts import Axis, brackets, number, text
+from dalenius.report.evidence import digest
 from dalenius.report.page import Section, Table
-from dalenius.report.plain import what_it_is_not
-from dalenius.report.text import UNCHECKED, checked_words
-from dalenius.results.units import NATS_PER_UNIT
-from dalenius.tools.account import HOW, TRUSTED, counted
+from dalenius.report.plain import NOT_CHECKED, against, guesses, proof_words, released, secret_words, what_it_is_not
+from dalenius.report.text import UNCHECKED, checked_words, problem
+from dalenius.tools.account import HOW, counted
 
 if TYPE_CHECKING:
     from dalenius.tools.ledger import Ledger
 
 # More releases than these are in the table alone.
 MOST_DRAWN = 30
+# Releases that the verdict names.
+MOST_TOLD = 5
 AGAIN = """dalenius ledger show LEDGER.json --verify
 
 import dalenius as dl
@@ -29,11 +32,17 @@ def sections(ledger: "Ledger") -> list[Section]:
     account, unit = ledger.account(), ledger.unit
     releases = ledger.releases
     rows = tuple(
-        (str(k), release.name, ", ".join(release.columns or ()) or "all", round_up(release.capacity))
+        (
+            str(k),
+            release.name,
+            problem(release.mechanism),
+            ", ".join(release.columns or ()) or "all",
+            round_up(release.capacity),
+        )
         for k, release in enumerate(releases, 1)
     )
     about = "a record" if ledger.independent else "the data"
-    table = Table(("", "release", "columns", f"leaks at most about {about}, {unit}"), rows)
+    table = Table(("", "release", "mechanism", "columns", f"leaks at most about {about}, {unit}"), rows)
     drawn = ""
     if 0 < len(releases) <= MOST_DRAWN:
         names = [*(f"{k}. {release.name}" for k, release in enumerate(releases, 1)), "all together, about a record"]
@@ -41,7 +50,7 @@ def sections(ledger: "Ledger") -> list[Section]:
         highs = [*(release.capacity for release in releases), account.upper]
         drawn = brackets(names, lows, highs, Axis("at most", unit), "What each release can leak")
     return [
-        Section("Verdict", verdict=_verdict(ledger), paragraphs=_assumed(ledger)),
+        verdict(_plain(ledger), _figure(ledger), _checked(ledger)),
         Section("What the number is not", what_it_is_not(alone=False)),
         TECHNICAL,
         Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger.report_facts())),
@@ -56,19 +65,58 @@ def sections(ledger: "Ledger") -> list[Section]:
     ]
 
 
-def _verdict(ledger: "Ledger") -> str:
+def _plain(ledger: "Ledger") -> tuple[str, str, str]:
+    """What is released, against whom, and what a guess gains."""
+    account, n = ledger.account(), len(ledger.records)
+    people = "one person" if n == 1 else f"{n} people"
+    whom = against([ledger.adversary], ledger.records, ledger.unit)
+    named = [f"{one.name} ({released(one.mechanism)})" for one in ledger.releases[:MOST_TOLD]]
+    named += [f"and {account.releases - MOST_TOLD} more"] if account.releases > MOST_TOLD else []
+    listed = f": {'; '.join(named)}. Each is drawn without regard to the others" if named else ""
+    return (
+        f"The ledger has {counted(account.releases)} about {people}{listed}.",
+        f"Together they are judged against {whom}.",
+        guesses(ledger.guessed(), secret_words(None)),
+    )
+
+
+def evidence(ledger: "Ledger") -> dict[str, Any]:
+    """Return the account as data: what was released, what was assumed, what was found and how that can be checked."""
+    account, certificate = ledger.account(), ledger.account().certificate
+    published, against_whom, gained = _plain(ledger)
+    checked = account.audit is not None and bool(account.audit.verified)
+    return {
+        "question": {
+            "released": [{"name": one.name, "mechanism": problem(one.mechanism)} for one in ledger.releases],
+            "budget": ledger.budget,
+        },
+        "in_plain_words": [published, gained],
+        "assumptions": [against_whom, "releases are drawn without regard to each other"],
+        "limits": list(what_it_is_not(alone=False)),
+        "bracket": {
+            "of": "leakage of all releases together",
+            "lower": account.lower,
+            "upper": account.upper,
+            "unit": account.unit,
+            "how": HOW[account.bound],
+            "from_file": account.loaded and not account.computed,
+        },
+        "certificate": certificate and {"sha256": digest(certificate.text().encode()), "verified": checked},
+    }
+
+
+def _figure(ledger: "Ledger") -> str:
     account, nats = ledger.account(), NATS_PER_UNIT[ledger.unit]
     unit = f'<span class="unit">{text(ledger.unit)}</span>'
     low, high = number(account.lower, nats, "down"), number(account.upper, nats, "up")
-    who = "The release of this ledger leaks"
-    if account.releases != 1:
-        who = f"The {counted(account.releases)} of this ledger together leak"
-    said = f"{who} {low} to {high} {unit} about any one record."
+    said = f"They leak {low} to {high} {unit} about any one person."
     if ledger.budget is None:
         return said
-    left = number(ledger.remaining(), nats, "down")
-    kept = "is kept" if account.upper <= ledger.budget else "is not proved to be kept"
-    return f"{said} The budget of {number(ledger.budget, nats)} {unit} {kept}; {left} {unit} of it are left."
+    left, budget = number(ledger.remaining(), nats, "down"), number(ledger.budget, nats)
+    if account.upper <= ledger.budget:
+        return f"{said} The budget of {budget} {unit} is kept; {left} {unit} of it are left."
+    exceeded = "is exceeded" if account.lower > ledger.budget else "is not proved to be kept"
+    return f"{said} The budget of {budget} {unit} {exceeded}."
 
 
 def _proof(ledger: "Ledger") -> Section:
@@ -91,10 +139,12 @@ def _proof(ledger: "Ledger") -> Section:
     return Section("Certificate", (f"This account has no certificate: {why}.",))
 
 
-def _assumed(ledger: "Ledger") -> tuple[str, ...]:
+def _checked(ledger: "Ledger") -> str:
     account = ledger.account()
-    return (
-        f"What was assumed: {ledger.adversary_words()}, and releases run independently.",
-        f"How the upper bound was found: {HOW[account.bound]}.",
-        *((f"These numbers are {TRUSTED}.",) if account.loaded else ()),
-    )
+    if account.certificate is not None:
+        return NOT_CHECKED.format(what="the proof") if account.audit is None else proof_words([account.audit])
+    if not account.releases:
+        return "Nothing was released yet."
+    if account.loaded:
+        return "Not checked: the numbers are as the ledger's file states them."
+    return "No single proof is about all releases together: the certificate section says how the bound was found."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dalenius.api.audits import audit, options_of, solve
-from dalenius.certificates import made
+from dalenius.certificates import certificate as certificates
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
@@ -177,9 +177,9 @@ class _Many:
             for k, (answer, accepted) in zip(part, found, strict=True):
                 if isinstance(answer, Audit):
                     # Our own process made it: it is ours as much as if it had been made here.
-                    made.note(answer.certificate)
+                    certificates.note(answer.certificate)
                     if accepted:
-                        made.note_accepted(answer)
+                        certificates.note_accepted(answer)
                 self._keep(k, answer)
 
     def _given(self, part: range) -> "Part":

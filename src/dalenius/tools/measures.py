@@ -20,12 +20,11 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.prior import Prior
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, down, up
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import outward
 from dalenius.numerics.types import Floats
 from dalenius.results.result import frame
-from dalenius.results.units import NATS_PER_UNIT, down, up
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.forms import reference as references
 from dalenius.verifier.forms import secret as verified

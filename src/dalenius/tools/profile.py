@@ -15,13 +15,12 @@ from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import NATS_PER_UNIT, AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.options import Options, entropies_of, names_of
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.result import worst_end
-from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline, Progress
 
 Measure = TypeVar("Measure", float, Capacity, Audit)

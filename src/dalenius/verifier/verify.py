@@ -35,7 +35,7 @@ from .forms import (
 from .forms.asked import Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
-from .forms.secret import Group, Secret
+from .forms.secret import Secret
 from .kernel.balls import ZERO, Ball, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
@@ -351,7 +351,7 @@ def _check_independent(adversary: dict[str, Any], prior: Reference, asked: Secre
         refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
     if isinstance(prior, reference.Weights):
         refuse("independent records have a law each, not weights of datasets")
-    if asked is not None and (not isinstance(asked, Group) or len(asked.records) > 1):
+    if asked is not None and (asked.labels or len(asked.records) > 1):
         refuse("independent records are audited one by one; the secret must be a record")
 
 
@@ -611,7 +611,7 @@ def _all_covered(covered: set[Secret], statistic: Statistic, rho: Reference) -> 
     if covered and statistic.interchangeable and rho.common:
         return
     alike = rho.alike if statistic.interchangeable else (lambda i: i)
-    known = {alike(i) for about in covered if isinstance(about, Group) for i in about.records}
+    known = {alike(i) for about in covered for i in about.records}
     for i in range(statistic.n):
         if alike(i) not in known:
             refuse(f"record {i} has no proof")

@@ -17,7 +17,7 @@ from dalenius.numerics.information import kl, mutual_information
 from dalenius.reductions.cells import Cells
 from dalenius.verifier.forms import sums
 from dalenius.verifier.forms.asked import Asked
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.steps.window import step as window_step
@@ -71,17 +71,31 @@ def test_the_verifier_makes_the_same_window(mechanism: dl.Mechanism, window: Win
     step = {"rows": list(window.rows), "outputs": list(window.outputs)}
     described = dict(mechanism.describe())
     if large:
-        found = sums.in_window(sums.ask(sums.rebuild(described), Group((0,)), sums.UNIFORM), knowledge, step)
+        found = sums.in_window(sums.ask(sums.rebuild(described), Secret((0,)), sums.UNIFORM), knowledge, step)
     else:
-        found = window_step(Asked(rebuild(described), Group((0,)), knowledge).question, step)
+        found = window_step(Asked(rebuild(described), Secret((0,)), knowledge).question, step)
     assert np.array([[float(x) for x in row] for row in found.channel.rows]) == pytest.approx(small.q, abs=1e-12)
     assert [float(x) for cell in found.cells for x in cell.values()] == pytest.approx(small.rho, abs=1e-12)
+
+
+def test_what_lies_beyond_a_window_is_never_rounded_to_nothing() -> None:
+    # A tree was refused whose boxes were not those of the verifier: for it odds bounded by e^-40 are not free.
+    mechanism = dl.mechanisms.laplace(dl.queries.count(n=200), epsilon=1)
+    log_joint = UNIFORM.log_joint(mechanism.statistic, 0)
+    window = Window.around(mechanism.as_sum, log_joint, 4.2, 1e-4)
+    told = window.cells(mechanism.as_sum, log_joint).channel[:, -2:]
+    step = {"rows": list(window.rows), "outputs": list(window.outputs)}
+    asked = sums.ask(sums.rebuild(dict(mechanism.describe())), Secret((0,)), sums.UNIFORM)
+    rows = sums.in_window(asked, Knowledge(arb(0.5), none=False, free=False), step).channel.rows
+    assert np.array([[float(x) for x in row[-2:]] for row in rows]) == pytest.approx(told, rel=1e-12, abs=0)
+    assert (told.sum(axis=1) > 0).all()
+    assert told.min(where=told > 0, initial=1) < 1e-17
 
 
 def test_small_masses_of_a_window_keep_their_digits() -> None:
     """Laws within groups of outputs that are far from the answer could not be told from anything else."""
     described = dict(dl.mechanisms.laplace(dl.queries.count(n=500), epsilon=1).describe())
-    asked = sums.ask(sums.rebuild(described), Group((0,)), sums.UNIFORM)
+    asked = sums.ask(sums.rebuild(described), Secret((0,)), sums.UNIFORM)
     step = {"rows": [100, 400], "outputs": [90, 410]}
     rows = sums.in_window(asked, Knowledge(arb(0.5), none=False, free=False), step).channel.rows
     assert float(rows[0][320]) == pytest.approx(np.exp(-310) * np.sinh(0.5), rel=1e-12)
@@ -91,7 +105,7 @@ def test_small_masses_of_a_window_keep_their_digits() -> None:
 def test_a_window_may_reach_the_ends_of_the_outputs() -> None:
     """There what is beyond the range is put on its last output."""
     described = dict(dl.mechanisms.laplace(dl.queries.count(n=3), epsilon=1).describe())
-    asked = sums.ask(sums.rebuild(described), Group((0,)), sums.UNIFORM)
+    asked = sums.ask(sums.rebuild(described), Secret((0,)), sums.UNIFORM)
     knowledge = Knowledge(arb(0.5), none=False, free=False)
     for first, last in ((0, 3), (0, 2), (1, 3)):
         found = sums.in_window(asked, knowledge, {"rows": [0, 3], "outputs": [first, last]}).channel.rows

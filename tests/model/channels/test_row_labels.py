@@ -1,5 +1,6 @@
 """Frames whose index names datasets: rows are put into the order of datasets, or refused."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ class Frame:
         (["00", "01", "10", "11"], None),
         ([(0, 0), (0, 1), (1, 0), (1, 1)], None),
         ([0, 1, 2, 3], None),
+        ([1, 2, 3, 4], None),
+        (["no no", "no yes", "yes no", "yes yes"], ["no", "yes"]),
+        (["no-no", "no-yes", "yes-no", "yes-yes"], ["no", "yes"]),
         (["no,no", "no, yes", "yes,no", "yes,yes"], ["no", "yes"]),
     ],
 )
@@ -37,6 +41,68 @@ def test_rows_are_put_into_the_order_of_datasets(labels: list[Any], names: list[
     assert dl.Mechanism.from_matrix(frame, [2, 2], names=names).rows == pytest.approx(ROWS)
     in_order = dl.Mechanism.from_matrix(Frame(ROWS, labels), [2, 2], names=names)
     assert in_order.rows == pytest.approx(ROWS)
+
+
+def written(path: Path, labels: list[Any], order: list[int]) -> Path:
+    """A file whose first column is an index."""
+    rows = "".join(f'"{labels[k]}";{ROWS[k][0]};{ROWS[k][1]}\n' for k in order)
+    path.write_text(f";low;high\n{rows}", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["0,0", "0,1", "1,0", "1,1"], None),
+        (["00", "01", "10", "11"], None),
+        ([0, 1, 2, 3], None),
+        ([1, 2, 3, 4], None),
+        (["yes yes", "yes no", "no yes", "no no"], ["yes", "no"]),
+    ],
+)
+def test_rows_of_a_file_are_put_into_the_order_of_datasets(
+    labels: list[Any], names: list[str] | None, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "c.csv", labels, SHUFFLED)
+    assert dl.Mechanism.from_matrix(path, [2, 2], names=names).rows == pytest.approx(ROWS)
+
+
+WORDS = ["no no", "no yes", "yes no", "yes yes"]
+PAIRS = [("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes")]
+
+
+@pytest.mark.parametrize("labels", [WORDS, PAIRS, ["nn", "ny", "yn", "yy"], [w.replace(" ", "/") for w in WORDS]])
+def test_words_that_nothing_explains_are_taken_in_order_and_refused_in_another(labels: list[Any]) -> None:
+    assert dl.Mechanism.from_matrix(Frame(ROWS, labels), [2, 2]).rows == pytest.approx(ROWS)
+    backwards = Frame(ROWS[::-1], labels[::-1])
+    assert dl.Mechanism.from_matrix(backwards, [2, 2]).rows == pytest.approx(ROWS[::-1])
+    for order in ([2, 0, 3, 1], [0, 2, 1, 3], [1, 0, 2, 3]):
+        frame = Frame(ROWS[order], [labels[k] for k in order])
+        refuses(
+            r"row \d is called .* in the order of datasets, .* by names=, such as \['",
+            dl.Mechanism.from_matrix,
+            frame,
+            [2, 2],
+        )
+        refuses("by names=", dl.Mechanism.from_matrix, frame, [2, 2], names=["No", "Yes"])
+
+
+def test_words_of_a_file_that_nothing_explains_are_refused_in_another_order(tmp_path: Path) -> None:
+    path = written(tmp_path / "c.csv", WORDS, SHUFFLED)
+    refuses(f"{path}: row 0 is called 'yes no', where rows in the order", dl.Mechanism.from_matrix, path, [2, 2])
+    assert dl.Mechanism.from_matrix(path, [2, 2], names=["no", "yes"]).rows == pytest.approx(ROWS)
+
+
+def test_words_of_records_that_differ() -> None:
+    labels = [f"{sex} {age}" for sex in ("f", "m") for age in ("young", "old", "older")]
+    rows = np.repeat(ROWS, 2, axis=0)[:6]
+    assert dl.Mechanism.from_matrix(Frame(rows, labels), [2, 3]).rows == pytest.approx(rows)
+    refuses(
+        "would have 'f old'; put the rows into that order",
+        dl.Mechanism.from_matrix,
+        Frame(rows, labels[::2] + labels[1::2]),
+        [2, 3],
+    )
 
 
 def test_one_record_of_named_values() -> None:

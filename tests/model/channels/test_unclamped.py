@@ -114,23 +114,3 @@ def test_what_makes_no_noise_is_refused() -> None:
 def test_a_scale_is_a_sensitivity_over_an_epsilon() -> None:
     total = dl.queries.total(n=2, values=[0, 3])
     assert np.allclose(dl.mechanisms.geometric(total, scale=1.5).rows, dl.mechanisms.geometric(total, epsilon=2.0).rows)
-
-
-@pytest.mark.parametrize("noise", ["gumbel", "permute_and_flip"])
-def test_noisy_max_by_its_definition(noise: str) -> None:
-    query = dl.queries.histogram(n=3, k=3)
-    mechanism = dl.mechanisms.noisy_max(query, epsilon=1.4, noise=noise)
-    rng = np.random.default_rng(2)
-    counts = np.array([2, 1, 0])
-    row = mechanism.rows[int(query.statistic.class_of([0, 0, 1]))]
-    if noise == "gumbel":
-        found = np.argmax(counts + rng.gumbel(scale=2 / 1.4, size=(40_000, 3)), axis=1)
-    else:
-        order = rng.permuted(np.tile(np.arange(3), (40_000, 1)), axis=1)
-        taken = rng.random(order.shape) < np.exp(0.7 * (counts[order] - 2))
-        found = order[np.arange(40_000), np.argmax(taken, axis=1)]
-    assert np.allclose(np.bincount(found) / 40_000, row, atol=0.01)
-    assert mechanism.dp_epsilon() <= 1.4
-    drawn_exactly = mechanism.sample([0, 0, 1], 2000, secure=True)
-    assert np.allclose(np.bincount(drawn_exactly, minlength=3) / 2000, row, atol=0.06)
-    assert dl.verify(dl.audit(mechanism, knowledge=0.2, tolerance=1e-2).certificate, mechanism)

@@ -25,6 +25,11 @@ def test_certainty() -> None:
     assert dl.knowledge.sure_of(records=0) == 0
 
 
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match=r"dl\.knowledge has no 'rumor'; did you mean 'rumour'\?"):
+        dl.knowledge.rumor  # noqa: B018
+
+
 @pytest.mark.parametrize(("n", "count"), [(8, None), (5, None), (6, 1), (6, 0), (6, 6)])
 def test_a_public_total(n: int, count: int | None) -> None:
     ones = np.array([x.bit_count() for x in range(2**n)])

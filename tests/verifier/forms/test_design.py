@@ -13,10 +13,10 @@ import brute_force
 import numpy as np
 import pytest
 from cases import LN2, binary_entropy, parity_leakage
-from damage import golden
+from damage import golden, put
 from kinds import Floats, Json
 from numpy.typing import ArrayLike
-from verdicts import accepted, at, holds, places, refused, replaced
+from verdicts import accepted, at, holds, places, refused
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
@@ -684,8 +684,8 @@ def test_records_with_other_alphabets_do_not_change_places() -> None:
 
 
 def test_what_is_too_large_is_refused() -> None:
-    with sized(joint=7):
-        refused(parity(), "too")
+    with sized(numbers=7):
+        refused(parity(), "too many to check")
 
 
 def rich() -> Json:
@@ -695,23 +695,6 @@ def rich() -> Json:
         problem={"query": "modular_sum(n=3, modulus=2)", "outputs": [0, 1],
                  "distribution": [0.125, 0.375, 0.375, 0.125], "distortion": [[1, 0], [0, 1], [1, 0], [0, 1]]},
     )  # fmt: skip
-
-
-def test_wrong_types_anywhere_are_refused_or_harmless() -> None:
-    data = rich()
-    accepted(data)
-    for path in places(data):
-        if path[0] == "audit" and len(path) > 2:  # tried elsewhere
-            continue
-        for junk in (None, "text", [], {}, True, -1, 10**400, 1e308, float("nan"), [[]], object()):
-            answer = verify_here(replaced(data, path, junk))
-            if not answer.verified:
-                assert "cannot be checked" not in answer.reason, (path, junk, answer.reason)
-    for key in data:
-        less = {k: v for k, v in data.items() if k != key}
-        answer = verify_here(less)
-        assert answer.verified == (key == "symmetries")
-        assert "cannot be checked" not in answer.reason
 
 
 def best_known(data: Json) -> float:
@@ -771,14 +754,12 @@ def mutants(data: Json, many: int, seed: int) -> Iterator[Json]:
     rng = random.Random(seed)
     numbers = [p for p in places(data) if type(at(data, p)) in (int, float) and "proofs" not in p]
     for _ in range(many):
-        changed = data
+        changed = copy.deepcopy(data)
         for path in rng.sample(numbers, rng.choice([1, 1, 2, 3])):
             x, other = at(data, path), at(data, rng.choice(numbers))
             small = rng.gauss(0, 0.02)
-            changed = replaced(
-                changed, path,
-                rng.choice([x + small, x * (1 + small), -x, 0, 1, 2, other, x * 1e6, math.nextafter(x, 9), x + 1e-9]),
-            )  # fmt: skip
+            new = [x + small, x * (1 + small), -x, 0, 1, 2, other, x * 1e6, math.nextafter(x, 9), x + 1e-9]
+            put(changed, path, rng.choice(new))
         yield changed
 
 

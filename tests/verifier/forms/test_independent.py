@@ -3,9 +3,12 @@
 import pytest
 from damage import GONE, Described, damaged, reason
 
+from dalenius.verifier.forms import sums
 from dalenius.verifier.forms.counting import Histogram, Sum
-from dalenius.verifier.forms.independent import lines
-from dalenius.verifier.forms.reference import Product
+from dalenius.verifier.forms.independent import Independent, lines
+from dalenius.verifier.forms.reference import UNIFORM, Product
+from dalenius.verifier.forms.secret import Secret
+from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
 pytestmark = pytest.mark.usefixtures("precise")
@@ -230,16 +233,16 @@ def test_proofs_of_noise_on_a_sum_and_on_counts_do_not_mix(name: str, kind: str)
 
 
 def test_more_outputs_than_can_be_checked_are_refused() -> None:
-    assert "are more than 3 numbers" in reason("independent-sum", {}, sizes={"joint": 3})
+    assert "takes more than 3 numbers" in reason("independent-sum", {}, sizes={"numbers": 3})
 
 
 def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
-    far = {"problem.query": "total(n=3, values=[0, 9])"}
-    assert "too far apart" in reason("independent-shift", far | {"lower": 0.0}, sizes={"reach": 3})
-    near = {"problem.query": "total(n=3, values=[0, 6])", "lower": 0.0}
-    assert "the proof of record 0: the values" in reason("independent-shift", near, sizes={"reach": 4}).replace(
-        "proof of record 0", "the proof of record 0", 1
-    )
+    far = {"problem.query": f"total(n=3, values=[0, {2**30}])", "lower": 0.0}
+    assert "whose values are far apart takes more" in reason("independent-shift", far)
+    channel = sums.rebuild({"query": far["problem.query"], "mechanism": "geometric(epsilon=1)"})
+    asked = Independent(channel, UNIFORM, follows=False, knowledge=None, about=Secret((0,)))
+    with pytest.raises(Refused, match="whose values are far apart takes more"):
+        list(asked._lines(0, {"reach": 1}, "it"))
 
 
 @pytest.mark.parametrize(

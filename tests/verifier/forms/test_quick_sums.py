@@ -14,9 +14,9 @@ from verdicts import refused
 import dalenius as dl
 from dalenius.verifier.forms import counting, sums
 from dalenius.verifier.forms.reference import UNIFORM, Product, Uniform
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.sums import Large
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.kernel.balls import ONE, ZERO
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
@@ -31,7 +31,7 @@ SKEWED = Product(((0.7, 0.3),))
 
 def asked(mechanism: str, query: str, reference: Uniform | Product = UNIFORM, records: tuple[int, ...] = (0,)) -> Large:
     channel = sums.rebuild({"query": query, "mechanism": mechanism})
-    return sums.ask(channel, Group(records), reference)
+    return sums.ask(channel, Secret(records), reference)
 
 
 @pytest.mark.parametrize("reference", [UNIFORM, SKEWED])
@@ -87,35 +87,149 @@ def test_the_quick_way_tells_what_all_classes_tell(
     mechanism: str, query: str, reference: Uniform | Product, records: tuple[int, ...]
 ) -> None:
     channel = asked(mechanism, query, reference, records)
-    assert channel.quick is not None
+    assert channel.near_mean.near is not None
     rng = np.random.default_rng(0)
     middle = len(channel.answers) // 2 if reference is UNIFORM else int(0.3 * len(channel.answers))
     near = np.arange(max(1, middle - 60), min(len(channel.answers), middle + 60))
     starts = [0, *sorted(rng.choice(near, 4, replace=False).tolist())]
     places = np.arange(channel.answers[near[0]], channel.answers[near[-1]])
     cuts = sorted(rng.choice(places, 5, replace=False).tolist())
-    quick, slow = (sums._reference(way, starts) for way in (channel.quick, channel))
+    quick, slow = (sums._reference(way, starts) for way in (channel.near_mean, channel))
     for a, b in zip(quick, slow, strict=True):
         assert all(a[block].overlaps(b[block]) for block in a)
         assert a.keys() == b.keys()
     density = [{b: arb(x) for b, x in enumerate(rng.random(len(starts)))} for _ in channel.values]
-    told = [sums._information(way, density, starts, cuts) for way in (channel.quick, channel)]
+    told = [sums._information(way, density, starts, cuts) for way in (channel.near_mean, channel)]
     assert told[0].overlaps(told[1])
     assert abs(float(told[0] - told[1])) < 1e-18
     for order in (1.5, 20.0):
-        bounds = [sums._sibson(way, arb(0.2), order) for way in (channel.quick, channel)]
+        bounds = [sums._sibson(way, arb(0.2), order) for way in (channel.near_mean, channel)]
         assert abs(float(bounds[0] - bounds[1])) < 1e-12
+
+
+RARE, OFTEN = Product(((0.9999, 0.0001),)), Product(((0.0001, 0.9999),))
+
+
+@pytest.mark.parametrize("records", [(0,), (0, 1)])
+@pytest.mark.parametrize("reference", [UNIFORM, SKEWED, RARE, OFTEN])
+@pytest.mark.parametrize("order", [1.04, 1.5, 20.0])
+def test_blends_near_the_mean_hold_those_of_all_classes(
+    order: float, reference: Uniform | Product, records: tuple[int, ...]
+) -> None:
+    channel = asked("geometric(epsilon=1)", "count(n=5000)", reference, records)
+    quick, whole = (sums._ratios(way, ONE / (arb(order) - 1)) for way in (channel.near_mean, channel))
+    assert quick is not None
+    assert whole is not None
+    for a, x in whole.items():
+        assert quick[a] > x * (1 - arb(2) ** -100)
+        assert abs(float(quick[a] / x - 1)) < 1e-12
+
+
+@pytest.mark.parametrize("records", [(0,), (0, 1)])
+@pytest.mark.parametrize("reference", [UNIFORM, SKEWED, RARE, OFTEN])
+@pytest.mark.parametrize("s", [0.3, 2.0])
+def test_noise_around_a_centre_near_the_mean_holds_that_of_all_classes(
+    s: float, reference: Uniform | Product, records: tuple[int, ...]
+) -> None:
+    channel = asked("geometric(epsilon=0.01)", "count(n=5000)", reference, records)
+    proof = {"centre": round(5000 * float(channel.reference.law(0, 2)[1])), "s": s, "upper": 100.0}
+    known = Knowledge(arb(0.2), none=False, free=False)
+    whole = sums._centre(channel, known, proof, "the proof")
+    with sized(joint=4998):
+        quick = sums._centre(channel, known, proof, "the proof")
+    assert quick > whole
+    assert float(quick - whole) < 1e-9
+
+
+def test_noise_around_a_centre_with_a_small_s_is_left_to_all_classes() -> None:
+    """What is not seen counts with exp( log(|A| / TOLD) / s ), which is more than the little chance that it has."""
+    channel = asked("gaussian(sigma=3000)", "count(n=5000)", SKEWED)
+    known = Knowledge(arb(0.001), none=False, free=False)
+    proof = {"centre": 1500, "s": 0.01, "upper": 0.001}
+    whole = sums._centre(channel, known, proof, "the proof")
+    assert whole < 0.001
+    with sized(joint=4998):
+        assert sums._centre(channel, known, proof | {"upper": 100.0}, "the proof") > 1
+        assert sums._centre(channel, known, proof, "the proof").overlaps(whole)
+    anew = asked("gaussian(sigma=3000)", "count(n=5000)", SKEWED)
+    with sized(joint=4998, numbers=4998), pytest.raises(Refused, match="the law of the sum takes more than 4998"):
+        sums._centre(anew, known, proof, "the proof")
+
+
+def test_a_sum_whose_answers_are_far_apart_needs_no_room_where_nothing_is_cut() -> None:
+    """As many numbers as the range has would be 2^41 of them."""
+    channel = asked("gaussian(sigma=3)", f"total(n=2, values=[0, {2**40}])")
+    assert sums._information(channel, [{0: ONE}, {0: ONE}], [0], []).overlaps(ZERO)
+
+
+def test_likely_outputs_that_are_very_many_are_refused_before_they_are_listed() -> None:
+    channel = asked("gaussian(sigma=10000000)", "count(n=100000000)")
+    with pytest.raises(Refused, match="every likely output of the sum takes more than"):
+        sums.rows(channel)
+
+
+def test_answers_beyond_points_are_counted_without_a_list_of_them() -> None:
+    """A list of a hundred million answers would take gigabytes; for answers that repeat themselves it takes one."""
+    channel = asked("geometric(epsilon=1)", "count(n=100000000)", Product(((1 - 1e-6, 1e-6),)))
+    known = Knowledge(arb(0.2), none=False, free=False)
+    steps = [{"step": "points", "first": 0, "every": 1, "beyond": 1e-9}]
+    proof = {"kind": "monotone", "steps": steps, "rho": [0.0] * 400, "s": 1.0, "rounds": 0}
+    many = points_step.bound(sums.noisy(channel.near_mean, known, "it"), known.most, proof, "it")
+    told = {"kind": "monotone", "steps": [steps[0] | {"told": "secret"}], "rho": [0.0] * 400, "s": 1.0, "rounds": 0}
+    few = points_step.bound(sums.noisy(channel.near_mean, known, "it"), known.most, told, "it")
+    assert few.is_finite()
+    assert many > few - arb(2) ** -60
+
+
+def test_a_blend_whose_terms_do_not_fall_beyond_the_classes_is_left_to_all_of_them() -> None:
+    channel = asked("geometric(epsilon=1)", "count(n=5000)", SKEWED)
+    assert sums._ratios(channel.near_mean, arb(2000)) is None
+    known = Knowledge(arb(0.2), none=False, free=False)
+    assert sums._blend(channel, known, {"order": 1.0005, "share": 1.0}, "the proof").is_finite()
+    anew = asked("geometric(epsilon=1)", "count(n=5000)", SKEWED)
+    with sized(numbers=4998), pytest.raises(Refused, match="takes more than 4998"):
+        sums._blend(anew, known, {"order": 1.0005, "share": 1.0}, "the proof")
+
+
+@pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.5)", "gaussian(sigma=40)"])
+@pytest.mark.parametrize("reference", [UNIFORM, SKEWED, RARE])
+def test_rows_with_far_outputs_put_together_are_sums_of_rows(mechanism: str, reference: Uniform | Product) -> None:
+    channel = asked(mechanism, "count(n=5000)", reference)
+    whole, nothing = sums.rows(channel)
+    with sized(joint=5000):
+        near, far = sums.rows(channel)
+    assert nothing.is_zero()
+    assert 0 < far < arb(2) ** -60
+    for row, short in zip(whole, near, strict=True):
+        assert len(short) < len(row) == 5001
+        assert all(p >= 0 or p.overlaps(ZERO) for p in short)
+        assert abs(float(sum(short, ZERO) - 1)) < 1e-15
+        heaviest = max(range(len(row)), key=lambda y: float(row[y]))
+        place = max(range(len(short)), key=lambda y: float(short[y]))
+        for step in range(-min(place, 20) + 1, 20):
+            assert short[place + step].overlaps(row[heaviest + step])
+
+
+def test_what_is_too_long_to_recount_is_asked_near_the_mean_alone() -> None:
+    channel = sums.rebuild({"query": "count(n=5000)", "mechanism": "geometric(epsilon=1)"})
+    with sized(numbers=4998):
+        asked_near = sums.ask(channel, Secret((0,)), UNIFORM)
+        witness = {"record": 0, "blocks": [0, 4990], "masses": [[0.5, 1e-9], [0.0, 0.5]], "cuts": [4000]}
+        with pytest.raises(Refused, match="the law of the sum takes more than 4998"):
+            sums.check_witness(witness, asked_near, FREE, 0.1)
+        with pytest.raises(Refused, match="takes more than 4998"):
+            sums.ask(channel, Secret((0,)), Product(((0.0, 1.0),)))
 
 
 def test_a_prior_far_out_is_looked_at_with_all_classes() -> None:
     """Near the mean there is nothing of its block: the quick way refuses, the other does not."""
     channel = asked("geometric(epsilon=1)", "count(n=5000)")
-    assert channel.quick is not None
+    assert channel.near_mean.near is not None
     masses = [[0.5, 1e-9], [0.0, 0.5]]
     witness = {"record": 0, "blocks": [0, 4990], "masses": masses, "cuts": [4000]}
     starts = [0, 4990]
     with pytest.raises(Refused, match="no dataset of positive reference"):
-        sums.masses(masses, 2, sums._reference(channel.quick, starts), "the witness")
+        sums.masses(masses, 2, sums._reference(channel.near_mean, starts), "the witness")
     sums.check_witness(witness, channel, FREE, 0.69)
     with pytest.raises(Refused, match="the witness leaks"):
         sums.check_witness(witness, channel, FREE, math.log(2))
@@ -141,9 +255,8 @@ def nearer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> C
     def both(n: int, spreads: int) -> list[Large]:
         monkeypatch.setattr(counting, "SPREADS", spreads)
         channel = replace(asked(mechanism, f"count(n={n})", reference, records), labels=labels)
-        assert channel.quick is not None
-        assert channel.quick.near is not None
-        return [channel.quick, channel]
+        assert channel.near_mean.near is not None
+        return [channel.near_mean, channel]
 
     return both
 
@@ -179,15 +292,6 @@ def test_the_reference_is_not_what_is_seen_of_it(nearer: Callable[[int, int], li
         told.append(sums._information(way, sums.density(way, masses, NONE, starts), starts, cuts))
     assert told[0].overlaps(told[1])
     assert told[0].rad() < 1e-8
-
-
-def test_distances_that_are_too_many_to_remember_are_computed_again() -> None:
-    channel = asked("geometric(epsilon=1)", "total(n=4, values=[0, 5])")
-    weights: list[Ball] = sums._law(channel, 0)
-    remembered = sums._Steady(channel, [7, 12]).below(weights)
-    with sized(joint=2):
-        again = sums._Steady(channel, [7, 12]).below(weights)
-    assert all(x.overlaps(y) for x, y in zip(remembered, again, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -231,8 +335,8 @@ IN_WINDOW: Json = {"step": "window", "rows": [2450, 2550], "outputs": [2440, 256
 
 def test_a_window_near_the_mean_holds_no_less_than_one_of_all_classes() -> None:
     channel = asked("geometric(epsilon=1)", "count(n=5000)", UNIFORM, (0,))
-    assert channel.quick is not None
-    whole, quick = (sums.in_window(each, FREE, IN_WINDOW) for each in (channel, channel.quick))
+    assert channel.near_mean.near is not None
+    whole, quick = (sums.in_window(each, FREE, IN_WINDOW) for each in (channel, channel.near_mean))
     assert quick.raised and not whole.raised  # noqa: PT018 - one is the other's question with more mass
     for cells, others in zip(whole.cells, quick.cells, strict=True):
         assert list(cells) == list(others)
@@ -240,7 +344,7 @@ def test_a_window_near_the_mean_holds_no_less_than_one_of_all_classes() -> None:
         assert all(cells[k].overlaps(others[k]) for k in inside)
         assert not others[far] < cells[far]
     assert all(sum(row, ZERO).overlaps(ONE) for row in whole.channel.rows)
-    with sized(own_entries=100), pytest.raises(Refused, match="entries, above the limit of 100"):
+    with sized(numbers=100), pytest.raises(Refused, match="the window takes more than 100 numbers"):
         sums.in_window(channel, FREE, IN_WINDOW)
 
 

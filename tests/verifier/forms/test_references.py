@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from damage import changed
 from flint import arb, fmpq
 from kinds import Floats, Json
-from verdicts import accepted
+from verdicts import accepted, refused
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms import reference
 from dalenius.verifier.forms.counting import Histogram, Statistic, Sum, Table
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Uniform, Weights
-from dalenius.verifier.forms.secret import Function, Group, Secret, joint
+from dalenius.verifier.forms.secret import Secret, joint
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
@@ -49,8 +50,8 @@ def probabilities(rho: Reference, statistic: Statistic) -> list[Fraction]:
 
 
 def secret_values(secret: Secret, statistic: Statistic) -> list[int]:
-    if isinstance(secret, Function):
-        return list(secret.values)
+    if not secret.records:
+        return list(secret.labels)
     names = list(itertools.product(*(range(statistic.alphabet(i)) for i in secret.records)))
     return [names.index(tuple(x[i] for i in secret.records)) for x in datasets(statistic)]
 
@@ -100,9 +101,9 @@ def references(statistic: Statistic) -> Iterator[Reference]:
 
 def secrets(statistic: Statistic) -> Iterator[Secret]:
     for size in range(1, min(statistic.n, 3) + 1):
-        yield from map(Group, itertools.islice(itertools.combinations(range(statistic.n), size), 3))
+        yield from map(Secret, itertools.islice(itertools.combinations(range(statistic.n), size), 3))
     many = len(datasets(statistic))
-    yield Function(tuple(x * x % min(many, 3) for x in range(many)), len({x * x % min(many, 3) for x in range(many)}))
+    yield Secret((), tuple(x * x % min(many, 3) for x in range(many)))
 
 
 @pytest.mark.parametrize("name", STATISTICS)
@@ -239,21 +240,15 @@ def test_without_knowledge_the_reference_is_the_prior(rho: Json) -> None:
         forged = copy.deepcopy(data)
         forged[path[0]] += shift
         assert not verify_here(forged)
-    forged = copy.deepcopy(data)
-    forged["proofs"][1]["upper"] -= 3e-12
-    assert "exceeds claimed" in verify_here(forged).reason
-    forged = copy.deepcopy(data)
-    forged["witness"]["masses"][0][0] += 1e-6
-    assert "not the reference prior" in verify_here(forged).reason
+    refused(changed(data, {"proofs.1.upper": lambda x: x - 3e-12}), "exceeds claimed")
+    refused(changed(data, {"witness.masses.0.0": lambda x: x + 1e-6}), "not the reference prior")
 
 
 @pytest.mark.parametrize("rho", FORMS)
 def test_every_number_of_a_reference_matters(rho: Json) -> None:
     data = without_knowledge(rho)
     for other in FORMS:
-        forged = copy.deepcopy(data)
-        forged["adversary"]["reference"] = other
-        assert bool(verify_here(forged)) == (other == rho)
+        assert bool(verify_here(changed(data, {"adversary.reference": other}))) == (other == rho)
     del data["adversary"]["reference"]
     assert not verify_here(data)
     (kind, listed) = next(iter(rho.items()))
@@ -269,9 +264,7 @@ def test_every_number_of_a_reference_matters(rho: Json) -> None:
 def test_equal_marginals_are_one_marginal_and_weights_are_their_products() -> None:
     data = without_knowledge(BITS)
     for same in ({"marginals": [BITS["marginal"]] * 2}, {"weights": weights_of(BITS).tolist()}):
-        again = copy.deepcopy(data)
-        again["adversary"]["reference"] = same
-        accepted(again)
+        accepted(changed(data, {"adversary.reference": same}))
 
 
 def test_laws_are_divided_by_their_exact_sums() -> None:
@@ -288,9 +281,9 @@ def test_where_the_reference_has_no_mass_no_adversary_has_any() -> None:
     adversary = {"knowledge": 9.0, "reference": {"weights": [0.5, 0.0, 0.0, 0.5]}}
     data = certificate(adversary, 0.0, [[0.5, 0], [0.5, 0]], proof, proof, problem=problem)
     accepted(data)
-    forged = copy.deepcopy(data)
-    forged["witness"]["masses"] = [[0.5, 0], [0, 0.5]]
-    assert "value 1, class 1, where there is no dataset of positive reference" in verify_here(forged).reason
+    refused(
+        changed(data, {"witness.masses.0.0": 0.5, "witness.masses.1": [0, 0.5]}), "value 1, class 1, where there is no"
+    )
     data["adversary"]["reference"] = {"weights": [0.5, 1e-300, 0.0, 0.5]}
     assert "exceeds claimed" in verify_here(data).reason
 
@@ -431,65 +424,6 @@ def test_weights_stand_for_datasets(knowledge: float) -> None:
         assert "exceeds claimed" in reason, reason
 
 
-# What the solver finds, and what becomes of it when problem and proof no longer belong together.
-
-NOISY = {"query": "total(n=2, values=[0, 1, 2])", "mechanism": "geometric(epsilon=2)"}
-SKEWED = {"marginals": [[0.6, 0.1, 0.3], [0.2, 0.5, 0.3]]}
-FOUND: list[tuple[Json, Json, float]] = [
-    (SKEWED, None, 0.05),
-    (SKEWED, {"kind": "records", "records": [0, 1]}, 0.05),
-    ({"marginal": [0.7, 0.2, 0.1]}, None, 0.3),
-    ({"marginal": [0.7, 0.2, 0.1]}, {"kind": "function", "values": [0, 1, 2, 1, 2, 0, 2, 0, 1]}, 0.3),
-    ({"weights": [0.3, 0.0, 0.1, 0.1, 0.0, 0.2, 0.1, 0.0, 0.2]}, None, 0.1),
-    ({"weights": [0.3, 0.0, 0.1, 0.1, 0.0, 0.2, 0.1, 0.0, 0.2]}, {"records": [0, 1]}, 9.0),
-]
-
-
-def found(rho: Json, asked: Json, knowledge: float) -> Json:
-    mechanism = dl.mechanisms.geometric(dl.queries.total(2, [0, 1, 2]), epsilon=2)
-    ((_, listed),) = rho.items()
-    secret = None if asked is None else asked.get("records", np.array(asked.get("values")))
-    audit = dl.audit(mechanism, knowledge=knowledge, reference=listed, secret=secret, tolerance=1e-4, time_limit=20)
-    return copy.deepcopy(audit.certificate.data)
-
-
-def tampered(data: Json, rng: np.random.Generator) -> Json:
-    """Another reference, another secret or more knowledge under the same witness and proofs."""
-    forged = copy.deepcopy(data)
-    adversary = forged["adversary"]
-    kind, listed = next(iter(adversary["reference"].items()))
-    choice = rng.integers(4)
-    if choice == 0:
-        adversary["knowledge"] *= float(rng.uniform(0.7, 1.3))
-    elif choice == 1 and "secret" in forged:
-        forged["secret"] = (
-            {"values": rng.permutation(9).tolist()} if "records" in forged["secret"] else {"records": [1]}
-        )
-    else:
-        law = np.array(listed, dtype=float)
-        law *= np.exp(rng.normal(scale=10.0 ** -rng.integers(1, 5), size=law.shape))
-        adversary["reference"] = {kind: (law / law.sum(axis=-1, keepdims=True)).tolist()}
-    return forged
-
-
-@pytest.mark.parametrize(("rho", "asked", "knowledge"), FOUND)
-def test_what_still_verifies_after_tampering_is_still_true(rho: Json, asked: Json, knowledge: float) -> None:
-    data = found(rho, asked, knowledge)
-    assert data["problem"] == NOISY
-    accepted(data)
-    rng = np.random.default_rng(4)
-    refusals = 0
-    for _ in range(12):
-        forged = tampered(data, rng)
-        if not verify_here(forged):
-            refusals += 1
-            continue
-        truth = found(forged["adversary"]["reference"], forged.get("secret"), forged["adversary"]["knowledge"])
-        assert forged["lower"] <= truth["upper"]
-        assert forged["upper"] >= truth["lower"]
-    assert refusals > 2
-
-
 # Which records need a proof of their own.
 
 
@@ -508,12 +442,8 @@ def test_records_of_one_law_share_a_proof_and_others_do_not() -> None:
     assert "record 0 has no proof" in verify_here(alone).reason
     alone["adversary"]["reference"] = {"marginal": [0.9, 0.1]}
     accepted(alone)
-    close = copy.deepcopy(data)
-    close["adversary"]["reference"]["marginals"][2] = [math.nextafter(0.5, 1), 0.5]
-    assert "record 2 has no proof" in verify_here(close).reason
-    weights = copy.deepcopy(data)
-    weights["adversary"]["reference"] = {"weights": [1 / 16] * 16}
-    assert "record 2 has no proof" in verify_here(weights).reason
+    refused(changed(data, {"adversary.reference.marginals.2": [math.nextafter(0.5, 1), 0.5]}), "record 2 has no proof")
+    refused(changed(data, {"adversary.reference": {"weights": [1 / 16] * 16}}), "record 2 has no proof")
 
 
 def test_responses_of_records_with_laws_of_their_own_need_proofs_each() -> None:
@@ -602,17 +532,17 @@ def test_one_marginal_needs_equal_alphabets() -> None:
         (
             {"query": "modular_sum(n=1000000, modulus=2)", "mechanism": "symmetric(flip=0.1)"},
             {"weights": [1.0]},
-            "too many to list one by one",
+            "a list of the datasets takes more",
         ),
         (
-            {"query": "histogram(n=23, k=2)", "mechanism": "symmetric(flip=0.1)"},
-            {"marginals": [[0.5, 0.5], *([[0.4, 0.6]] * 22)]},
-            "too many to go through",
+            {"query": "histogram(n=26, k=2)", "mechanism": "symmetric(flip=0.1)"},
+            {"marginals": [[0.5, 0.5], *([[0.4, 0.6]] * 25)]},
+            "a list of the datasets takes more",
         ),
         (
             {"query": "total(n=1000, values=[0, 1, 2])", "mechanism": "geometric(epsilon=1)"},
             {"marginal": [1.0, 1e-300, 1e-300]},
-            "too large to recount exactly",
+            "the law of the sum takes more",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from flint import arb
 
 from dalenius.verifier.forms import histograms, sums
 from dalenius.verifier.forms.reference import UNIFORM, Product
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import NotChecked, sized, within
 from dalenius.verifier.kernel.reading import Refused
@@ -92,7 +92,11 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
             {"adversary.reference": {"marginals": [[0.5, 0.5]] * 11 + [[0.4, 0.6]]}},
             "one marginal of all records",
         ),
-        ("large", {"secret": {"kind": "function", "values": [0, 1] * 2048}, "witness.record": GONE}, "values together"),
+        (
+            "large",
+            {"secret": {"kind": "function", "values": [0, 1] * 2048}, "witness.record": GONE},
+            "not for functions of them",
+        ),
         ("large", {"witness.blocks": list(range(1, 14))}, "from 0 to 12"),
         ("large", {"witness.blocks": [1, 2], "witness.masses": [[0.5, 0.5]] * 2}, "do not begin with class 0"),
         ("large", {"witness.blocks": [0, 3, 2]}, "do not ascend"),
@@ -190,15 +194,13 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
 @pytest.mark.parametrize(
     ("name", "sizes", "words"),
     [
-        ("local", {"values": 1}, "at most 1 values together"),
-        ("local", {"local_entries": 3}, "too many to rebuild"),
-        ("local", {"joint": 63}, "the witness looks at 4 others"),
-        ("large", {"values": 1}, "records of at most 1 values"),
-        ("tied", {"own_entries": 4}, "counts, too many to check for 4 terms"),
-        ("moved", {"moved_room": 3}, "60 records and 8 values are too many to check"),
-        ("histogram", {"nodes": 3}, "too many to check"),
-        ("counted", {"outputs": 3}, "outputs up to order are too many"),
-        ("samples", {"own_entries": 20}, "with 11 outputs are too many to check"),
+        ("local", {"numbers": 3}, "the channel of one record takes more"),
+        ("local", {"numbers": 63}, "a witness that looks at 4 others takes more"),
+        ("large", {"numbers": 1}, "too many to check"),
+        ("moved", {"numbers": 1000}, "proof of record 0 takes more"),
+        ("histogram", {"numbers": 3}, "too many to check"),
+        ("counted", {"numbers": 200}, "the witness takes more"),
+        ("samples", {"numbers": 40}, "too many to check"),
     ],
 )
 def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: str) -> None:
@@ -245,10 +247,10 @@ def test_answers_that_repeat_have_no_contraction_of_their_own() -> None:
 
 def test_what_the_reference_tells_is_enclosed() -> None:
     channel = sums.rebuild({"query": "count(n=5)", "mechanism": "geometric(epsilon=1)"})
-    asked = sums.ask(channel, Group((0,)), UNIFORM)
+    asked = sums.ask(channel, Secret((0,)), UNIFORM)
     found = sums.told(asked)
     assert 0 < found < 0.1
-    with sized(joint=3), pytest.raises(Refused, match="more than 3 numbers"):
+    with sized(numbers=3), pytest.raises(Refused, match="more than 3 numbers"):
         sums.told(asked)
 
 
@@ -270,7 +272,7 @@ def test_counts_above_the_tops_are_added_up_and_the_clock_is_read() -> None:
 
 def test_own_counts_that_the_tops_of_others_cannot_fill_up_are_left_out() -> None:
     channel = histograms.rebuild({"query": "histogram(n=6, k=3)", "mechanism": "geometric(epsilon=1)"})
-    channel = histograms.ask(channel, Group((0,)), Product(((0.96, 0.02, 0.02),)))
+    channel = histograms.ask(channel, Secret((0,)), Product(((0.96, 0.02, 0.02),)))
 
     def bound(tops: list[int]) -> arb:
         tilts = [[[0.0] * (top + 1) for top in tops]] * 3

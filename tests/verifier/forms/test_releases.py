@@ -7,7 +7,7 @@ import pytest
 
 import dalenius as dl
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
-from dalenius.verifier.forms import per_record
+from dalenius.verifier.forms import offices, per_record
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import ONE, precision
 from dalenius.verifier.kernel.limits import sized
@@ -120,9 +120,9 @@ def test_what_makes_no_sense_is_refused(query: str, mechanism: str, words: str |
 
 
 def test_what_is_too_large_is_refused() -> None:
-    with sized(responses=3), pytest.raises(Refused, match="more than 3 others"):
-        rebuild({"query": CELLS, "mechanism": "random_rounding(base=2)"})
-    with sized(own_entries=20), pytest.raises(Refused, match="7 rows of 3 outputs are too many"):
+    with sized(numbers=7), pytest.raises(Refused, match="what a vector of counts is processed into takes more"):
+        offices._through((1, 1, 1), offices.KERNELS["random_rounding"]({"base": 2}))
+    with sized(numbers=20), pytest.raises(Refused, match="takes more than 20 numbers"):
         rebuild({"query": COUNT, "mechanism": "rounding(base=3)"})
 
 
@@ -154,7 +154,7 @@ def test_channels_of_one_record_that_make_no_sense() -> None:
     problem = {"query": "identity(k=5)", "mechanism": "unary_encoding(epsilon=1, optimised=1)"}
     with pytest.raises(Refused, match="optimised is 1; it must be True or False"):
         per_record.rebuild(problem)
-    with sized(local_entries=20), pytest.raises(Refused, match="5 rows of 8 outputs, too many to rebuild"):
+    with sized(numbers=20), pytest.raises(Refused, match="the channel of one record takes more"):
         _ = per_record.rebuild(problem | {"mechanism": "hadamard_response(epsilon=1)"}).rows
     with precision(4), pytest.raises(Refused, match="too near to the middle of two whole numbers"):
         per_record.subset_size(Fraction(1), 50)

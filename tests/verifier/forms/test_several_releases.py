@@ -11,12 +11,13 @@ from flint import arb
 from verdicts import accepted, refused
 
 import dalenius as dl
-from dalenius.model.channels.joint import Joint
+from dalenius.model.channels.joint import Adaptive, Joint
 from dalenius.verifier.forms import named, releases, sums, together
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.doubles import Chain
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import cone, mean, points
 from dalenius.verifier.verify import verify_here
@@ -217,7 +218,8 @@ def test_bounds_in_which_noise_has_no_part_need_no_step(falling: dict[str, Any])
 def test_a_witness_of_too_many_groups_is_refused(falling: dict[str, Any]) -> None:
     data = copy.deepcopy(falling)
     data["witness"]["cuts"][2] = list(range(-20000, 20000))
-    assert "groups of outputs" in verify_here(data).reason
+    with sized(numbers=2**15):
+        assert "what the witness sees of all releases takes more" in verify_here(data).reason
 
 
 @pytest.fixture(scope="module")
@@ -332,3 +334,49 @@ class TestRoundsInDoubles:
             chain.orders, chain.error = chain.orders * 1e-290, 1e-5
             assert chain.increments(np.zeros(8)) is None
             assert self.both(rounds=3)[1] is None
+
+
+FIRST = M.geometric(dl.queries.count(n=3), epsilon=0.5)
+
+
+def chosen(*epsilons: float, outputs: int = 2) -> Adaptive:
+    """A count of three people, then noise of one rate after the first few outputs and of another after the others."""
+    weak, strong = (M.geometric(FIRST.query, epsilon=c) for c in epsilons)
+    found = Adaptive.choosing(FIRST, [(outputs, weak), (4 - outputs, strong)])
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def by_choice() -> dict[str, Any]:
+    """A count, and another whose rate depends on it."""
+    data: dict[str, Any] = dl.audit(chosen(0.4, 0.7), knowledge=0.5, time_limit=60, verify=False).certificate.data
+    return data
+
+
+def test_a_rule_of_choice_is_verified_and_its_certificate_about_no_other(by_choice: dict[str, Any]) -> None:
+    assert accepted(by_choice)
+    assert verify_here(by_choice, chosen(0.4, 0.7))
+    for other in (chosen(0.7, 0.4), chosen(0.4, 0.7, outputs=1)):
+        assert "another channel than the mechanism given" in verify_here(by_choice, other).reason
+
+
+CHANGES: list[tuple[Change, str]] = [
+    (lambda d: d["problem"].update(then=[[2, "geometric(epsilon=0.4)"], [2, "geometric(epsilon=0.9)"]]), "exceeds"),
+    (lambda d: d["problem"].update(then=[[2, "geometric(epsilon=0.1)"], [2, "geometric(epsilon=0.7)"]]), "leaks"),
+    (lambda d: d["problem"]["then"].pop(), "there are choices after 2 outputs of 4"),
+    (lambda d: d["problem"]["then"][0].append(1), "a choice"),
+    (lambda d: d["problem"]["then"][0].__setitem__(0, 0), "a number of outputs"),
+    (lambda d: d["problem"]["then"][0].__setitem__(1, "gaussian(sigma=2)"), "neither geometric nor Laplace noise"),
+    (lambda d: d["problem"]["then"][0].__setitem__(1, "laplace(epsilon=0.4)"), "cuts of the witness"),
+    (lambda d: d["problem"].update(releases=["geometric(epsilon=0.5, clamp=False)"]), "has no list of outputs"),
+    (lambda d: d["problem"]["releases"].append("geometric(epsilon=0.4)"), "for 1 to 1 before a choice"),
+    (lambda d: d["problem"].pop("then"), "the form is for 2 to 64"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), CHANGES, ids=[reason for _, reason in CHANGES])
+def test_forged_rules_are_refused(by_choice: dict[str, Any], change: Change, reason: str) -> None:
+    data = copy.deepcopy(by_choice)
+    change(data)
+    refused(data, reason)

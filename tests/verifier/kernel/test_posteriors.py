@@ -615,9 +615,9 @@ def test_a_spoilt_tree_is_refused(kind: str, way: Way, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
-        ({"own_entries": 12}, "too many nodes to check"),
+        ({"numbers": 20}, "too many nodes to check"),
         ({"nodes": 2}, "too many nodes to check"),
-        ({"local_entries": 1}, "more than 1 levels"),
+        ({"levels": 1}, "more than 1 levels"),
         ({"packed_bytes": 5}, "too many multipliers to check"),
     ],
 )

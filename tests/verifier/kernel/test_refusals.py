@@ -10,13 +10,12 @@ from flint import arb
 
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel import chains, convex, order, posteriors, ratios
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.contraction import _minimiser, contracts
-from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.contraction import _minimiser
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import bellman, beside, moved, power, product
 from dalenius.verifier.verify import verify_here
@@ -166,17 +165,13 @@ def test_a_value_without_mass_adds_nothing_to_a_product() -> None:
 
 
 def test_a_least_value_that_few_bits_do_not_show_is_refused() -> None:
-    half, beta = (arb(1) / 2, arb(1) / 2), (1 + arb(2) / 400).log()
+    half, beta = [arb(1) / 2, arb(1) / 2], (1 + arb(2) / 400).log()
     assert power._least(400, half, beta, arb(200), "it").is_finite()
     with precision(8), pytest.raises(Refused, match="is not found"):
         power._least(400, half, beta, arb(200), "it")
 
 
-def test_more_pairs_of_rows_than_may_be_looked_at_contract_nothing() -> None:
-    laws = [[arb("0.9"), arb("0.05"), arb("0.05")], [arb("0.2"), arb("0.4"), arb("0.4")]]
-    assert contracts(laws, arb("0.6"))
-    with sized(shared_entries=1):
-        assert not contracts(laws, arb("0.6"))
+def test_rows_that_hardly_meet_have_a_least_point() -> None:
     assert 0 < _minimiser([(0.9, 0.2), (0.1, 0.8)], steps=1) < 1
     # A square that is not above 0 in floats.
     assert 0 < _minimiser([(1e-200, 1e-200), (0.9, 0.2), (0.1, 0.8)]) < 1
@@ -186,7 +181,7 @@ def asked(
     mechanism: str, records: tuple[int, ...] = (0,), reference: Reference = UNIFORM, query: str = "count(n=12)"
 ) -> Asked:
     channel = rebuild({"query": query, "mechanism": mechanism})
-    return Asked(channel, Group(records), Knowledge(arb("0.2"), none=False, free=False), reference)
+    return Asked(channel, Secret(records), Knowledge(arb("0.2"), none=False, free=False), reference)
 
 
 def test_values_of_a_group_with_the_same_sum_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,14 +215,14 @@ def test_moved_counts_are_for_noise_and_for_values_that_are_equally_likely(
 @pytest.mark.parametrize(
     ("records", "secret", "reference", "words"),
     [
-        ([2, 2], Group((0, 1)), UNIFORM, "about one record"),
-        ([4], Group((0,)), UNIFORM, "two records or more, all of them bits"),
-        ([2, 2], Group((0,)), Product(((0.5, 0.5), (0.4, 0.6))), "independent records of one law"),
-        ([2, 2], Group((0,)), Product(((1.0, 0.0),)), "a probability above 0"),
+        ([2, 2], Secret((0, 1)), UNIFORM, "about one record"),
+        ([4], Secret((0,)), UNIFORM, "two records or more, all of them bits"),
+        ([2, 2], Secret((0,)), Product(((0.5, 0.5), (0.4, 0.6))), "independent records of one law"),
+        ([2, 2], Secret((0,)), Product(((1.0, 0.0),)), "a probability above 0"),
     ],
 )
 def test_a_release_beside_local_randomisers_is_about_one_bit_among_bits_of_one_law(
-    records: list[int], secret: Group, reference: Reference, words: str
+    records: list[int], secret: Secret, reference: Reference, words: str
 ) -> None:
     data = golden("beside")
     channel = rebuild({**data["problem"], "records": records})

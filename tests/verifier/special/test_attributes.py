@@ -46,6 +46,21 @@ def test_what_it_tells_is_told_by_brute_force() -> None:
     assert set(np.unique(drawn)) == {0, 1, 2, 3}
 
 
+def test_less_than_half_of_what_an_attribute_of_eighty_people_leaks_is_open() -> None:
+    """Guesses by the law of the own score beside that of any score, not of another one, told 0.0529 only."""
+    mechanism = dl.mechanisms.geometric(dl.queries.table(n=80, shape=(2, 5)), epsilon=0.5)
+    audit = dl.audit(mechanism, knowledge=0.2, secret="0.0")
+    assert dl.verify(audit)
+    assert 0.0635 < audit.lower <= audit.upper < 0.1221
+
+
+def test_an_attribute_of_one_value_leaks_nothing() -> None:
+    mechanism = dl.mechanisms.geometric(dl.queries.table(n=80, shape=(1, 5)), epsilon=0.5)
+    audit = dl.audit(mechanism, knowledge=0.2, secret="0.0")
+    assert audit.lower == 0
+    assert audit.upper < 1e-15
+
+
 @pytest.fixture(scope="module")
 def sound() -> dict[str, Any]:
     """An attribute of three values of sixty people."""
@@ -78,5 +93,5 @@ def test_a_forgery_is_refused(sound: dict[str, Any], change: Change, reason: str
 
 
 def test_very_many_scores_are_too_many_to_check(sound: dict[str, Any]) -> None:
-    with sized(own_entries=1000):
-        refused(sound, "the scores of the witness have more than 1000 terms")
+    with sized(numbers=1000):
+        refused(sound, "the law of the scores of the witness takes more than 1000 numbers")

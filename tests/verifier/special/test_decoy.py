@@ -13,7 +13,7 @@ from kinds import Json
 from verdicts import accepted, refused
 
 import dalenius as dl
-from dalenius.designing.decoys import DecoySearch
+from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing.designer import DesignSearch
 from dalenius.settings import Limits
 from dalenius.verifier.special.decoy import _supremum

@@ -38,8 +38,7 @@ def test_known_figures_in_balls(n: int, sigma: float, knowledge: float, expected
     proof = found(n, p, sigma, knowledge)
     if p == 0.5:
         assert proof.upper == pytest.approx(expected, rel=1e-4)
-    given = power.Given(**proof.data)
-    bound = power.power(n, (1 - arb(p), arb(p)), arb(sigma), arb(knowledge), given, "it")
+    bound = power.power(n, [1 - arb(p), arb(p)], arb(sigma), arb(knowledge), proof.data, "it")
     assert float(bound) == pytest.approx(proof.upper, rel=1e-9, abs=1e-11)
 
 
@@ -126,9 +125,8 @@ def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bo
     whole = mechanism.as_sum
     proof = solved(whole, 0.2, UNIFORM)
     assert attack < proof.upper < 1.4 * attack
-    given = power.Given(**proof.data)
     half = arb(1) / 2
-    bound = power.discrete(40, (half, half), arb(4), arb(0.2), given, "it")
+    bound = power.discrete(40, [half, half], arb(4), arb(0.2), proof.data, "it")
     assert float(bound) == pytest.approx(proof.upper, rel=1e-9)
 
 
@@ -144,4 +142,6 @@ def test_discrete_gaussian_noise_that_is_too_narrow_has_none() -> None:
     narrow = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=1).as_sum
     assert solved(narrow, 0.2, UNIFORM) is None
     with pytest.raises(Refused, match="sigma\\^2 above 1/3"):
-        power.discrete(40, (arb(1) / 2, arb(1) / 2), arb("0.5"), arb(0.2), power.Given(0.1, 1.0, (1.0, 2.0)), "it")
+        power.discrete(
+            40, [arb(1) / 2, arb(1) / 2], arb("0.5"), arb(0.2), {"s1": 0.1, "centre": 1.0, "m": [1.0, 2.0]}, "it"
+        )

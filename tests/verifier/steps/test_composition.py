@@ -7,7 +7,7 @@ from flint import arb
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import read
-from dalenius.verifier.forms.secret import Group
+from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge, Question
@@ -84,7 +84,7 @@ def test_bounds_after_steps_are_above_every_prior(seed: int) -> None:
     followed = 0
     with precision():
         known = Knowledge(arb(knowledge), none=False, free=False)
-        question = Asked(described, Group((0,)), known, read(reference, described.statistic)).question
+        question = Asked(described, Secret((0,)), known, read(reference, described.statistic)).question
         for _ in range(int(rng.integers(4))):
             name, stated = a_step(rng, question)
             try:

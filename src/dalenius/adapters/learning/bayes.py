@@ -18,7 +18,7 @@ from dalenius.model import checks
 from dalenius.model.gallery.mechanisms import geometric
 from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import MOST_VALUES, Histogram
-from dalenius.numerics.deferred import logsumexp
+from dalenius.numerics.information import logsumexp
 from dalenius.numerics.types import Floats
 from dalenius.tools.ledger import Ledger
 

@@ -20,7 +20,7 @@ from dalenius.numerics.types import Floats, Ints
 from dalenius.tools.calibration import calibrate
 from dalenius.tools.ledger import Ledger
 
-# Debiasing divides by the channel; beyond this condition nothing is left of the data.
+# Debiasing divides by the channel; beyond this condition number only rounding is left.
 WORST_CONDITION = 1e12
 # Share of the budget that is kept for the margins of the certificates.
 SPARED = 1e-9
@@ -46,14 +46,14 @@ class Channel:
         return released
 
     def undone(self, seen: Floats, name: str) -> Floats:
-        """Return the frequencies of which these are the mean ones after the noise."""
+        """Return the frequencies whose mean after the noise is this one."""
         if self.flip is not None:
             other = self.flip / max(self.k - 1, 1)
             return np.asarray((seen - other) / (1 - self.flip - other))
         rows = self.mechanism.matrix()
         if np.linalg.cond(rows) > WORST_CONDITION:
             refuse(
-                f"the channel of {name} drops categories, and its frequencies cannot be had back; give more leakage, "
+                f"the channel of {name} drops categories, so its frequencies cannot be estimated; give more leakage, "
                 "or leave p0 out"
             )
         return np.asarray(np.linalg.solve(rows.T, seen), dtype=float)
@@ -161,7 +161,7 @@ def shared(total: float, sizes: Sequence[int]) -> list[float]:
 
 
 def _channel(k: int, leakage: float, law: Any) -> "Channel":
-    """The channel of one column: told as it is, the best for a law, or symmetric."""
+    """The channel of one column: the value itself, the best channel for a law, or a symmetric one."""
     if leakage >= math.log(k):
         return Channel(k, mechanisms.symmetric(queries.identity(k=k), flip=0.0), 0.0)
     if law is None:

@@ -82,6 +82,7 @@ def run(problem: PosteriorProblem, leaves: Floats, target: float, nodes: int, li
             cut = None
             if leaf[Column.BOUND] > target and done < nodes:
                 done += 1
+                search.last = done >= nodes
                 cut = search.work_off(leaf, target)
             if cut is None:
                 found.append(leaf)
@@ -166,6 +167,8 @@ class Search:
         self.seen: _Evaluation
         # The multipliers and sigma that halves begin with, where these are not their whole's.
         self.heir: tuple[Floats, float] | None = None
+        # Whether the halves are for another pass: they begin with numbers that were evaluated.
+        self.last = False
 
     def _boxes(self, leaf: Floats) -> tuple[Floats, Floats]:
         """The ends of every box, (..., boxes, G)."""
@@ -175,7 +178,7 @@ class Search:
     def at(self, leaf: Floats, m: Floats, sigma: float, tangent: int) -> _Evaluation:
         """Evaluate the bound."""
         problem, cells = self.problem, self.cells
-        t = self._tilts(leaf, m, np.int64(tangent)) / sigma
+        t = self._tilts(self._coefficients(leaf, m), np.int64(tangent)) / sigma
         w, lz = cells.row_laws(cells.log_rho + t)
         log_p = sigma / (1 + sigma) * lz
         total = float(lse(log_p))
@@ -187,7 +190,8 @@ class Search:
         """The priors at which leaves attain their bounds, (B, C)."""
         size, cells, sigma = self.problem.size, self.cells, leaves[:, Column.SIGMA, None]
         tangent = leaves[:, Column.TANGENT].astype(np.int64)
-        w, lz = cells.row_laws(cells.log_rho + self._tilts(leaves, leaves[:, 2 * size : 3 * size], tangent) / sigma)
+        h = self._tilts(self._coefficients(leaves, leaves[:, 2 * size : 3 * size]), tangent)
+        w, lz = cells.row_laws(cells.log_rho + h / sigma)
         log_p = sigma / (1 + sigma) * lz
         return np.asarray(np.exp(log_p - lse(log_p)[:, None])[:, cells.secret] * w)
 
@@ -198,19 +202,22 @@ class Search:
         by step: eta of s = sigma + eta is spent on staying near the tangent that the leaf has now.
         """
         problem, cells, size = self.problem, self.cells, self.problem.size
-        assert problem.lam is not None  # for the type checker: outputs are in groups
+        # For the type checker: outputs are in groups.
+        assert problem.lam is not None
+        assert problem.lines is not None
         m, sigma, tangent = leaf[2 * size : 3 * size], leaf[Column.SIGMA], int(leaf[Column.TANGENT])
-        here = problem.lam[tangent]
-        whole = self._coefficients(leaf, m)[:, problem.groups] + problem.by_output(here)
+        here, coefficients = problem.lam[tangent], self._coefficients(leaf, m)
+        whole = coefficients[:, problem.groups] + problem.lines[tangent]
         lam = (whole + problem.eta * here) / (sigma + problem.eta)
         # The values of the secret have the chances that the leaf gives them.
         _, log_mass = cells.row_laws(cells.log_rho + cells.dot_rows(cells.q, lam[None])[0])
-        chances = self.at(leaf, m, sigma, tangent).p
-        return np.asarray(lam + (np.log(np.maximum(chances, TINY)) - log_mass)[:, None])
+        _, lz = cells.row_laws(cells.log_rho + self._tilts(coefficients, np.int64(tangent)) / sigma)
+        log_p = sigma / (1 + sigma) * lz
+        return np.asarray(lam + (np.maximum(log_p - lse(log_p), np.log(TINY)) - log_mass)[:, None])
 
-    def _tilts(self, leaf: Floats, m: Floats, tangent: Ints | np.int64) -> Floats:
-        """h_c of one leaf or of several, (..., C)."""
-        problem, lam = self.problem, self._coefficients(leaf, m)
+    def _tilts(self, lam: Floats, tangent: Ints | np.int64) -> Floats:
+        """h_c of the coefficients of one leaf or of several, (..., C)."""
+        problem = self.problem
         parts = [lam[..., a, :] @ problem.columns[:, part] for a, part in enumerate(self.cells.slices)]
         h = np.concatenate(parts, axis=-1)
         return h if problem.tangents is None else h + problem.tangents[tangent]
@@ -251,7 +258,7 @@ class Search:
             tried, step, gain = None, np.zeros(0), 0.0
             while evaluations < limits.evaluations:
                 step, gain = confined(hessian, gradient, radius)
-                if seen.bound - 2 * gain > target and not (first and tried is not None):
+                if seen.bound - 2 * gain > target and not (first and (tried is not None or self.last)):
                     self.heir = self._moved(m, sigma, active, gradient, step) if first else None
                     break
                 new_m, new_sigma = self._moved(m, sigma, active, gradient, step)

@@ -76,36 +76,47 @@ class PosteriorProblem:
     @cached_property
     def columns(self) -> Floats:
         """Q_cG, (G, C)."""
-        membership = np.eye(self.n_groups)[self.groups]
-        return np.ascontiguousarray((self.cells.q @ membership).T)
+        return np.ascontiguousarray((self.cells.q @ self.membership).T)
+
+    @cached_property
+    def membership(self) -> Floats:
+        """Whether an output is in a group, (Y, G)."""
+        return np.eye(self.n_groups)[self.groups]
+
+    @cached_property
+    def lines(self) -> Floats | None:
+        """What every tangent has for a value and an output, (T, A, Y): g_c is its sum over the outputs of c."""
+        return None if self.lam is None else np.stack([self._line(lam) for lam in self.lam])
 
     @cached_property
     def tangents(self) -> Floats | None:
         """g_c of every tangent, (T, C)."""
         if self.log_r is not None:
             return -(self.cells.q @ self.log_r)[None]
-        return None if self.lam is None else np.stack([self._tangent(lam) for lam in self.lam])
+        return None if self.lines is None else self.cells.dot_rows(self.cells.q, self.lines)
 
-    def with_tangent(self, lam: Floats) -> "PosteriorProblem":
-        """The same problem with one more tangent, at the end of the table; nothing else is computed again."""
-        assert self.lam is not None  # for the type checker: outputs are in groups
-        assert self.tangents is not None
-        more = replace(self, lam=np.concatenate([self.lam, lam[None]]), own_tangents=self.own_tangents - 1)
-        tangents = np.concatenate([self.tangents, self._tangent(lam)[None]])
-        more.__dict__.update(columns=self.columns, ratios=self.ratios, tangents=tangents)
+    def touching(self, lam: Floats) -> "PosteriorProblem":
+        """The same problem with this tangent alone, (A, Y); nothing else is computed again."""
+        alone = replace(self, lam=lam[None])
+        alone.__dict__.update(columns=self.columns, membership=self.membership, ratios=self.ratios)
+        return alone
+
+    def with_tangent_of(self, alone: "PosteriorProblem") -> "PosteriorProblem":
+        """The same problem with the tangent of another one at the end of its table."""
+        more = replace(alone, own_tangents=self.own_tangents - 1)
+        more.__dict__.update(
+            (name, np.concatenate([getattr(self, name), getattr(alone, name)])) for name in ("lam", "lines", "tangents")
+        )
+        more.__dict__.update(columns=self.columns, membership=self.membership, ratios=self.ratios)
         return more
 
-    def _tangent(self, lam: Floats) -> Floats:
-        return np.asarray(self.cells.dot_rows(self.cells.q, self.by_output(lam)[None])[0])
-
-    def by_output(self, lam: Floats) -> Floats:
-        """What a tangent has for every value and output, (A, Y): g_c is its sum over the outputs of c."""
+    def _line(self, lam: Floats) -> Floats:
         cells = self.cells
         # pi0 = rho exp(q.lam) / M
         log_pi = cells.log_rho + cells.dot_rows(cells.q, lam[None])[0]
         log_total = lse(log_pi[None])[0]
         z = cells.joint(np.exp(log_pi - log_total)[None])[0]
-        grouped = z @ np.eye(self.n_groups)[self.groups]
+        grouped = z @ self.membership
         coarse = (1 - self.eta) * _log_posterior(grouped)[:, self.groups]
         return np.asarray(_log_posterior(z) - coarse - self.eta * (lam - log_total))
 

@@ -161,8 +161,8 @@ class PosteriorTree:
             whole[2 * size : Column.BOUND] = best.leaves[0, 2 * size : Column.BOUND]
             whole[Column.BOUND] = whole[Column.OWN] = np.inf
             # Three digits make a certificate short; a tangent need not touch exactly where it should.
-            more = self.problem.with_tangent(np.round(Search(known, limits).touching(whole), 3))
-            whole[Column.TANGENT] = len(self.problem.lam) if self.problem.lam is not None else 0
+            more = self.problem.touching(np.round(Search(known, limits).touching(whole), 3))
+            whole[Column.TANGENT] = 0
             tried = run(more, whole[None], goal, 1, limits)
             gain = _worst(best) - _worst(tried)
             if gain <= 0:
@@ -170,9 +170,11 @@ class PosteriorTree:
             best, known = tried, more
             if gain < 0.02 * (_worst(best) - goal):
                 break
-        if _worst(found) - _worst(best) <= 0.1 * (_worst(found) - goal):
+        if best is found or _worst(found) - _worst(best) <= 0.1 * (_worst(found) - goal):
             return found
-        self.problem = known
+        assert self.problem.lam is not None  # for the type checker: it has tangents
+        best.leaves[:, Column.TANGENT] = len(self.problem.lam)
+        self.problem = self.problem.with_tangent_of(known)
         return best
 
     def _advance(self, work: tuple[Floats, float, Limits, float]) -> tuple[int, list[Segment]]:

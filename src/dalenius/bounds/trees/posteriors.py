@@ -46,8 +46,7 @@ def problems(bracket: Bracket) -> Iterator[PosteriorProblem]:
     """
     cells, settings = bracket.cells, bracket.cells.settings.of(PosteriorSearch)
     most = bracket.cells.settings.portfolio.most_posteriors
-    # Finding groups of very many outputs would take longer than there may be time.
-    if settings.ungrouped_outputs < cells.n_outputs <= bracket.cells.settings.portfolio.most_outputs:
+    if settings.ungrouped_outputs < cells.n_outputs:
         shares = {settings.fitted_share: settings.own_tangents} if bracket.s >= settings.fitted_s else {}
         for share, own_tangents in {**shares, settings.grouped_share: 0}.items():
             grouped = _grouped(bracket, share, own_tangents)

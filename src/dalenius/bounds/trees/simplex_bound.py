@@ -19,9 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from dalenius.numerics import compiled
-from dalenius.numerics.batch import put, take
 from dalenius.numerics.information import TINY, lse, phi, safe_log
-from dalenius.numerics.iterations import RIDGE, inside, solve
+from dalenius.numerics.iterations import RIDGE, inside, put, solve, take
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline

@@ -1,4 +1,4 @@
-"""Simplices of conditionals as a domain of the tree loop (MATH 4.7)."""
+"""Simplices of conditionals as a domain of the tree loop, and as a route to better bounds (MATH 4.7)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.bounds.proof import Rounding
+from dalenius.bounds.bracket import Bound, Bracket
+from dalenius.bounds.proof import Proof, Rounding
+from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.simplex_bound import (
     Dual,
     SimplexProblem,
@@ -16,8 +18,8 @@ from dalenius.bounds.trees.simplex_bound import (
     evaluate,
     maximise,
 )
-from dalenius.numerics.batch import shortened, singles, stack
 from dalenius.numerics.information import TINY
+from dalenius.numerics.iterations import shortened, singles, stack
 from dalenius.numerics.rounding import places
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import OriginalOutputs
@@ -148,3 +150,29 @@ class SimplexTree(BestFirst[Started, Node, Dual]):
         digits = places(self.problem.cells.settings.of(SimplexSearch).digits * self.tolerance)
         dual = Dual(solved.dual.s.round(digits + 2), solved.dual.log_r.round(digits), solved.dual.log_pi.round(digits))
         return SimplexSolution(evaluate(self.problem, nodes, dual), dual, solved.m)
+
+
+class SimplexBound(Bound):
+    """One tree; a node is a matrix over cells."""
+
+    def possible(self, bracket: Bracket) -> bool:
+        """Where that matrix is small, and a verifier finds the same cells."""
+        return bracket.exact_cells and bracket.cells.size <= bracket.cells.settings.of(SimplexSearch).most_vertices
+
+    def promising(self, bracket: Bracket) -> bool:
+        """Where cells are no more than the boxes of a tree of posteriors; of two values, no more than half of them.
+
+        Boxes of two values are tight: 16 rows of 16 outputs come to 8 % by posteriors, and stay 21 % open by simplices.
+        """
+        boxes = PosteriorProblem(bracket.cells, np.arange(bracket.cells.n_outputs)).size
+        binary = bracket.cells.n_secrets == 2  # a bit
+        return self.possible(bracket) and bracket.cells.size <= (boxes // 2 if binary else boxes)
+
+    def cheap(self, bracket: Bracket) -> bool:
+        """Where there are few cells."""
+        return bracket.cells.size <= bracket.cells.settings.of(SimplexSearch).few_vertices
+
+    def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
+        """Branch from the simplex of all conditionals."""
+        problem = SimplexProblem(bracket.cells, bracket.contraction)
+        return bracket.run_tree(SimplexTree(problem, bracket.lower, bracket.tolerance), deadline)

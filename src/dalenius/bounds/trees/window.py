@@ -51,6 +51,8 @@ class Window:
 
     rows: tuple[int, int]
     outputs: tuple[int, int]
+    # Classes before the first one that is seen, of very many.
+    unseen: int = 0
 
     @classmethod
     def around(cls, mechanism: NoisySum, log_joint: Floats, spreads: float, rest: float) -> "Window":
@@ -63,7 +65,8 @@ class Window:
         reach = mechanism.reach(rest)
         low = max(mechanism.low, int(answers[first]) - reach)
         high = min(mechanism.high, int(answers[last]) + reach)
-        return cls((int(first), last), (low - mechanism.low, high - mechanism.low))
+        unseen = getattr(mechanism.statistic, "first", 0)
+        return cls((int(first), last), (low - mechanism.low, high - mechanism.low), unseen)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -81,14 +84,18 @@ class Window:
         before, after = int(low > 0), int(high < mechanism.n_outputs - 1)
         outputs = mechanism.low + np.arange(low - before, high + 1 + after, dtype=float)
         answers = mechanism.answers[first : last + 1].astype(float)
-        channel = mechanism.noise.rows(answers[:, None], outputs)[:, before : before + width]
+        whole = mechanism.noise.rows(answers[:, None], outputs)
+        channel = whole[:, before : before + width]
+        # Not what is left of 1, which may round to 0: to a verifier, whose boxes a tree needs, it is above 0.
+        beyond = whole[:, :before].sum(axis=1) + whole[:, before + width :].sum(axis=1)
         secrets, rows, log_rho = [], [], []
         for a, log_law in enumerate(log_joint):
             inside, far = self._split(log_law)
             many = inside.size + bool(far.size)
             told = np.zeros((many, width + values))
             told[: inside.size, :width] = channel[inside - first]
-            told[:, width + a] = np.maximum(1 - told.sum(axis=1), 0.0)
+            told[: inside.size, width + a] = beyond[inside - first]
+            told[inside.size :, width + a] = 1.0
             secrets.append(np.full(many, a))
             rows.append(told)
             log_rho.append(np.append(log_law[inside], np.logaddexp.reduce(log_law[far]))[:many])
@@ -146,5 +153,6 @@ class InWindow:
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         """Return the first and the last row and output that are kept, and the proof about them."""
-        step = {"step": "window", "rows": list(self.window.rows), "outputs": list(self.window.outputs)}
+        rows = [row + self.window.unseen for row in self.window.rows]
+        step = {"step": "window", "rows": rows, "outputs": list(self.window.outputs)}
         return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}

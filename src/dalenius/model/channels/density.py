@@ -69,7 +69,7 @@ class Density(Reference):
         """Return the density in plain data, as certificates carry it; nothing for the uniform one."""
         return {"edges": list(self.edges), "masses": list(self.masses)} if self.edges else {}
 
-    def log_least(self, records: tuple[int, ...]) -> float:
+    def log_least(self, records: Sequence[int]) -> float:
         """Return -inf: no dataset has a probability of its own, and no knowledge is all of it."""
         return -math.inf
 

@@ -1,6 +1,7 @@
 """Several releases of one sum, run independently, all outputs seen: a joint release that is never written out."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -10,19 +11,20 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import Geometric
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Sum
 
-# Releases at most.
-MOST = 64
+# Most releases in one joint release, and most choices that a name lists.
+MOST, FEW_CHOICES = 64, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Joint(Mechanism):
     """Releases of the same sum, with geometric and Laplace noise, or with Gaussian and discrete Gaussian noise.
 
-    Outputs are tuples, one of each part. Audits go by the structure: one release that tells no less (auditing/
+    Outputs are tuples, one entry a part. Audits use the structure: one release that reveals no less (auditing/
     joint_releases.py), and points of the answers.
     """
 
@@ -42,7 +44,7 @@ class Joint(Mechanism):
 
         Noise that falls by a factor a step has one structure, Gaussian noise another; a mixture has none.
         """
-        whole = tuple(one for part in parts for one in (part.parts if isinstance(part, Joint) else (part,)))
+        whole = tuple(one for part in parts for one in (part.parts if type(part) is Joint else (part,)))
         query = whole[0].query
         if query is None or not (query.named and NoisySum.fits(query)) or not 1 < len(whole) <= MOST:
             return None
@@ -75,6 +77,11 @@ class Joint(Mechanism):
         return [one.rate for one in self.rounded if one.rate is not None]
 
     @property
+    def below(self) -> "Joint":
+        """Releases that tell no more, with the same first one: for lower bounds."""
+        return self
+
+    @property
     def as_joint(self) -> "Joint":
         """Itself."""
         return self
@@ -101,7 +108,7 @@ class Joint(Mechanism):
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Raise InputError."""
-        refuse(f"dp_delta at epsilon = {epsilon} has no closed form for {self.name} of {self.query}; ask its parts")
+        refuse(f"dp_delta at epsilon = {epsilon} has no closed form for {self.name} of {self.query}; take its parts'")
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         return np.stack([part.sample(x, size, source) for part in self.parts], axis=1)
@@ -112,6 +119,73 @@ class Joint(Mechanism):
 
     def __repr__(self) -> str:
         return f"<Joint {self.name} of {self.query}: {self.n} records, {self.n_outputs:.3g} outputs, never written out>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Adaptive(Joint):
+    """A second release of the same sum, chosen by the first output: how many outputs in a row have each choice.
+
+    Noise of a lower rate is noise of a higher one and more. So `parts`, the first release and geometric noise of the
+    highest rate, tell no less; the first and geometric noise of the lowest rate tell no more.
+    """
+
+    choices: tuple[tuple[int, Mechanism], ...] = ()
+
+    @classmethod
+    def choosing(cls, first: Mechanism, choices: Sequence[tuple[int, Mechanism]]) -> "Adaptive | None":
+        """The release with these choices after so many outputs of the first; None where it has no such structure."""
+        joints = [Joint.of((first, mechanism)) for _, mechanism in choices]
+        start = first.as_sum
+        if start is None or not start.clamp or first.n_outputs != sum(many for many, _ in choices):
+            return None
+        if any(joint is None or not joint.rates for joint in joints):
+            return None
+        strongest = max((joint.rounded[1] for joint in joints if joint is not None), key=_rate)
+        query = start.query
+        if not isinstance(strongest.noise, Geometric):
+            rate = _rate(strongest)
+            strongest = NoisySum(query, f"geometric(rate={rate!r})", Geometric(rate))
+        return cls(query, (first, strongest), tuple(choices))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = list(dict.fromkeys(str(mechanism.name) for _, mechanism in self.choices))
+        words = " or ".join(named if len(named) <= FEW_CHOICES else [named[0], f"{len(named) - 1} others"])
+        object.__setattr__(self, "name", f"adaptive({self.parts[0].name}, then {words})")
+
+    @cached_property
+    def below(self) -> Joint:
+        """The first release, and where all others are geometric the weakest of them."""
+        seconds = [rounded for _, mechanism in self.choices if (rounded := _rounded(mechanism)) is not None]
+        geometric = all(isinstance(one.noise, Geometric) for one in seconds)
+        weakest = (min(seconds, key=_rate),) if geometric else ()
+        return Joint(self.query, (self.parts[0], *weakest))
+
+    def describe(self) -> dict[str, object]:
+        """Return the problem in plain data: the query, the first release, and the choices."""
+        then = [[many, mechanism.name] for many, mechanism in self.choices]
+        return {"query": str(self.query), "releases": [self.parts[0].name], "then": then}
+
+    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
+        return self._both(x, self.parts[0].sample(x, size, source), source, secure=False)
+
+    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
+        return self._both(x, self.parts[0].sample(x, size, rng, secure=True), rng, secure=True)  # type: ignore[arg-type]
+
+    def _both(self, x: NDArray[Any], first: NDArray[Any], rng: Any, *, secure: bool) -> Any:
+        ends = np.cumsum([many for many, _ in self.choices])
+        labels = {label: place for place, label in enumerate(self.query.labels)}
+        which = np.searchsorted(ends, [labels[y] for y in first.tolist()], side="right")
+        second = np.empty_like(first)
+        for k in np.unique(which).tolist():
+            again = self.choices[k][1].sample(x, int((which == k).sum()), rng, secure=secure)
+            second[which == k] = again
+        return np.stack([first, second], axis=1)
+
+
+def _rate(noisy: NoisySum) -> float:
+    assert noisy.rate is not None  # for the type checker: noise that falls by a factor a step
+    return noisy.rate
 
 
 def _rounded(part: Mechanism) -> NoisySum | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import refuse, show
-from dalenius.model import checks, datasets, storage
+from dalenius.model import checks, datasets, files, storage
 from dalenius.model.channels import tables
 from dalenius.model.equality import Described, set_state
 from dalenius.model.query import Query
@@ -103,8 +103,9 @@ class Mechanism(Described, ABC):
                 .txt, .xlsx, .npy, .json. Rows within 1e-9 of sum one are divided by their exact sum.
             records: alphabet size of each record, such as [2, 2, 2].
             labels: names of the outputs.
-            names: names of the values of a record, where the index of a frame names datasets by them, as "no,yes". Rows
-                whose labels name datasets, also as "0,1", (0, 1) or by number, are put into their order.
+            names: names of the values of a record, where the index of a frame or file names datasets by them, as
+                "no,yes" or "no yes". Rows whose labels name datasets, also as "0,1", (0, 1) or by number, are put into
+                their order. Without names, such words are refused where their order is not that of datasets.
             normalize: True to divide rows within 1 % of one by their sum.
             counts: True for rows of counts.
             delimiter: what separates numbers, where a text file can be read in two ways.
@@ -200,7 +201,7 @@ class Mechanism(Described, ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Mechanism":
         """Read what save wrote as JSON."""
-        return storage.load_mechanism(storage.path_of(path))
+        return storage.load_mechanism(files.path_of(path))
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
@@ -243,7 +244,7 @@ class Mechanism(Described, ABC):
 
     @property
     def rises(self) -> bool:
-        """Whether its formula says that likelihood ratios of outputs never fall along the answers."""
+        """Whether, by its formula, likelihood ratios of outputs never fall along the answers."""
         return False
 
     @property
@@ -495,17 +496,17 @@ class Mechanism(Described, ABC):
         the first column at which the sum is above r. That is exactly the channel, with no rounding.
         The weights have as many digits as they need: read them as integers of any size, not as floats.
         """
-        storage.write(storage.path_of(path), tables.integer_csv(self.written()).encode())
+        files.write(files.path_of(path), tables.integer_csv(self.written()).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to .json; or the full matrix to .csv or .npy. The file appears whole or not at all."""
-        target = storage.path_of(path)
+        target = files.path_of(path)
         if target.suffix == ".csv":
-            storage.write(target, storage.csv_text(self.matrix(), self.written().labels).encode())
+            files.write(target, storage.csv_text(self.matrix(), self.written().labels).encode())
         elif target.suffix == ".npy":
-            storage.write(target, storage.npy_bytes(self.matrix()))
+            files.write(target, storage.npy_bytes(self.matrix()))
         else:
-            storage.write(target, storage.mechanism_text(self).encode())
+            files.write(target, storage.mechanism_text(self).encode())
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"

@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dalenius.model.channels import quadrature
-from dalenius.numerics.deferred import k1, log_ndtr, ndtr
+from dalenius.numerics.information import k1, log_ndtr
 from dalenius.numerics.types import Floats
 
 
@@ -248,7 +249,7 @@ class Gaussian(Rounded):
     def between(self, low: Floats, high: Floats) -> Floats:
         """The difference of two tails of the normal law."""
         with np.errstate(over="ignore"):  # infinity is the right answer then
-            return np.asarray(ndtr(-low / self.sigma) - ndtr(-high / self.sigma))
+            return np.asarray(scipy.special.ndtr(-low / self.sigma) - scipy.special.ndtr(-high / self.sigma))
 
     def divergence(self, d: Floats) -> Floats:
         """That of the noise before it is rounded."""

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -21,7 +21,8 @@ from dalenius.model.channels.noise import (
     mean_size,
 )
 from dalenius.model.channels.written import Label, Written
-from dalenius.model.query import Query
+from dalenius.model.query import Query, UnlistedSum
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
 from dalenius.numerics.types import Floats, Ints
 
@@ -135,9 +136,21 @@ class NoisySum(Noisy):
             )
         object.__setattr__(self, "statistic", query.statistic)
         if not self.fits(query):
-            checks.entries(self.answers.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
-        few = self.answers.size * self.n_outputs <= checks.MOST_ENTRIES
+            checks.entries(self.statistic.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
+        few = self.statistic.size * self.n_outputs <= checks.MOST_ENTRIES
         object.__setattr__(self, "has_rows", few and self.whole is None)
+
+    def near(self, reference: Reference) -> "NoisySum":
+        """The same with the classes that are likely under a law of all records, where all are too many to list."""
+        if not isinstance(self.query, UnlistedSum):
+            return self
+        statistic = cast("Sum", self.statistic)
+        ones = np.array(statistic.contributions) == 1
+        return self.between(statistic.near(float(np.exp(reference.log_law_of(0, ones.size))[ones].sum())))
+
+    def between(self, seen: range) -> "NoisySum":
+        """The same with these answers as the classes; only where all are too many to list."""
+        return replace(self, query=cast("UnlistedSum", self.query).between(seen))
 
     @staticmethod
     def fits(query: Query) -> bool:
@@ -208,7 +221,7 @@ class NoisySum(Noisy):
 
     @property
     def _size(self) -> str:
-        return f"{self.answers.size} rows of {self.n_outputs} outputs"
+        return f"{self.statistic.size} rows of {self.n_outputs} outputs"
 
     def _written(self) -> Written:
         outputs = np.arange(self.low, self.high + 1, dtype=float)
@@ -259,14 +272,21 @@ class NoisySum(Noisy):
         return super().joint(masses) if self.has_rows else self.convolved(masses)
 
     def convolved(self, masses: Floats) -> Floats:
-        """P(A = a, Y = y) as (A, Y) of masses (A, K), by convolution: good to some 1e-16 in every entry."""
-        reach, width = self.reach(), self.n_outputs
+        """P(A = a, Y = y) as (A, Y) of masses (A, K), by convolution: good to some 1e-16 in every entry.
+
+        Where only likely classes are seen, outputs beyond their reach are put together at both ends.
+        """
+        reach, first, last = self.reach(), self.low, self.high
+        if cast("Sum", self.statistic).seen is not None:
+            first = max(first, int(self.answers[0]) - reach - 1)
+            last = min(last, int(self.answers[-1]) + reach + 1)
+        width = last - first + 1
         d = np.arange(-reach, reach + 1)
         law = self.below(d) - self.below(d - 1)
         law[[0, -1]] = self.tail(reach)  # all that is farther
         at = np.zeros((masses.shape[0], width))
         for row, law_of_a in zip(at, masses, strict=True):
-            np.add.at(row, self.answers - self.low, law_of_a)
+            np.add.at(row, self.answers - first, law_of_a)
         from scipy.signal import fftconvolve
 
         wide: Floats = np.maximum(fftconvolve(at, law[None], axes=1), 0.0)
@@ -286,7 +306,7 @@ class NoisySum(Noisy):
         and by symmetry at the greatest, k = high - f'. It grows with s: of one line of neighbours the outermost count.
         Rows, which lose probabilities that are too small for a float, are compared only where the query is not a sum.
         """
-        if not self.clamp and isinstance(self.noise, DiscreteGaussian) and self.answers.size > 1:
+        if not self.clamp and isinstance(self.noise, DiscreteGaussian) and self.statistic.size > 1:
             return math.inf
         if not self.fits(self.query):
             return neighbours.dp_epsilon(self.statistic, self.rows)
@@ -330,12 +350,15 @@ class NoisySum(Noisy):
         distance 0 where the output is an answer, P(noise >= 0) at both ends; between answers that are g apart
         the distances 1, ..., g/2 come from either side.
         """
-        gap = np.diff(np.unique(self.answers)).astype(float)
-        if gap.size == 0:
+        if self.statistic.size == 1:
             return 1.0
+        if isinstance(self.query, UnlistedSum) and self.query.sensitivity == 1:
+            gap, many = np.ones(1), np.array([self.statistic.size - 1])
+        else:
+            gap, many = np.unique(np.diff(np.unique(self.answers)).astype(float), return_counts=True)
         near, half = self.tail(1), self.noise.tail
         between = 2 * near - half(gap // 2 + 1) - half((gap - 1) // 2 + 1)
-        return float(2 * (1 - near) + (gap.size - 1) * (1 - 2 * near) + between.sum())
+        return float(2 * (1 - near) + (many.sum() - 1) * (1 - 2 * near) + many @ between)
 
     def expected_distortion(self) -> float:
         """Return E |Y - f(X)| for X uniform: a sum of tails to either side, E min(noise, m) = sum_{k<=m} P(noise >= k).
@@ -344,10 +367,14 @@ class NoisySum(Noisy):
         """
         if not self.clamp:
             return mean_size(self.noise) * float(self.query.unit)
-        tails = self.noise.tail(np.arange(1.0, self.high - self.low + 1))
-        mean = np.concatenate([[0.0], np.cumsum(tails)])
+        if isinstance(self.query, UnlistedSum):
+            return self.near(UNIFORM).expected_distortion()
+        # What the noise has beyond its reach is not seen in a float.
+        reach = min(self.high - self.low, self.reach())
+        mean = np.concatenate([[0.0], np.cumsum(self.noise.tail(np.arange(1.0, reach + 1)))])
         weight = np.exp(self.statistic.log_class_sizes())
-        steps = float(weight @ (mean[self.high - self.answers] + mean[self.answers - self.low]))
+        sides = self.high - self.answers, self.answers - self.low
+        steps = float(weight @ sum(mean[np.minimum(side, reach)] for side in sides))
         return steps * float(self.query.unit)
 
     def contraction(self) -> float:
@@ -426,7 +453,11 @@ class NoisySum(Noisy):
 
         In floats u has 53 bits and tails some 1e-16 of error. Without clamping any integer may come out.
         """
-        answer, u = int(self.answers[int(self.statistic.class_of(x))]), source.random(size)
+        if isinstance(self.query, UnlistedSum):
+            answer = int(np.asarray(cast("Sum", self.statistic).contributions)[x].sum())
+        else:
+            answer = int(self.answers[int(self.statistic.class_of(x))])
+        u = source.random(size)
         return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:

@@ -6,22 +6,23 @@ the records and every W under which they are independent.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from dalenius.numerics.types import Floats
 
-# Parts of the range of log a to either side of 0, steps of beta, their end, and the lean of lines: as a verifier's.
+# Parts of the range of log u to either side of 0; steps of beta, by a factor, up to the last; the lean of lines: as a
+# verifier's.
 PARTS = 24
-STEP = 1.08
-LAST = 64.0
-LEAN, MOST_LEAN = 1.0, 0.6
+STEP, LAST = 1.1, 256.0
+LEAN = 0.6
 # From the first rate on there is the crude theta only, and above the second one next to everything is left; a rate
 # below the third tells no more than that.
 LARGE, HUGE, SMALL = 2.0, 20.0, 1e-8
-# Rounds in which lambda and the worst means come nearer to each other, what is added to the result, and of what lambda
-# is a power, as a verifier's.
-ROUNDS = 8
+# Rounds of Newton's method, what is added to the result, and of what lambda is a power, as a verifier's.
+ROUNDS = 6
 NEAR = 1e-9
 LADDER = 1.005
 
@@ -32,84 +33,122 @@ def contraction(rate: float, records: Sequence[tuple[int, Floats]]) -> float:
     log(1/eta) is the integral of 1 / (beta (1 + beta Theta)) over beta >= 1, with a constant in place of Theta on every
     step of beta, and a cruder one beyond the last.
     """
-    listed = [(many, law[law > 0]) for many, law in records if np.count_nonzero(law) > 1]
+    listed = [(many, np.unique(law[law > 0])) for many, law in records if np.count_nonzero(law) > 1]
     if rate > HUGE or not listed:
         return 1.0 if listed else 0.0
     rate = max(rate, SMALL)
-    crude = math.exp(2 * rate) * math.sinh(rate) ** 2 * (rate / -math.expm1(-rate)) ** 2 / 2
-    ends = steps() if rate < LARGE else np.ones(1)
-    thetas = sum(many * np.minimum(crude, _thetas(rate, ends, np.unique(law))) for many, law in listed)
-    first, last = ends[:-1], ends[1:]
-    kept = float(np.log(last / first * (1 + first * thetas) / (1 + last * thetas)).sum())
-    total = float(ends[-1]) * sum(many for many, _ in listed) * crude
+    kept, first = 0.0, 1.0
+    for step in steps(rate, listed) if rate < LARGE else ():
+        kept, first = kept + gained(step.first, step.last, step.total), step.last
+    total = first * sum(many for many, _ in listed) * crude(rate, min(rate, 2 * rate * math.exp(kept) / first))
     return math.exp(-kept) * total / (1 + total)
 
 
-def steps() -> Floats:
-    """Where steps of beta begin and end; 2 is among them."""
-    found = [1.0]
-    while found[-1] < LAST:
-        found.append(min(2.0 if found[-1] < 2 else LAST, found[-1] * STEP))
-    return np.array(found)
+@dataclass(frozen=True)
+class Step:
+    """A step of beta: no |log u| is above `top`; theta of a record of each law, and that of all records."""
+
+    first: float
+    last: float
+    top: float
+    thetas: tuple[float, ...]
+    total: float
 
 
-def _thetas(c: float, ends: Floats, masses: Floats) -> Floats:
-    """At least theta on every step: the lambda of which no part and no mass asks for more, by step, mass and part.
+def steps(c: float, listed: Sequence[tuple[int, Floats]]) -> Iterator[Step]:
+    """Go through the steps; listed: how many records have one law, and its different masses.
 
-    What there is for lambda is concave in it, so that lambda comes from below.
+    |log a| is at most c and 2 c mu / beta, where log mu is the integral so far.
     """
-    first, last = ends[:-1, None, None], ends[1:, None, None]
+    square, most = math.sinh(c) ** 2, crude(c, c)
+    rungs = [math.floor(math.log(masses.max()) / math.log(LADDER)) for _, masses in listed]
+
+    def thetas() -> tuple[float, ...]:
+        return tuple(min(most, square * LADDER**rung) for rung in rungs)
+
+    def total() -> float:
+        return sum(many * theta for (many, _), theta in zip(listed, thetas(), strict=True))
+
+    kept, first = 0.0, 1.0
+    while first < LAST:
+        last = min(2.0 if first < 2 else LAST, first * STEP)
+        # Theta does not fall, so that log mu gains no more than by the one before.
+        top = c * min(last, 2 * math.exp(kept + gained(first, last, total())))
+        rungs = [_rung(rung, c, (first, last), top, masses) for rung, (_, masses) in zip(rungs, listed, strict=True)]
+        yield Step(first, last, top, thetas(), total())
+        kept, first = kept + gained(first, last, total()), last
+
+
+def gained(first: float, last: float, theta: float) -> float:
+    """The integral over a step."""
+    return math.log(last / first * (1 + first * theta) / (1 + last * theta))
+
+
+def crude(c: float, widest: float) -> float:
+    """A theta for every law and beta, where no log a is beyond `widest`."""
+    lean = widest / -math.expm1(-widest)
+    return math.sinh(c) ** 2 * (2 * math.cosh(c) - math.exp(-widest)) * math.exp(widest) * lean**2 / 2
+
+
+def _rung(rung: int, c: float, step: tuple[float, float], top: float, masses: Floats) -> int:
+    """The least power of LADDER, from `rung` on, that serves as lambda on a step: no part and no mass asks for more.
+
+    What there is for lambda is concave in it: the tangent at one that does not serve asks for no more than serves.
+    """
+    first, last = step
     j, p = np.arange(-PARTS, PARTS), masses[:, None]
-    low, high, above = c * j / PARTS, c * (j + 1) / PARTS, j >= 0
-    one, two = _kappa(1.0, low), _kappa(2.0, high)
-    kappa = np.where(
-        last <= 2,
-        np.maximum(one ** (2 - first) * two ** (first - 1), one ** (2 - last) * two ** (last - 1)),
-        np.where(above, _kappa(last, high), _kappa(first, high)),
-    )
-    z = 2 / (last * np.expm1(np.where(above, high, low))) ** 2
-    own = np.exp(np.minimum.reduce([(b - 2) * x for b in (first, last) for x in (low, high)]))
-    least, most = np.exp(np.where(above, first, last) * low), p * np.exp(np.where(above, last, first) * high)
-    rest, price = (1 - p) * np.exp(-last * c), 1 / (p * math.cosh(c) ** 2)
-    zeta = np.minimum(MOST_LEAN, LEAN * (last - 1) * c)
+    low, high, above = top * j / PARTS, top * (j + 1) / PARTS, j >= 0
+    late, early = np.where(above, last, first), np.where(above, first, last)
+    if last <= 2:
+        kappa = _kappa(1.0, low / late) ** (2 - late) * _kappa(2.0, high / late) ** (late - 1)
+    else:
+        kappa = _kappa(late, high / late)
+    z = 2 / (early * np.expm1(np.where(above, high, low) / early)) ** 2
+    own = np.exp(np.minimum.reduce([y - 2 * y / b for b in step for y in (low, high)]))
+    least, most = np.exp(low), p * np.exp(high)
+    rest, price = (1 - p) * np.exp(-top), 1 / (p * math.cosh(c) ** 2)
+    zeta = min(LEAN, top * (1 - 1 / last))
     # Means m of 1 or more.
     w = np.clip(1 - rest, p * least, most)
     m = np.maximum(1.0, w + rest)
-    found = (kappa - z * _phi(m)) / (own + (m - w) * price)
-    # Lower means, with a^beta above 1 and below.
-    start = p * least + rest
-    for _ in range(ROUNDS):
-        for up, part in ((True, slice(PARTS, None)), (False, slice(PARTS))):
-            given = [x[..., part] for x in np.broadcast_arrays(found, z, least, price, zeta)]
-            for held, mean in _above(*given, start=start[..., part]) if up else _below(*given):
-                slope = own[..., part] + (mean - most[..., part]) * price
-                asked = (kappa[..., part] - held) / np.where(slope > 0, slope, 1e-300)
-                np.maximum(found[..., part], asked, out=found[..., part])
-    rungs = np.ceil(np.log(np.maximum(found.max(axis=(1, 2)), masses.max()) * (1 + NEAR)) / math.log(LADDER))
-    return np.asarray(LADDER ** np.maximum.accumulate(rungs) * math.sinh(c) ** 2)
+    asked = float(((kappa - z * _phi(m)) / (own + (m - w) * price)).max())
+    # Lower means, with u above 1 and below.
+    start = (p * least + rest)[:, PARTS:]
+    while True:
+        given = LADDER**rung
+        for side, means in (
+            (slice(PARTS, None), _above(given * price / z[PARTS:], least[PARTS:], zeta, z[PARTS:], start)),
+            (slice(PARTS), _below(given * price, z[:PARTS], least[:PARTS], zeta)),
+        ):
+            for held, mean in means:
+                slope = own[side] + (mean - most[:, side]) * price
+                wanted = (kappa[side] - held) / np.where(slope > 0, slope, 1e-300)
+                asked = max(asked, float(wanted.max()))
+        if asked * (1 + NEAR) <= given:
+            return rung
+        rung = max(rung + 1, math.floor(math.log(asked) / math.log(LADDER)))
 
 
-def _above(
-    found: Floats, z: Floats, least: Floats, price: Floats, zeta: Floats, *, start: Floats
-) -> Iterator[tuple[Floats, Floats]]:
-    """The worst mean at this lambda, and what there is beside lambda: Newton's method from 1."""
-    m = np.ones_like(found)
+def _above(gain: Floats, least: Floats, zeta: float, z: Floats, start: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """The worst mean, and what there is beside lambda: Newton's method from 1. gain: lambda / (p C z)."""
+    m = np.ones_like(gain)
     for _ in range(ROUNDS):
-        step = found * price / z + (1 + zeta) * np.log(m) + zeta * (1 - least / m)
+        step = gain + (1 + zeta) * np.log(m) + zeta * (1 - least / m)
         m = np.clip(m - step * m / (1 + zeta + zeta * least / m), np.minimum(1.0, start), 1.0)
     # There are none where this part and its mass have a mean of 1 or more by themselves.
     yield np.where(start < 1, z * (_phi(m) - zeta * (least - m) * np.log(m)), np.inf), m
 
 
-def _below(found: Floats, z: Floats, least: Floats, price: Floats, zeta: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """The same: means below a^beta, and above it, as shares t of what it is below 1."""
-    m = np.exp(-found * price / z)
+def _below(gain: Floats, z: Floats, least: Floats, zeta: float) -> Iterator[tuple[Floats, Floats]]:
+    """The same: means below u, and above it, as shares t of what it is below 1. gain: lambda / (p C)."""
+    m = np.exp(-gain / z)
     yield z * _phi(m), m
     apart, square = 1 - least, 1 + 2 * zeta * least
-    gain, turn, ratio = found * price * apart, np.minimum(1.0, 2 * zeta / square), apart**2 * z / 2
-    t = np.minimum(turn, (2 * zeta + gain) / (2 * square))
+    lost, ratio = gain * apart, apart**2 * z / 2
+    turn = np.minimum(1.0, 2 * zeta / square)
+    t = np.minimum(turn, (2 * zeta + lost) / (2 * square))
     yield square * t**2 - 2 * zeta * t, 1 - t * apart
-    t = np.clip((2 * zeta + gain / ratio) / (2 * square), turn, 1.0)
+    t = np.clip((2 * zeta + lost / ratio) / (2 * square), turn, 1.0)
     yield ratio * (square * t**2 - 2 * zeta * t), 1 - t * apart
 
 
@@ -121,9 +160,14 @@ def _phi(m: Floats) -> Floats:
 
 def _kappa(b: Floats | float, log: Floats) -> Floats:
     """2 ( b x^b log x - x^b + 1 ) / ( b^2 (x-1)^2 ) as a mean over points between 1 and x, which loses no digits."""
-    nodes, weights = np.polynomial.legendre.leggauss(24)
+    nodes, weights = _gauss()
     share = (nodes + 1) / 2
     apart = np.expm1(log)[..., None]
     between = np.log1p(share * apart)
     ratio = np.divide(between, share * apart, out=np.ones_like(between), where=apart != 0)
     return np.asarray((np.exp((np.asarray(b)[..., None] - 1) * between) * ratio * share) @ weights)
+
+
+@cache
+def _gauss() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(24)

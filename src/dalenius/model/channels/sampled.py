@@ -1,7 +1,7 @@
-"""A mechanism of which only samples are known: what it leaks at most, with a stated confidence.
+"""A mechanism known only by samples: what it leaks at most, with a stated confidence.
 
-From counts of outputs come lower limits of their probabilities, and from these a channel of which the true one is a
-degraded version: rows [limits, rest], where the rest of the probability tells the class. See docs/mathematics.md 12.
+Counts of outputs give lower limits of their probabilities, and these a channel of which the true one is a degraded
+version: rows [limits, rest], where the rest of the probability reveals the class. See docs/mathematics.md 12.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,9 +22,10 @@ from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.types import Floats, Ints
 
-# The share of the chance of error that goes to outputs known before sampling where others may turn up, and the part of
-# the draws in which those are looked for. The first keeps limits within 0.5 % of what they are without the others.
+# Share of the error probability for outputs that are listed before sampling; the rest is for those that turn up in the
+# draws. It keeps the limits of listed outputs within 0.5 % of what they are where no others can turn up.
 KNOWN_SHARE = 0.9
+# Share of the draws in which outputs that are not listed are looked for.
 LOOKED_AT = 0.1
 MOST_OUTPUTS = 2**12
 # Values of answers or outputs that a message lists.
@@ -40,12 +41,12 @@ class Column:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of draws."""
         return self.codes.size
 
     @cached_property
-    def found(self) -> dict[Label, int]:
-        """How often each output came."""
+    def tally(self) -> dict[Label, int]:
+        """How often each output was drawn."""
         many: dict[Label, int] = {}
         for y, often in zip(self.labels, np.bincount(self.codes, minlength=len(self.labels)).tolist(), strict=True):
             if often:
@@ -53,16 +54,17 @@ class Column:
         return many
 
     def split(self, rng: np.random.Generator) -> "tuple[Column, Column]":
-        """Return a part to look for outputs in, and the rest: by chance, even where draws came in order."""
+        """Return a random part, in which outputs are looked for, and the rest; random, as draws may be in order."""
         codes, cut = rng.permutation(self.codes), max(1, int(LOOKED_AT * self.size))
         return Column(self.labels, codes[:cut]), Column(self.labels, codes[cut:])
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """How often outputs that were listed before these draws came: counts (sets, outputs), of `draws` for each set.
+    """How often outputs that were listed before these draws were drawn: counts (sets, outputs).
 
-    share: which part of the chance of error is for them. outputs: what was counted, a column each.
+    share: the part of the error probability for their limits. draws: how many draws each set has. outputs: what was
+    counted, one a column.
     """
 
     share: float
@@ -71,7 +73,7 @@ class Counted:
     counts: Ints
 
     def limits(self, confidence: float) -> Floats:
-        """Guarantee: with a chance of at most share (1 - confidence) is any of these above its probability."""
+        """Guarantee: the chance that any limit is above its probability is at most share (1 - confidence)."""
         cells = self.counts.size
         if not cells:
             return np.zeros(self.counts.shape)
@@ -240,7 +242,7 @@ def _counted(
     known = list(query.labels)
     names = {**range_of, **_places(known)}
     parts_of = [column.split(rng) for column in drawn]
-    more = [y for first, _ in parts_of for y in first.found if y not in names]
+    more = [y for first, _ in parts_of for y in first.tally if y not in names]
     more = list(dict.fromkeys(more))
     real = [y for y in more if isinstance(y, float) and not y.is_integer()]
     if len(real) > len(known):
@@ -267,11 +269,11 @@ def _check_width(outputs: int, sets: int) -> None:
 def _part(
     share: float, drawn: list[Column], outputs: Sequence[Label], names: Mapping[Label, int] | None = None
 ) -> Counted:
-    """Count these outputs; what else came is left to the rest of the probability. names: also other ones for them."""
+    """Count these outputs; all others fall into the rest of the probability. names: their other spellings too."""
     place = _places(outputs) if names is None else names
     counts = np.zeros((len(drawn), len(outputs)), dtype=np.int64)
     for s, column in enumerate(drawn):
-        for y, many in column.found.items():
+        for y, many in column.tally.items():
             if y in place:
                 counts[s, place[y]] += many
     return Counted(share, tuple(column.size for column in drawn), tuple(outputs), counts)
@@ -284,7 +286,7 @@ def _places(outputs: Sequence[Label]) -> dict[Label, int]:
 def sampled(query: Query, confidence: float, parts: Sequence[Counted], sets: Ints) -> Sampled:
     """Return the mechanism of these counts, with its rows: lower limits, and on the diagonal what is left."""
     limits = np.hstack([part.limits(confidence) for part in parts])
-    # Shares of two parts of the draws might together exceed one: any smaller limits are limits too.
+    # Limits from two parts of the draws may sum to more than one; smaller limits are limits too.
     limits /= np.maximum(1.0, limits.sum(axis=1, keepdims=True))
     # Rounded up, so that a row divided by its sum has no entry above its limit.
     left = [_up(1 - sum(map(Fraction, row), Fraction(0))) for row in limits.tolist()]
@@ -374,7 +376,7 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
         try:
             outputs = checks.called(partial(_draw, sampler, draws), dataset, "the sampler")
         except InputError as error:
-            refuse(f"{error}. It takes a dataset and how many outputs to draw: (dataset, size)", error)
+            refuse(f"{error}. A sampler takes a dataset and how many outputs to draw: sampler(dataset, size)", error)
         column = _outputs(outputs, where)
         if column.size != draws:
             refuse(f"the sampler returned {column.size} outputs for {where} instead of {draws}")

@@ -23,20 +23,22 @@ def row_names(mechanism: "Written", many: int) -> list[str]:
     Without a query, or where its answer may differ inside a class, the class alone: `sum 2`, `x = 0,1,1`.
     """
     query, statistic = mechanism.query, mechanism.statistic
-    own = _class_words(statistic, many)
+    class_words = _class_words(statistic, many)
     if query is None:
-        return own
+        return class_words
     if statistic == query.statistic:
         answers = _answers(query, np.arange(many))
-        return answers if _tells(query) else [f"{f} ({words})" for f, words in zip(answers, own, strict=True)]
+        if _separates_classes(query):
+            return answers
+        return [f"{f} ({words})" for f, words in zip(answers, class_words, strict=True)]
     if isinstance(statistic, Histogram) and isinstance(query.statistic, Sum):
         sums = statistic.counts[:many] @ np.asarray(query.statistic.contributions)
         classes = query.statistic.class_of_sum(sums)
     elif isinstance(statistic, Table) and statistic.finest:
         classes = query.statistic.class_of(_datasets(np.arange(many), statistic))
     else:
-        return own
-    return [f"{words} ({f})" for f, words in zip(_answers(query, classes), own, strict=True)]
+        return class_words
+    return [f"{words} ({f})" for f, words in zip(_answers(query, classes), class_words, strict=True)]
 
 
 def _answers(query: "Query", classes: Ints) -> list[str]:
@@ -46,8 +48,8 @@ def _answers(query: "Query", classes: Ints) -> list[str]:
     return [f"{name} = {commas(y) if isinstance(y, (tuple, np.ndarray)) else y}" for y in found]
 
 
-def _tells(query: "Query") -> bool:
-    """Whether the answer tells the class: not for pairs, where sums 0 and 1 have the same one."""
+def _separates_classes(query: "Query") -> bool:
+    """Whether answers differ from class to class: not for pairs, where sums 0 and 1 have the same answer."""
     answers = query.answers
     return not isinstance(answers, np.ndarray) or len(np.unique(answers, axis=0)) == len(answers)
 

@@ -4,16 +4,18 @@ import html
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError, refuse, show
-from dalenius.model import checks, storage
+from dalenius.model import checks, files, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import class_of_counts
@@ -185,15 +187,15 @@ def of_matrix(
     statistic = Table.everything(records)
     named = isinstance(matrix, (str, os.PathLike))
     if named:
-        content, header = storage.read_matrix(storage.path_of(matrix), statistic.size, **reading)
+        content, header, index = storage.read_matrix(files.path_of(matrix), statistic.size, **reading)
     else:
         given = next((name for name, option in reading.items() if option is not None), None)
         if given is not None:
             refuse(f"{given} = {show(reading[given])} is about a file; a matrix or a frame is read as it is")
-        content, header = _held(matrix)
-        order = row_order(_index(matrix), statistic.records, names)
-        content = content if order is None else np.asarray(content)[order]
+        content, header, index = _held(matrix)
     try:
+        order = row_order(index, statistic.records, names)
+        content = content if order is None else np.asarray(content)[order]
         rows = _scaled(_numbers(content), statistic, normalize=normalize, counts=counts)
         if labels is None:
             labels = header or range(rows.shape[1] if rows.ndim > 1 else 0)
@@ -205,21 +207,18 @@ def of_matrix(
         raise InputError(message) from error
 
 
-def _index(matrix: Any) -> list[Any]:
-    """The labels of a frame's rows; none where it has none."""
-    frame = hasattr(matrix, "columns") and hasattr(matrix, "to_numpy")
-    return list(getattr(matrix, "index", ())) if frame else []
-
-
-def row_order(labels: list[Any], records: tuple[int, ...], names: Sequence[str] | None) -> list[int] | None:
+def row_order(labels: Sequence[Any], records: tuple[int, ...], names: Sequence[str] | None) -> list[int] | None:
     """Return where the row of every dataset stands, by labels that name datasets; None where they name none."""
     message = f"names = {show(names)} must list texts"
     listed = () if names is None else tuple(checks.listed(names, message))
     named = tuple(name for name in listed if isinstance(name, str))
     if len(named) < len(listed):
         refuse(message)
-    found = [_dataset_number(label, records, named) for label in labels]
-    if len(labels) != math.prod(records) or all(place is None for place in found):
+    if len(labels) != math.prod(records):
+        return None
+    found = _numbered(labels) or [_dataset_number(label, records, named) for label in labels]
+    if all(place is None for place in found):
+        _check_words(labels, records)
         return None
     first = {place: k for k, place in reversed(list(enumerate(found)))}
     bad = next((k for k, place in enumerate(found) if place is None or first[place] != k), None)
@@ -232,14 +231,55 @@ def row_order(labels: list[Any], records: tuple[int, ...], names: Sequence[str] 
     return sorted(range(len(found)), key=lambda k: cast("int", found[k]))
 
 
+def _numbered(labels: Sequence[Any]) -> list[int | None]:
+    """The number of every dataset where rows are numbered, from 0 or, as R does, from 1; else nothing."""
+    places = {str(k): k for k in range(len(labels) + 1)}
+    found = [places.get(str(label), -1) for label in labels]
+    least = min(found)
+    counted = least >= 0 and len(set(found)) == len(found) == max(found) - least + 1
+    return [k - least for k in found] if counted else []
+
+
+def _check_words(labels: Sequence[Any], records: tuple[int, ...]) -> None:
+    """Refuse rows called by a word for every record that nothing explains, in an order that cannot be that of datasets.
+
+    In the order of datasets such labels are sorted by the word of the first record, then by that of the second; which
+    word comes first is not known, so that they are compared with the order in which words first appear.
+    """
+    split = [_words(label, len(records)) for label in labels]
+    if any(len(words) != len(records) for words in split) or len(set(split)) < len(split):
+        return
+    called = [tuple(dict.fromkeys(column)) for column in zip(*split, strict=True)]
+    if tuple(map(len, called)) != records:
+        return
+    # Records that take the same words take them in one order.
+    orders = {frozenset(words): words for words in reversed(called)}
+    expected = list(product(*(orders[frozenset(words)] for words in called)))
+    bad = next((k for k, words in enumerate(split) if words != expected[k]), None)
+    if bad is not None:
+        named = f"say how the values are called by names=, such as {list(called[0])}, or " if len(orders) == 1 else ""
+        refuse(
+            f"row {bad} is called {show(labels[bad])}, where rows in the order of datasets, the last record fastest, "
+            f"would have {show(' '.join(expected[bad]))}; {named}put the rows into that order"
+        )
+
+
+def _words(label: Any, many: int) -> tuple[str, ...]:
+    """The words of a label, one for each record, if it has as many."""
+    if isinstance(label, tuple):
+        return tuple(map(str, label))
+    text = str(label).strip()
+    parts = (tuple(part.strip() for part in re.split(mark, text)) for mark in (",", ";", r"[/|+]", r"\s+", "[-_]"))
+    return next((found for found in parts if len(found) == many), tuple(text))
+
+
 def _dataset_number(label: Any, records: tuple[int, ...], names: tuple[str, ...]) -> int | None:
     """The number of the dataset that a label names: itself, a tuple of values, or a text of them."""
     plain = label.item() if isinstance(label, np.generic) else label
     if isinstance(plain, int) and not isinstance(plain, bool):
         return plain if 0 <= plain < math.prod(records) else None
     if isinstance(plain, str):
-        plain = tuple(part.strip() for part in (plain.split(",") if "," in plain else plain))
-        plain = plain if len(plain) == len(records) or len(records) > 1 else ("".join(plain),)
+        plain = _words(plain, len(records))
     if not isinstance(plain, tuple) or len(plain) != len(records):
         return None
     number = 0
@@ -251,8 +291,8 @@ def _dataset_number(label: Any, records: tuple[int, ...], names: tuple[str, ...]
     return number
 
 
-def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
-    """The numbers of a matrix, a frame or a sparse matrix, and the names of a frame's columns."""
+def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None, Sequence[Any]]:
+    """The numbers of a matrix, a frame or a sparse matrix, and the names of a frame's columns and rows."""
     if hasattr(matrix, "collect") and hasattr(matrix, "collect_schema"):
         refuse("a lazy frame holds no numbers yet; collect it first: matrix.collect()")
     if hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
@@ -261,8 +301,8 @@ def _held(matrix: Any) -> tuple[Any, Sequence[str | int] | None]:
         return of_frame(matrix)
     if hasattr(matrix, "tocsr") and hasattr(matrix, "toarray"):
         checks.entries(matrix.shape[0], matrix.shape[1], "the matrix")
-        return matrix.toarray(), None
-    return matrix, None
+        return matrix.toarray(), None, ()
+    return matrix, None, ()
 
 
 def _likely(content: object) -> str:
@@ -271,7 +311,7 @@ def _likely(content: object) -> str:
         numbers = _numbers(content)  # type: ignore[arg-type]
     except InputError:
         numbers = np.empty(0)
-    if numbers.ndim != 2 or not len(numbers) or numbers.shape[1] < 2:  # a matrix with rows and columns
+    if numbers.ndim != 2 or not len(numbers) or numbers.shape[1] < 2 or _law(numbers):  # no matrix, or a sound one
         return ""
     if _law(numbers[:, 1:]):
         return ". The first column looks like an index: index=True (--index) leaves it out"

@@ -5,7 +5,9 @@ finds the worst. Beliefs about unrelated people add up.
 """
 
 import math
+from typing import NoReturn
 
+from dalenius.errors import nearest
 from dalenius.model import checks
 
 
@@ -89,6 +91,12 @@ def total(n: int, count: int | None = None) -> float:
         checks.real("count", c, 0, many)
     chosen = math.lgamma(many + 1) - math.lgamma(c + 1) - math.lgamma(many - c + 1)
     return max(0.0, many * math.log(2) - chosen)
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say which words may have been meant."""
+    message = f"dl.knowledge has no {name!r}; {nearest(name, ('rumour', 'sure_of', 'total'))}"
+    raise AttributeError(message)
 
 
 def _size(name: str, value: object, least: int) -> int:

@@ -49,6 +49,25 @@ def parse_mechanism(text: str, query: Query) -> Mechanism:
     return build(query, **arguments)
 
 
+def with_tables(text: str, change: Callable[[str], str]) -> str:
+    """Return the call string of a mechanism with other names of the perturbation tables that it reads from files."""
+    name, positional, keywords = _parts(text, "mechanism")
+    parameters = list(inspect.signature(MECHANISMS[name]).parameters)[1:] if name in MECHANISMS else []
+    given = {**dict(zip(parameters, positional, strict=False)), **dict(keywords)}
+    changed = {
+        key: change(value)
+        if (name, key) == ("cell_key", "table")
+        else with_tables(value, change)  # what is changed, or drawn a sample for
+        if key == "mechanism"
+        else value
+        for key, value in given.items()
+        if isinstance(value, str)
+    }
+    if all(given[key] == value for key, value in changed.items()):
+        return text
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in {**given, **changed}.items())})"
+
+
 def check_query(text: str) -> None:
     """Refuse the call string of a query whose name, arguments or their types are wrong; nothing is built."""
     _check_types(text, *_call(text, "query", QUERIES, skip=0))

@@ -14,7 +14,7 @@ from dalenius.errors import InputError, nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
-from dalenius.model.query import Name, Query, Steps, UnlistedHistogram
+from dalenius.model.query import Name, Query, Steps, UnlistedHistogram, UnlistedSum
 from dalenius.model.statistic import Histogram, Sum, Table
 
 MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
@@ -68,7 +68,7 @@ def count(n: int, *, names: Names = None) -> Query:
     """
     statistic = Sum(checks.whole("n", n), (0, 1))
     arguments, called = _called((("n", int(n)),), names, 2)
-    return Query("count", arguments, statistic, statistic.values.copy(), _integers(0, n), 1, names=called)
+    return _summed("count", arguments, statistic, called)
 
 
 def pairs(n: int, *, names: Names = None) -> Query:
@@ -117,10 +117,16 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     n = checks.whole("n", n)
     listed = checks.integers("values", values)
     statistic = Sum(n, listed)
-    low, high = min(listed), max(listed)
-    outputs = _integers(n * low, n * high)
     arguments, called = _called((("n", n), ("values", listed)), names, len(listed))
-    return Query("total", arguments, statistic, statistic.values.copy(), outputs, high - low, names=called)
+    return _summed("total", arguments, statistic, called)
+
+
+def _summed(name: str, arguments: tuple[tuple[str, object], ...], statistic: Sum, names: tuple[str, ...]) -> Query:
+    n, low, high = statistic.n, min(statistic.contributions), max(statistic.contributions)
+    if not statistic.listed:
+        return UnlistedSum(name, arguments, statistic, high - low, names)
+    outputs = _integers(n * low, n * high)
+    return Query(name, arguments, statistic, statistic.values.copy(), outputs, high - low, names=names)
 
 
 def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> Query:

@@ -10,12 +10,12 @@ from typing import Any
 
 from dalenius.errors import refuse
 from dalenius.model.gallery.parse import parse_query
+from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.points import Point
 from dalenius.paper.reproduce.printed import CAPTION, LN2, TABLE, VALUES
-from dalenius.paper.reproduce.recipe import Grid, Precision
 from dalenius.paper.reproduce.text import MEASURES
 
-RECIPE = 5  # raise it when a grid or a method changes: results of two recipes are never mixed
+RECIPE = 6  # raise it when a grid or a method changes: results of two recipes are never mixed
 
 PARAMETER = {"symmetric": "flip", "laplace": "epsilon", "exponential": "epsilon"}
 
@@ -37,7 +37,8 @@ def _curve(
     parameters: Iterable[float],
     entropies: Iterable[float],
     *,
-    starts: int,
+    quick: bool,
+    many: bool = False,
     fine: bool = False,
     printed: Mapping[float, float] | None = None,
     series: Mapping[str, int] | None = None,
@@ -62,10 +63,10 @@ def _curve(
                 "b": b,
                 "printed": (printed or {}).get(b),
                 "series": dict(series or {}),
-                "eps": Precision.eps if fine else Precision.grid_eps,
-                "tolerance": Precision.slow_tolerance if b in slow else None,
+                "eps": recipe.EPS if fine else recipe.GRID_EPS,
+                "tolerance": recipe.SLOW_TOLERANCE if b in slow else None,
             },
-            starts,
+            _starts(quick, many=many, fine=fine),
         )
         for parameter in parameters
         for b in entropies
@@ -78,14 +79,14 @@ def _parity(n: int) -> str:
 
 def _saddle(quick: bool) -> list[Point]:
     surface = Point("saddle", "surface", "surface", {"flip": 0.1, "size": 21 if quick else 41})
-    (point,) = _curve("saddle", _parity(2), "symmetric", [0.1], [1.0], starts=_starts(quick, many=True))
+    (point,) = _curve("saddle", _parity(2), "symmetric", [0.1], [1.0], quick=quick, many=True)
     return [surface, replace(point, key="audit")]
 
 
 def _entropy(quick: bool) -> list[Point]:
     """Along b; the repaired Algorithm 5 on one curve of each panel, where it can be told from the printed one."""
     points = []
-    for n in Grid.sizes:
+    for n in recipe.SIZES:
         for flip in (0.1, 0.3) if quick else (0.1, 0.2, 0.3, 0.4):
             shown = flip == 0.3  # noqa: PLR2004 - the caption's
             points += _curve(
@@ -93,10 +94,11 @@ def _entropy(quick: bool) -> list[Point]:
                 _parity(n),
                 "symmetric",
                 [flip],
-                _entropies(n, *((3, 2) if quick else (17, 8))),
-                starts=_starts(quick, many=shown and n == Grid.sizes[0]),
-                fine=shown and n == Grid.sizes[-1],
-                series={"escort": 1 if quick else Grid.few} if shown else None,
+                _entropies(n, *((3, 2) if quick else (9, 6))),
+                quick=quick,
+                many=shown and n == recipe.SIZES[0],
+                fine=shown and n == recipe.SIZES[-1],
+                series={"escort": 1 if quick else recipe.FEW} if shown else None,
             )
     return points
 
@@ -111,30 +113,28 @@ def _epsilon(quick: bool) -> list[Point]:
     """BSC(0.3) at every b of the caption, the two others along epsilon where b does not matter and where it does."""
     epsilons = [float(f"{10 ** (k / 4):.4g}") for k in range(-4, 5)][:: 4 if quick else 1]
     points = []
-    for n in Grid.sizes:
+    for n in recipe.SIZES:
         for b in (0.0, 2.5) if quick else (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
-            caption = {0.0: CAPTION} if n == Grid.sizes[0] else None
-            points += _curve("epsilon", _parity(n), "symmetric", [0.3], [b], starts=_starts(quick), printed=caption)
+            caption = {0.0: CAPTION} if n == recipe.SIZES[0] else None
+            points += _curve("epsilon", _parity(n), "symmetric", [0.3], [b], quick=quick, printed=caption)
             for family in ("laplace", "exponential") if b in {0.0, 2.0, 2.5} else ():
-                at, first = (family, n, b), Grid.sizes[0]
+                at, first = (family, n, b), recipe.SIZES[0]
                 many, fine = at == ("laplace", first, 2.0), at == ("exponential", first, 2.0)
-                points += _curve(
-                    "epsilon", _parity(n), family, epsilons, [b], starts=_starts(quick, many=many), fine=fine
-                )
+                points += _curve("epsilon", _parity(n), family, epsilons, [b], quick=quick, many=many, fine=fine)
     return points
 
 
 def _distortion(quick: bool) -> list[Point]:
-    flips = (0.1, 0.3) if quick else (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
+    flips = (0.1, 0.3) if quick else (0.05, 0.1, 0.2, 0.3, 0.4)
     noise: dict[str, Callable[[float], float]] = {  # the parameter at which each flips a bit with probability p
         "symmetric": lambda p: p,
         "laplace": lambda p: -2 * math.log(2 * p),
         "exponential": lambda p: 2 * math.log((1 - p) / p),
     }
     points = []
-    for n in Grid.sizes:
-        ends = () if n == Grid.sizes[0] else ((n - 1) * LN2 + Grid.beyond,)
-        for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 1.0, 2.0, 2.5, *ends):
+    for n in recipe.SIZES:
+        ends = () if n == recipe.SIZES[0] else ((n - 1) * LN2 + recipe.BEYOND,)
+        for b in (0.0, *(ends or (2.5,))) if quick else (0.0, 2.0, 2.5, *ends):
             for family, parameter in noise.items():
                 points += _curve(
                     "distortion",
@@ -142,17 +142,18 @@ def _distortion(quick: bool) -> list[Point]:
                     family,
                     map(parameter, flips),
                     [b],
-                    starts=_starts(quick, many=(family, n, b) == ("symmetric", 4, 2.5)),
-                    fine=family == "laplace" and n == Grid.sizes[-1] and b in ends,
+                    quick=quick,
+                    many=(family, n, b) == ("symmetric", 4, 2.5),
+                    fine=family == "laplace" and n == recipe.SIZES[-1] and b in ends,
                 )
     return points
 
 
 def _primal(quick: bool) -> list[Point]:
-    budgets = (0.3, 0.4) if quick else (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+    budgets = (0.3,) if quick else (0.1, 0.2, 0.3, 0.4)
     about = {"n": 3, "b": 1.5, "others": 1}
     # A start takes up to nine hundred rounds.
-    return [Point("primal", f"D{D:g}", "primal", {**about, "D": D}, 1 if quick else Grid.few) for D in budgets]
+    return [Point("primal", f"D{D:g}", "primal", {**about, "D": D}, _starts(quick)) for D in budgets]
 
 
 def _dual(quick: bool) -> list[Point]:
@@ -195,17 +196,17 @@ def _text(quick: bool) -> list[Point]:
 
 
 def _table(quick: bool) -> list[Point]:
-    other, entropies = 1 if quick else Grid.other, (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
+    other, entropies = 1 if quick else recipe.OTHER, (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 2.77)
     series = {"escort": other, "literal": other, "uniform": 1}
     points = []
     for family, printed in TABLE.items():
         how: dict[str, Any] = {"printed": printed, "series": series, "fine": True}
-        points += _curve("table", _parity(4), family, [1.0], entropies, starts=_starts(quick, many=True), **how)
+        points += _curve("table", _parity(4), family, [1.0], entropies, quick=quick, many=True, **how)
     return points
 
 
 def _closed_forms(quick: bool) -> list[Point]:
-    starts = Grid.few if quick else Grid.many
+    starts = recipe.FEW if quick else recipe.MANY
     points = []
     for value in VALUES:
         parameters = asdict(value)
@@ -245,19 +246,20 @@ def _curves(
             query,
             family,
             [parameter],
-            [share * most for share in (Grid.few_shares if quick else Grid.shares)],
-            starts=_starts(quick, many=not place),
+            [share * most for share in (recipe.FEW_SHARES if quick else recipe.SHARES)],
+            quick=quick,
+            many=not place,
             fine=place == fine,
             slow=[(slow or {}).get(place, -1.0) * most],
         )
     return points
 
 
-def _starts(quick: bool, *, many: bool = False) -> int:
+def _starts(quick: bool, *, many: bool = False, fine: bool = False) -> int:
     """Random starts of a point; a quick run has one, and a few where the full one has many."""
     if quick:
-        return Grid.few if many else 1
-    return Grid.many if many else Grid.some
+        return recipe.FEW if many else 1
+    return recipe.MANY if many else recipe.SOME if fine else recipe.FEW
 
 
 EXPERIMENTS = {

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.errors import refuse
-from dalenius.model.files import __version__
-from dalenius.model.storage import read_json, write
+from dalenius.model.files import __version__, read_json, write
 from dalenius.paper.reproduce.experiments import RECIPE
 from dalenius.paper.reproduce.points import Point
 from dalenius.paper.reproduce.rows import Row

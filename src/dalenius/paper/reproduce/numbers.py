@@ -12,7 +12,7 @@ import numpy as np
 
 from dalenius.model.gallery.parse import parse_query
 from dalenius.numerics.rounding import short
-from dalenius.paper.reproduce.recipe import Close, Precision
+from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.rows import (
     Row,
     below_knee,
@@ -46,7 +46,7 @@ def _saddle(rows: list[Row]) -> Numbers:
     grid, audits = having(rows, "information"), having(rows, "b", "lower")
     concave = max((bend for line in groups(grid, "phi").values() for bend in _bends(line, "theta")), default=0.0)
     convex = min((bend for line in groups(grid, "theta").values() for bend in _bends(line, "phi")), default=0.0)
-    holds = concave <= Close.rounding and convex >= -Close.rounding
+    holds = concave <= recipe.ROUNDING and convex >= -recipe.ROUNDING
     found: Numbers = {"points": len(grid), "where": "at every point" if holds else "not everywhere"}
     for row in audits[:1]:
         best = max((one["information"] for one in grid if one["entropy"] >= row["b"]), default=0.0)
@@ -76,8 +76,12 @@ def _missing(rows: Iterable[Row], prefix: str = "") -> Numbers:
     loops = "" if worst.get("eps") is None else f"; loops run to {worst['eps']:.0e}".replace("e-0", "e-")
     best = max(missed({**row, "paper_median": row["paper_max"]}) for row in ours)
     many = worst.get("starts")
-    starts = None if many is None else f"{many} start{'s' * (many > 1)}"
+    starts = None if many is None else _starts(many)
     return _under(prefix, median=missed(worst), best=best, starts=starts, at=where + loops)
+
+
+def _starts(many: int) -> str:
+    return f"{many} start{'s' * (many > 1)}"
 
 
 def _under(prefix: str, **named: Any) -> Numbers:
@@ -100,7 +104,7 @@ def _entropy(rows: list[Row]) -> Numbers:
     found = {"flat": len(flat), "apart": apart, "points": len(rows), "off": max(off, default=0.0)}
     return {
         **found,
-        "flat_curves": int(apart is not None and apart < Close.certified),
+        "flat_curves": int(apart is not None and apart < recipe.CERTIFIED),
         **_missing(flat),
         **_cause(flat),
     }
@@ -128,7 +132,9 @@ def _distortion(rows: list[Row]) -> Numbers:
     if free:
         row = min(free, key=lambda one: abs(one["distortion"] - 0.25))
         found |= {"at_distortion": row["distortion"], "dp_epsilon": row["dp_epsilon"], "bracket": bracket(row)}
-        same = [one for one in free if one["n"] == row["n"] and abs(one["distortion"] - row["distortion"]) < Close.knee]
+        same = [
+            one for one in free if one["n"] == row["n"] and abs(one["distortion"] - row["distortion"]) < recipe.KNEE
+        ]
         found |= {one["family"]: one["parameter"] for one in same}
     return found
 
@@ -136,9 +142,9 @@ def _distortion(rows: list[Row]) -> Numbers:
 def _primal(rows: list[Row]) -> Numbers:
     worst = max(rows, key=lambda row: float(row["leaks_median"] - row["upper"]))
     believed = max(rows, key=lambda row: float(row["leaks_median"] - row["reported_median"]))
-    more = sum(row["leaks_median"] > row["reported_median"] + Precision.returned_tolerance for row in rows)
+    more = sum(row["leaks_median"] > row["reported_median"] + recipe.RETURNED_TOLERANCE for row in rows)
     found = {
-        "kept": sum(row["achieved_max"] <= row["D"] + Close.knee for row in rows),
+        "kept": sum(row["achieved_max"] <= row["D"] + recipe.KNEE for row in rows),
         "budgets": len(rows),
         "more": more,
         **{name: worst[name] for name in ("D", "reported_median", "leaks_median", "leaks_min")},
@@ -150,6 +156,7 @@ def _primal(rows: list[Row]) -> Numbers:
         **_times("best", rows, "leaks_min"),
         **_times("ours", having(rows, "ours_leaks_median"), "ours_leaks_median"),
         "others": _others(rows),
+        "each": listed(_starts(row["starts"]) for row in having(rows, "starts")),
     }
     if len(having(rows, "rising", "settled", "rounds_min")) == len(rows):
         found |= {name: sum(row[name] for row in rows) for name in ("rising", "settled", "starts")}
@@ -178,7 +185,7 @@ def _dual(rows: list[Row]) -> Numbers:
     strict, fine = having(rows, "strict_leaks_median"), having(rows, "fine_late_min", "fine_late_max")
     found = {
         "budgets": len(rows),
-        "over": sum(row["leaks_median"] - Precision.returned_tolerance > row["L"] for row in rows),
+        "over": sum(row["leaks_median"] - recipe.RETURNED_TOLERANCE > row["L"] for row in rows),
         "excess": max(0.0, *(row["leaks_median"] - row["L"] for row in rows)),
         "excess_best": max(0.0, *(row["leaks_min"] - row["L"] for row in rows)),
         "leaks": _along(rows, lambda row: f"{row['leaks_median']:.4f}"),
@@ -228,8 +235,8 @@ def _table(rows: list[Row]) -> Numbers:
         **_moved(flat, "escort", "escort"),
     }
     if started:
-        still = [row for row in started if row["uniform"] < Close.knee < row["lower"]]
-        ahead = [short(row["b"]) for row in started if row["uniform"] > row["paper_median"] + Close.rise]
+        still = [row for row in started if row["uniform"] < recipe.KNEE < row["lower"]]
+        ahead = [short(row["b"]) for row in started if row["uniform"] > row["paper_median"] + recipe.RISE]
         found |= {"still": len(still), "rows": len(started), "ahead": listed(ahead) if ahead else None}
     if low is not None:
         found |= {"low_b": low["b"], "low": called(low), "low_times": factor(low)}
@@ -274,7 +281,7 @@ def _convergence(rows: list[Row]) -> Numbers:
         paths = [rising(path, "iteration") for path in groups(mine, "reading", "budget", "start").values()]
         moves = [after[column] - before[column] for path in paths for before, after in pairwise(path)]
         if moves:
-            wrong = sum(move < -Close.rounding if number == 1 else move > Close.knee for move in moves)
+            wrong = sum(move < -recipe.ROUNDING if number == 1 else move > recipe.KNEE for move in moves)
             ended = sum(path[-1]["status"] == "converged" for path in paths)
             many = {"wrong": wrong, "moves": len(moves), "ended": ended, "paths": len(paths)}
             found |= {f"{name}_{number}": value for name, value in many.items()}
@@ -284,7 +291,7 @@ def _convergence(rows: list[Row]) -> Numbers:
 
 def _rate(values: list[float]) -> float | None:
     """The factor by which the change shrinks from round to round, over the last half of a run."""
-    changes = [after - before for before, after in pairwise(values) if after - before > Close.rounding]
+    changes = [after - before for before, after in pairwise(values) if after - before > recipe.ROUNDING]
     half = len(changes) // 2
     return (changes[-1] / changes[half]) ** (1 / (len(changes) - 1 - half)) if half > 1 else None
 
@@ -298,7 +305,7 @@ def _global(rows: list[Row]) -> Numbers:
     ):
         shares = reached(ours)
         if shares:
-            behind, done = sum(share < 1 - Close.short for share in shares), sum(row["converged"] for row in ours)
+            behind, done = sum(share < 1 - recipe.SHORT for share in shares), sum(row["converged"] for row in ours)
             best = min(max(reached([row])) for row in ours)
             of = {"starts": len(shares), "worst": min(shares), "best": best}
             found |= _under(f"{kind}_", behind=behind, done=done, **of)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dalenius.api.audits import audit
@@ -18,22 +19,19 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.problem import AuditProblem
+from dalenius.model.problem import NATS_PER_UNIT, AuditProblem
 from dalenius.model.query import Query
-from dalenius.numerics.deferred import brentq
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.paper.descent import Tradeoff
 from dalenius.paper.dual import minimal_distortion
 from dalenius.paper.leakage import Leakage, maximal_leakage, restarts
 from dalenius.paper.primal import leakage_distortion_tradeoff
-from dalenius.paper.reproduce import text
+from dalenius.paper.reproduce import recipe, text
 from dalenius.paper.reproduce.printed import LN2, RATIONAL, binary_entropy
-from dalenius.paper.reproduce.recipe import Close, Precision
 from dalenius.paper.reproduce.rows import Row
 from dalenius.results.answers import Run, audit_answer
 from dalenius.results.audit import Audit
 from dalenius.results.result import finite
-from dalenius.results.units import NATS_PER_UNIT
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT
 
@@ -79,6 +77,7 @@ def parity_leakage(n: int, b: float, flip: float) -> float:
     ln 2 - H_b(p) for b <= (n-1) ln 2; beyond, ln 2 - H_b(s(1-p) + p(1-s)) with H_b(s) = b - (n-1) ln 2, s <= 1/2.
     """
     excess = min(max(0.0, b - (n - 1) * LN2), LN2)
+    brentq = scipy.optimize.brentq
     s = 0.5 if excess == LN2 else float(brentq(lambda x: binary_entropy(x) - excess, 0.0, 0.5, xtol=1e-16))
     return max(0.0, LN2 - binary_entropy(s * (1 - flip) + flip * (1 - s)))
 
@@ -87,17 +86,17 @@ def parity_distortion(n: int, b: float, leakage: float) -> float:
     """The flip at which the parity of n bits leaks so much: the least distortion at that leakage."""
     if leakage >= parity_leakage(n, b, 0.0):
         return 0.0
-    return float(brentq(lambda flip: parity_leakage(n, b, flip) - leakage, 0.0, 0.5, xtol=1e-15))
+    return float(scipy.optimize.brentq(lambda flip: parity_leakage(n, b, flip) - leakage, 0.0, 0.5, xtol=1e-15))
 
 
 def _audit(point: Point, seed: int) -> Measured:
     """The certified bracket of L(b), and what Algorithm 1 finds from random starts."""
     asked = point.parameters
-    eps = asked.get("eps", Precision.grid_eps)
+    eps = asked.get("eps", recipe.GRID_EPS)
     query = parse_query(asked["query"])
     mechanism = parse_mechanism(asked["mechanism"], query)
     parity = asked["query"] == f"modular_sum(n={query.n}, modulus=2)"
-    tolerance = asked.get("tolerance") or (Precision.parity_tolerance if parity else Precision.tolerance)
+    tolerance = asked.get("tolerance") or (recipe.PARITY_TOLERANCE if parity else recipe.TOLERANCE)
     answer, verified = _certified(mechanism, asked["b"], tolerance, seed)
     distortion = Distortion.from_user(query).expected(mechanism)
     row = {
@@ -126,7 +125,7 @@ def _value(point: Point, seed: int) -> Measured:
     if source is None:
         return Measured((row,))
     mechanism = parse_mechanism(source, parse_query("modular_sum(n=4, modulus=2)"))
-    answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed, unit=asked["unit"])
+    answer, verified = _certified(mechanism, 0.0, recipe.PARITY_TOLERANCE, seed, unit=asked["unit"])
     row |= {"lower": answer.lower, "upper": answer.upper, "verified": verified}
     row |= _paper(mechanism, 0.0, point.starts, seed, scale=NATS_PER_UNIT[asked["unit"]])
     return Measured((row,), {"": answer.certificate.data})
@@ -168,8 +167,8 @@ def _design(point: Point, seed: int) -> Measured:
     best = design(
         query,
         entropy=b,
-        tolerance=Precision.tolerance,
-        time_limit=Precision.time_limit,
+        tolerance=recipe.TOLERANCE,
+        time_limit=recipe.TIME_LIMIT,
         seed=seed,
         verify=False,
         **asked,
@@ -199,16 +198,16 @@ def _design(point: Point, seed: int) -> Measured:
 def _variants(point: Point, *, primal: bool) -> dict[str, tuple[int, dict[str, Any]]]:
     """How Algorithm 6 or 9 is run: the prefix of its columns, and for each the number of starts and the options."""
     others = point.parameters["others"]
-    ours: dict[str, Any] = {"repairs": OURS, **({"T_max": Close.ours} if primal else {})}
+    ours: dict[str, Any] = {"repairs": OURS, **({"T_max": recipe.OURS_ROUNDS} if primal else {})}
     runs: dict[str, tuple[int, dict[str, Any]]] = {"": (point.starts, {}), "ours_": (others, ours)}
     if primal:
         return runs
-    inner = {number: {"eps": Precision.eps} for number in (1, 10, 11)}
-    fine = {"eps_outer": Precision.eps, "eps_constraint": Precision.eps, "inner": inner}
+    inner = {number: {"eps": recipe.EPS} for number in (1, 10, 11)}
+    fine = {"eps_outer": recipe.EPS, "eps_constraint": recipe.EPS, "inner": inner}
     return {
         **runs,
         "strict_": (others, {"reading": "strict"}),
-        "loose_": (others, {"inner": {11: {"c": Precision.loose}}}),
+        "loose_": (others, {"inner": {11: {"c": recipe.LOOSE}}}),
         "fine_": (others, fine),
     }
 
@@ -231,7 +230,7 @@ def _alternated(
         rng = np.random.default_rng([seed, k])
         found.append(method(distance, query.records, budget, b, rng=rng, start=k, **options))
         returned = Mechanism.from_matrix(found[-1].channel, records=query.records)
-        audits.append(_unhurried(returned, b, Precision.returned_tolerance, seed))
+        audits.append(_unhurried(returned, b, recipe.RETURNED_TOLERANCE, seed))
     return found, audits
 
 
@@ -239,7 +238,7 @@ def _summary(found: list[Tradeoff], leaks: list[float], budget: float, prefix: s
     """What the starts reported, achieved and leak, and how what is said to fall fell."""
     leakages, distortions = [one.reported for one in found], [one.distortion for one in found]
     reported, achieved = (leakages, distortions) if primal else (distortions, leakages)
-    late = [step.worst for one in found for step in one.history[-Close.late :]]
+    late = [step.worst for one in found for step in one.history[-recipe.LATE :]]
     kept = [] if primal else _kept(found, budget)
     return {
         **_spread(f"{prefix}reported", reported),
@@ -264,7 +263,7 @@ def _kept(found: list[Tradeoff], budget: float) -> list[float]:
 def _rises(one: Tradeoff, *, primal: bool) -> bool:
     """Whether what the theorem calls monotone rises: the worst-case leakage of Algorithm 6, the distortion of 9."""
     path = [step.worst if primal else step.value for step in one.history]
-    return any(after > before + Close.rise for before, after in pairwise(path))
+    return any(after > before + recipe.RISE for before, after in pairwise(path))
 
 
 def _global(point: Point, seed: int) -> Measured:
@@ -273,7 +272,7 @@ def _global(point: Point, seed: int) -> Measured:
     records = asked["records"]
     channel = np.array(RATIONAL) if asked["draw"] is None else _drawn(asked["draw"], records)
     mechanism = Mechanism.from_matrix(channel, records=records)
-    answer, verified = _certified(mechanism, 0.0, Precision.parity_tolerance, seed)
+    answer, verified = _certified(mechanism, 0.0, recipe.PARITY_TOLERANCE, seed)
     row = {
         "b": 0.0,
         "records": "x".join(map(str, records)),
@@ -300,7 +299,7 @@ def _convergence(point: Point, seed: int) -> Measured:
 
     Loops of the first two are run to 1e-9, so that a rise is not a matter of tolerances; of Algorithm 6 twelve rounds.
     """
-    asked, eps = point.parameters, Precision.eps
+    asked, eps = point.parameters, recipe.EPS
     query = parse_query(f"modular_sum(n={asked['n']}, modulus=2)")
     designed: Any = (query.distance()[query.statistic.class_table()], query.records, asked.get("budget"), asked["b"])
     rows = []
@@ -311,7 +310,7 @@ def _convergence(point: Point, seed: int) -> Measured:
             found = maximal_leakage(parse_mechanism(asked["mechanism"], query), b=asked["b"], eps=eps, **common)
         elif asked["algorithm"] == 6:  # its number
             inner = {number: {"eps": eps} for number in (1, 7, 8)}
-            found = leakage_distortion_tradeoff(*designed, eps=eps, T_max=Close.rounds, inner=inner, **common)
+            found = leakage_distortion_tradeoff(*designed, eps=eps, T_max=recipe.DRAWN_ROUNDS, inner=inner, **common)
         else:
             found = minimal_distortion(*designed, reading=asked["reading"], **common)
         about = {name: asked.get(name) for name in ("algorithm", "reading", "budget")}
@@ -342,7 +341,7 @@ def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit
         unit=unit,
         tolerance=tolerance,
         relative=0.0,
-        time_limit=Precision.time_limit,
+        time_limit=recipe.TIME_LIMIT,
         seed=seed,
         verify=False,
     )
@@ -363,7 +362,7 @@ def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> t
     Their bounds count in the upper bound of the whole, which here must be the same in every run.
     """
     adversary = Adversary.from_user(mechanism.records, entropy=b)
-    with _Unhurried(Precision.time_limit) as deadline:
+    with _Unhurried(recipe.TIME_LIMIT) as deadline:
         problem = AuditProblem(mechanism, adversary, tolerance=DEFAULT.tolerance_share * tolerance)
         found = audit_records(problem, deadline, seed)
     answer = audit_answer(problem, found_of(problem, found), Run("nats", tolerance, seed, deadline))
@@ -380,7 +379,7 @@ def _completed(stopped: str) -> None:
 def _paper(mechanism: Mechanism, b: float, starts: int, seed: int, *, scale: float = 1.0, **options: Any) -> Row:
     """Algorithm 1 from random starts: what each found, how many ended by their test, the least entropy of priors."""
     found = restarts(
-        mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, **{"eps": Precision.eps, **options}
+        mechanism.matrix(), mechanism.records, b, starts=starts, seed=seed, **{"eps": recipe.EPS, **options}
     )
     values = [float(one.value) / scale for one in found]
     return {
@@ -397,8 +396,8 @@ def _series(mechanism: Mechanism, b: float, name: str, starts: int, seed: int) -
     channel, records = mechanism.matrix(), mechanism.records
     if name == "uniform":
         begin = np.full(channel.shape[0], 1 / channel.shape[0])
-        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=Precision.eps).value}
-    repairs, eps = (("gradient", "escort"), Precision.escort_eps) if name == "escort" else ((), Precision.eps)
+        return {"uniform": maximal_leakage(channel, records, b, p_start=begin, eps=recipe.EPS).value}
+    repairs, eps = (("gradient", "escort"), recipe.ESCORT_EPS) if name == "escort" else ((), recipe.EPS)
     found = restarts(channel, records, b, starts=starts, seed=seed, repairs=repairs, eps=eps)
     return _spread(name, [float(one.value) for one in found])
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from dalenius.numerics.rounding import outward
+from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.printed import LN2
-from dalenius.paper.reproduce.recipe import Close
 
 Row = dict[str, Any]
 
@@ -102,7 +102,7 @@ def decimals_of(printed: float) -> int:
 
 def is_rounded(row: Row) -> bool:
     """Say whether the printed number is the exact one, rounded to the printed digits."""
-    return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + Close.rounding
+    return abs(float(row["printed"] - row["value"])) <= 0.5 * 10.0 ** -decimals_of(row["printed"]) + recipe.ROUNDING
 
 
 def reached(rows: Iterable[Row]) -> list[float]:
@@ -119,7 +119,7 @@ def growth(rows: Iterable[Row]) -> tuple[int, int]:
 
 def below_knee(rows: list[Row]) -> list[Row]:
     """Return the audits with b <= (n-1) ln 2, where the leakage of a parity does not depend on b."""
-    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + Close.knee]
+    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + recipe.KNEE]
 
 
 def _overlap(run: list[Row], curve: list[Row], along: str) -> bool:

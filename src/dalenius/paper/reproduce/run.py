@@ -11,7 +11,7 @@ from typing import Any
 
 from dalenius.errors import refuse
 from dalenius.model import checks
-from dalenius.model.storage import write
+from dalenius.model.files import write
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.paper.reproduce.folder import Folder
 from dalenius.paper.reproduce.numbers import Results

@@ -20,7 +20,7 @@ from dalenius.paper.gradients import information_by_conditional, information_by_
 from dalenius.paper.leakage import random_prior
 from dalenius.paper.marginal import modified_blahut_arimoto
 from dalenius.paper.primal import adaptive_smooth_penalty, random_channel
-from dalenius.paper.reproduce.recipe import Close
+from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.rows import Row
 from dalenius.paper.universe import Floats, Universe, answers, entropy, information, leakages
 
@@ -59,7 +59,7 @@ def entropy_share(seed: int, many: int) -> Row:
         universe, _, p, _ = _instance(seed, k)
         marginal, conditionals = universe.split(p, 0)
         found += any(
-            row_entropy_printed(marginal, conditionals, min(1.6, entropy(p)), a) > Close.knee for a in range(2)
+            row_entropy_printed(marginal, conditionals, min(1.6, entropy(p)), a) > recipe.KNEE for a in range(2)
         )
     return {"tried": many, "counted": found}
 
@@ -130,7 +130,7 @@ def alternation(_seed: int, _many: int, b: float = 0.5, D: float = 0.25) -> Row:
     prior, universe = np.array([0.5, 0.5, 0.0, 0.0]), Universe((2, 2))
     before, after = (audit(Mechanism.from_matrix(q, [2, 2]), entropy=b, tolerance=1e-6) for q in (flips, exact))
     attacked, reported = (float(leakages(universe, q, prior).max()) for q in (flips, exact))
-    if not (before.lower <= attacked + Close.certified and after.lower > before.upper):
+    if not (before.lower <= attacked + recipe.CERTIFIED and after.lower > before.upper):
         refuse("the prior is not a worst one, or the worst case does not rise")
     return {"b": b, "D": D, "before": before.upper, "reported": reported, "after": after.lower}
 
@@ -144,7 +144,7 @@ def rows_alone(seed: int, many: int) -> Row:
         start = rng.dirichlet(np.ones(3), size=3)
         found = projected_gradient_coordinate_ascent(marginal, start, rows, 0.0, tau=1e-12)
         best = float(information(marginal, answers(best_extreme_point(marginal, rows), rows)))
-        stuck += found.value < best - Close.knee
+        stuck += found.value < best - recipe.KNEE
         worst = min(worst, found.value / best)
     return {"tried": many, "counted": stuck, "least": worst}
 

@@ -13,8 +13,7 @@ from flint import arb
 from dalenius.verifier.kernel import witness
 from dalenius.verifier.kernel.balls import ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
-from dalenius.verifier.kernel.limits import largest
-from dalenius.verifier.kernel.reading import refuse, show
+from dalenius.verifier.kernel.reading import fits, refuse, show
 
 from .reference import UNIFORM, Reference
 from .secret import Secret, joint
@@ -47,8 +46,7 @@ class Asked(Claims):
     def question(self) -> Question:
         """The same in cells: rho(a, row) of the secret values with mass."""
         cells = self.merged(self.shares)
-        if sum(map(len, cells)) * self.channel.outputs > largest().shared_entries:
-            refuse(f"{self.secret.text} has too many cells to check; at most {largest().shared_entries} probabilities")
+        fits(sum(map(len, cells)) * self.channel.outputs, self.secret.text)
         return Question(self.channel, cells, self.knowledge, self.lost)
 
     @property

@@ -20,7 +20,7 @@ from flint import arb, arb_poly, fmpz_poly
 from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
 from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.reading import refuse
+from dalenius.verifier.kernel.reading import fits, refuse
 
 from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
 
@@ -28,6 +28,10 @@ from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, norma
 # these there is a chance of 2^-256 or so.
 LONG = 4096
 SPREADS = 19
+# So many bits of a long number count as one number: products of long ones take longer.
+LONG_BITS = 16
+# A histogram with more records, and more values, than this has over 2^64 count vectors.
+MOST_SIDE = 64
 
 
 @dataclass(frozen=True)
@@ -80,12 +84,11 @@ class Sum:
 
     def _law_without(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
         many = self.n - len(without)
-        q, p = self._bits(reference)
+        q, p = self.bits(reference)
         if q > 0 and p > 0:
             if self.modulus is not None and many > largest().folded:
                 return dict(enumerate(_cyclic(many, self.modulus, q, p)))
-            if many > (most := largest().classes):
-                refuse(f"a sum of {many} records has too many values to recount; at most {most}")
+            fits(many, "the law of the sum")
             plain = dict(enumerate(_near(many, q, p, range(many + 1)).masses))
         elif isinstance(reference, Uniform):
             plain = _power(many, self.contributions)
@@ -98,7 +101,7 @@ class Sum:
             folded[value % self.modulus] = folded.get(value % self.modulus, ZERO) + x
         return folded
 
-    def _bits(self, reference: Uniform | Product) -> tuple[Ball, Ball]:
+    def bits(self, reference: Uniform | Product) -> tuple[Ball, Ball]:
         """The chances of contributing 0 and 1, where that is all that a record may do and all have one law; else 0."""
         if not (self._ones and reference.common):
             return ZERO, ZERO
@@ -108,7 +111,7 @@ class Sum:
 
     def near(self, reference: Uniform | Product, without: Sequence[int]) -> "Near | None":
         """The law of the sum of all records but some, near its mean; None where that is not a part of a long law."""
-        many, (q, p) = self.n - len(without), self._bits(reference)
+        many, (q, p) = self.n - len(without), self.bits(reference)
         if self.modulus is not None or many < LONG or not (q > 0 and p > 0):
             return None
         middle, reach = many * float(p), math.ceil(SPREADS * math.sqrt(many * float(p) * float(q))) + SPREADS
@@ -274,8 +277,6 @@ class Histogram(Records):
 
     def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
         """rho(a,c) = (n-g)! prod_v p_v^c_v / (c_v - d_v)! with d the count vector of a, for a law p of all records."""
-        if self.n > largest().classes:
-            refuse(f"a histogram of {self.n} records is too large to rebuild")
         law, left = reference.law(0, self.k), self.n - len(records)
         factorial = list(accumulate(range(1, self.n + 1), mul, initial=ONE))
         powers = [list(accumulate([p] * self.n, mul, initial=ONE)) for p in law]
@@ -373,16 +374,18 @@ def uniform_shares(tallies: Sequence[dict[int, int]]) -> list[Shares]:
 
 def histogram(n: int, k: int) -> Histogram:
     """Return the histogram of n records of k values, refused before anything large is built."""
-    if min(n, k) > largest().histogram_side or math.comb(n + k - 1, k - 1) * k > largest().classes:
-        refuse(f"a histogram of {n} records of {k} values has too many count vectors to recount")
+    fits(count_vectors(n, k) * k, f"a histogram of {n} records of {k} values")
     return Histogram(n, k)
+
+
+def count_vectors(n: int, k: int) -> int:
+    """How many count vectors there are; 2^64 where more, which no number of either side up to 64 reaches."""
+    return math.comb(n + k - 1, k - 1) if min(n, k) <= MOST_SIDE else 2**64
 
 
 def unlisted(n: int, k: int) -> Histogram:
     """Return the histogram of n records of k values, whose count vectors are not listed."""
-    if n >= largest().classes or k > largest().histogram_side:
-        most = f"at most {largest().classes - 1} of {largest().histogram_side}"
-        refuse(f"a histogram of {n} records of {k} values is too large; {most}")
+    fits(n * k, f"a histogram of {n} records of {k} values")
     return Histogram(n, k)
 
 
@@ -405,7 +408,7 @@ def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> 
     if is_parity(statistic) and even:
         return True
     n, bars = statistic.n, statistic.alphabet(0) - 1
-    return min(n, bars) <= largest().histogram_side and statistic.size == math.comb(n + bars, bars)
+    return statistic.size == count_vectors(n, bars + 1)
 
 
 def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
@@ -470,8 +473,7 @@ def _power(n: int, contributions: tuple[int, ...]) -> dict[int, Ball]:
     low, step, shape = _steps(contributions)
     degree = n * max(shape)
     bits = degree * n * math.log2(len(shape)) if len(shape) > 1 else 0
-    if degree > largest().degree or bits > largest().bits:
-        refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
+    fits(degree + bits / LONG_BITS, "the law of the sum")
     coefficients = [0] * (max(shape) + 1)
     for value in shape:
         coefficients[value] += 1
@@ -491,8 +493,7 @@ def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, 
     degree = n * max(shape)
     # The least coefficient may be as small as the product of the least probabilities: 2^-loss.
     loss = math.ceil(sum(-math.log2(min(p for p in law if p > 0)) * many for law, many in laws.items()))
-    if degree > largest().degree or degree * (PRECISION + loss) > largest().bits:
-        refuse(f"a sum of {n} records with values spread over {max(shape)} steps is too large to recount exactly")
+    fits(degree * (PRECISION + loss) / LONG_BITS, "the law of the sum")
     attainable = _attainable(laws, shape)
     with precision(2 * PRECISION + loss):
         factors = [arb_poly([ONE])]
@@ -537,8 +538,7 @@ def _polynomial(shape: list[int], law: Sequence[Ball]) -> arb_poly:
 
 def _cyclic(n: int, modulus: int, q: Ball, p: Ball) -> list[Ball]:
     """Law of the sum of n > modulus bits modulo m, by repeated squaring modulo x^m - 1."""
-    if modulus > largest().modulus:
-        refuse(f"a sum of {n} records modulo {modulus} is too large to recount; modulus at most {largest().modulus}")
+    fits(modulus * n.bit_length(), "the law of the sum")
 
     def folded(product: arb_poly) -> arb_poly:
         coefficients = product.coeffs()

@@ -20,8 +20,8 @@ from flint import arb, arb_mat
 
 from dalenius.verifier.kernel import duality
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, exact, matrix, short
-from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
-from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.limits import SLACK, tick, ticking
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import held
 from dalenius.verifier.kernel.witness import law as law_of
 
@@ -350,9 +350,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     statistic, joint = audited.channel.statistic, audited.channel.outputs
     if field(content, "adversary", "the certificate") != content["audit"]["adversary"]:
         refuse("the audit is about another adversary than the design")
-    if statistic.size * joint > largest().joint:
-        pairs = largest().joint
-        refuse(f"a design of {statistic.size} rows and {joint} outputs is too large to check; at most {pairs}")
+    fits(statistic.size * joint, "the design")
     beside = whole(content["beside"], "'beside'", 1, joint) if "beside" in content else 1
     if joint % beside:
         refuse(f"a joint release of {joint} outputs has no first part of {beside}")

@@ -14,7 +14,7 @@ from flint import ctx
 
 from dalenius.verifier.kernel.balls import ONE, Ball
 from dalenius.verifier.kernel.limits import largest, ticking
-from dalenius.verifier.kernel.reading import refuse
+from dalenius.verifier.kernel.reading import fits
 
 SIGMAS = Fraction(15, 2)  # where tails are put together: beyond them lies less than 1e-13
 
@@ -36,8 +36,7 @@ def tails(sigma: Ball, exact: Fraction) -> Callable[[int], Ball]:
         return 2 + isqrt(k * k + bits)
 
     good = isqrt(bits) // 4
-    if reach(good) > (most := largest().joint):
-        refuse(f"discrete Gaussian noise of sigma {float(exact):g} reaches too far; at most {most}")
+    fits(reach(good), f"discrete Gaussian noise of sigma {float(exact):g}")
     c = 1 / (2 * sigma * sigma)
 
     def beyond(k: int) -> Ball:
@@ -55,7 +54,7 @@ def tails(sigma: Ball, exact: Fraction) -> Callable[[int], Ball]:
 
     def tail(k: int) -> Ball:
         nonlocal sums, good
-        if k > good and reach(2 * k) <= most:
+        if k > good and reach(2 * k) <= largest().joint:
             sums, good = summed(reach(2 * k)), 2 * k
         return (sums[k - 1] if k <= len(sums) else beyond(k)) / whole
 

@@ -14,7 +14,7 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close
-from dalenius.verifier.kernel.limits import largest, ticking
+from dalenius.verifier.kernel.limits import ticking
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import above_zero, field, mapping, refuse, sequence, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
@@ -22,7 +22,7 @@ from dalenius.verifier.special import counted, moved, product_laws, tied
 from . import named, sums
 from .counting import Histogram, Records, Sum, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Secret, by_label, grouped
+from .secret import Secret, by_label
 
 # Share of a sum that its last terms may have together.
 HIDDEN = arb(2) ** -100
@@ -79,19 +79,16 @@ def rebuild(problem: dict[str, Any]) -> Noisy:
     statistic = asked.statistic
     if not isinstance(statistic, Histogram) or statistic.k == 1:
         refuse(f"a witness on blocks of one count is for histograms of two values or more, not {asked.text}")
-    if statistic.k * (statistic.n + 1) > (most := largest().nodes):
-        refuse(f"{asked.text} has more than {most} pairs of a value and a count, too many to check")
     return Noisy(Records(statistic.n, statistic.k), noise, f"{people(statistic)}; {asked.text}; {noise.text}")
 
 
 def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
     """Return the channel with the question about it; all records have one law, so any is as good as any other."""
-    records, labels = grouped(secret)
-    if len(records) != 1:
+    if len(secret.records) != 1:
         refuse("a witness on blocks of one count is for single records")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of one count is for the uniform prior or one marginal of all records")
-    return replace(channel, records=records, reference=reference, labels=labels)
+    return replace(channel, records=secret.records, reference=reference, labels=secret.labels)
 
 
 def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: float) -> None:

@@ -27,12 +27,12 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ZERO, Ball, xlogx
+from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import allowed, attains, mutual
 from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.proofs import check
@@ -43,7 +43,7 @@ from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
 from .reference import UNIFORM, Product, Uniform
-from .secret import Group, Secret
+from .secret import Secret
 from .sums import Large
 from .written import Channel
 
@@ -76,7 +76,6 @@ class Independent(Claims):
     @property
     def record(self) -> int:
         """The record that is the secret."""
-        assert isinstance(self.about, Group)  # for the type checker
         return self.about.records[0]
 
     def check_witness(self, witness: dict[str, Any], lower: float) -> None:
@@ -112,7 +111,7 @@ class Independent(Claims):
         """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
         own = witness["law"]
         if witness["kind"] == "following":
-            rows = self._averaged(record, law, self.reference, witness)
+            rows = self._averaged(record, law, self.reference, witness)[0]
             self._held(own, law, record)
             return rows
         if self.follows or not self.reference.common:
@@ -120,12 +119,12 @@ class Independent(Claims):
         k, n = self.statistic.alphabet(record), self.statistic.n
         given = numbers(field(witness, "beside", "the witness"), k, "the law of the others of the witness", low=0.0)
         self._inside(given, record, "the law of the others of the witness")  # all have the reference of this record
-        apart = _apart(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
+        apart = divergence(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
         self._held(own, law, record, (n - 1) * apart)
         if isinstance(self.statistic, Table) and len({self.statistic.alphabet(i) for i in range(n)}) > 1:
             refuse("the records of the witness have different values, and no law in common")
         # Of the record's own law nothing is used but which values have some.
-        return self._averaged(record, law, Product((tuple(given),)), witness)
+        return self._averaged(record, law, Product((tuple(given),)), witness)[0]
 
     def _inside(self, law: Sequence[float], record: int, where: str) -> None:
         """Refuse a law with mass where the reference of a record has none."""
@@ -152,7 +151,7 @@ class Independent(Claims):
         given: as the witness has it. more: how far the others are.
         """
         if self.knowledge is not None and not self._is_reference(given, record, more):
-            allowed(_apart(law, self._reference_law(record)) + more, self.knowledge, "the witness")
+            allowed(divergence(law, self._reference_law(record)) + more, self.knowledge, "the witness")
 
     def _reference_law(self, record: int) -> list[Ball]:
         return list(self.reference.law(record, self.statistic.alphabet(record)))
@@ -218,8 +217,7 @@ class Independent(Claims):
         reach = whole(field(witness, "reach", "the witness"), "the reach of the witness", 0, largest().reach)
         centres = [channel.statistic.total(c) for c in moved]
         low, high = max(channel.low, min(centres) - reach), min(channel.low + channel.width - 1, max(centres) + reach)
-        if high - low > 2 * largest().reach:
-            refuse("the values of a record are too far apart to check")
+        fits(high - low, "a record whose values are far apart")
         return channel.noise.rows(centres, low, high)
 
     def _rows(self, classes: Sequence[int]) -> Rows:
@@ -228,17 +226,20 @@ class Independent(Claims):
 
     def _averaged(
         self, record: int, law: Sequence[Ball], reference: Uniform | Product, witness: dict[str, Any] | None = None
-    ) -> Rows:
-        """Q(.|a) for every value a of the record; any row for values that no law within the knowledge has."""
+    ) -> tuple[Rows, Ball]:
+        """Q(.|a) for every value a of the record, any row for values that no law within the knowledge has.
+
+        And the chance of outputs that were put together, where that may lose something (sums.rows).
+        """
         if isinstance(self.channel, Large):
-            return sums.rows(sums.ask(self.channel, Group((record,)), reference))
+            return sums.rows(sums.ask(self.channel, Secret((record,)), reference))
         if isinstance(self.channel, Noisy):  # one of its counts, which tells no more than all
             where, k = "the witness", self.channel.statistic.k
             cell = whole(field(witness or {}, "cell", where), "the cell of the witness", 0, k - 1)
-            return sums.rows(histograms.ask(self.channel, Group((record,)), reference).count(cell))
+            return sums.rows(histograms.ask(self.channel, Secret((record,)), reference).count(cell))
         assert isinstance(self.channel, Channel)  # for the type checker
         nothing = Knowledge(ZERO, none=True, free=False)
-        asked = Asked(self.channel, Group((record,)), nothing, self._free_at(record, reference))
+        asked = Asked(self.channel, Secret((record,)), nothing, self._free_at(record, reference))
         shares, result = self.channel.cells(asked.shares), []
         for a, share in enumerate(shares):
             total = sum(share.values(), ZERO)
@@ -249,7 +250,7 @@ class Independent(Claims):
                 tick()
                 z = [x + p / total * q for x, q in zip(z, self.channel.rows[row], strict=True)]
             result.append(z)
-        return result
+        return result, ZERO
 
     def _free_at(self, record: int, rho: Uniform | Product) -> Uniform | Product:
         """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
@@ -292,8 +293,9 @@ class Independent(Claims):
             if not self.follows or isinstance(self.channel, Local):
                 refuse(f"{where}: the others do not follow the reference, or tell nothing of a record")
             law = law_of(field(proof, "weights", where), k, f"weights of {where}")
-            lost = self.channel.lost * arb(k).log()
-            yield from (d + lost for d in divergences(self._averaged(record, law, self.reference), law))
+            rows, far = self._averaged(record, law, self.reference)
+            lost = (self.channel.lost + far) * arb(k).log()
+            yield from (d + lost for d in divergences(rows, law))
             return
         values = range(k) if self.follows else self._values(record)
         given, many = sequence(field(proof, "weights", where), f"weights of {where}"), 0
@@ -314,8 +316,7 @@ class Independent(Claims):
         elif isinstance(channel, Large):
             reach = whole(field(proof, "reach", where), f"the reach of {where}", 1, largest().reach)
             added = channel.statistic.contributions
-            if max(added) - min(added) > largest().reach:
-                refuse(f"{where}: the values of a record are too far apart to check")
+            fits(max(added) - min(added), "a record whose values are far apart")
             rows = channel.noise.rows(added, min(added) - reach, max(added) + reach)
             yield rows, channel.noise.beyond(reach) * arb(len(added)).log()
         else:
@@ -375,11 +376,6 @@ def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:
             if not q.is_zero():
                 total[a] += q * -law[a].log() if log is None else xlogx(q) - q * log
     return total
-
-
-def _apart(law: Sequence[Ball], rho: Sequence[Ball]) -> Ball:
-    """D( law || rho )."""
-    return sum((p * (p / q).log() for p, q in zip(law, rho, strict=True) if not p.is_zero()), ZERO)
 
 
 def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIFORM) -> Iterator[list[int]]:

@@ -17,7 +17,7 @@ from flint import arb, ctx
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, precision
 from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
-from dalenius.verifier.kernel.reading import number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import fits, number, refuse, sequence, show, whole
 
 from . import choosing, discrete, offices
 from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
@@ -164,7 +164,7 @@ def query(text: object, *, listed: bool = True) -> Query:
     name, given = call(text, QUERIES, "the query")
     n = whole(given.get("n", 1), "n of the query", 1, largest().records)
     if name in ("histogram", "table"):
-        k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().classes)
+        k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().numbers)
         vectors = histogram(n, k) if listed else unlisted(n, k)
         found = Query(name, vectors, vectors.size, 2 if k > 1 else 0)
     else:
@@ -191,7 +191,7 @@ def spelled(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _modular_sum(n: int, given: dict[str, Any]) -> Query:
-    m = whole(given["modulus"], "modulus of the query", 1, largest().classes)
+    m = whole(given["modulus"], "modulus of the query", 1, largest().numbers)
     return Query("modular_sum", Sum(n, (0, 1), m), m, 1 if n < m else m - 1)
 
 
@@ -205,7 +205,7 @@ def _total(n: int, given: dict[str, Any]) -> Query:
 
 
 def _identity(_: int, given: dict[str, Any]) -> Query:
-    k = whole(given["k"], "k of the query", 1, largest().grid_rows)
+    k = whole(given["k"], "k of the query", 1, largest().reach)
     return Query("identity", Sum(1, tuple(range(k))), k, k - 1)
 
 
@@ -213,9 +213,8 @@ def _cells(given: dict[str, Any]) -> int:
     """How many cells a contingency table has: the product of its attributes' numbers of values."""
     k = 1
     for size in sequence(given["shape"], "shape of the query"):
-        k *= whole(size, "a number of values of an attribute", 1, largest().classes)
-        if k > largest().classes:
-            refuse(f"the table of the query has more than {largest().classes} cells")
+        k *= whole(size, "a number of values of an attribute", 1, largest().numbers)
+        fits(k, "the table of the query")
     return k
 
 
@@ -224,7 +223,7 @@ def _mean(n: int, given: dict[str, Any]) -> Query:
     most = largest().contribution
     low, high = (whole(given[key], f"{key} of the query", -most, most) for key in ("low", "high"))
     step = whole(given["step"], "step of the query", 1, 2 * most)
-    if low >= high or (high - low) % step or (high - low) // step >= largest().grid_rows:
+    if low >= high or (high - low) % step or (high - low) // step >= largest().reach:
         refuse("the mean of the query needs low < high, a step that divides the range, and not too many values")
     k = (high - low) // step + 1
     return Query("mean", Sum(n, tuple(range(k))), n * (k - 1) + 1, k - 1, unit=Fraction(step, n), start=low)
@@ -234,8 +233,9 @@ def _weighted_sum(_: int, given: dict[str, Any]) -> Query:
     """The weights of the bits that are one, added up; classes by ascending sum."""
     most = largest().contribution
     weights = [whole(w, "a weight of the query", -most, most) for w in sequence(given["weights"], "weights")]
-    if not weights or 2 ** min(len(weights), 64) > largest().joint:
-        refuse(f"weights of the query must list one or more, at most {largest().joint} datasets in all")
+    if not weights:
+        refuse("weights of the query must list one or more")
+    fits(2.0 ** min(len(weights), 64), "the datasets of the query")
     sums = [0]
     for w in ticking(weights):
         sums = [s for x in sums for s in (x, x + w)]
@@ -313,7 +313,7 @@ def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Row
 def _shuffled(asked: Query, given: dict[str, Any]) -> Rows:
     """The counts of outputs of randomised response."""
     epsilon = _positive(given, "epsilon")
-    _fits(asked, asked.width, largest().own_entries)
+    _fits(asked, asked.width)
     if isinstance(asked.statistic, Histogram):
         return offices.shuffled(asked.statistic.counts, epsilon)
     if asked.name != "count":
@@ -356,7 +356,7 @@ def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
         refuse(f"noisy_max is for histograms and tables, not for {asked.text}")
     if given["noise"] not in choosing.LAWS:
         refuse(f"noise is {show(given['noise'])}; noisy_max has {', '.join(choosing.LAWS)}")
-    _fits(asked, asked.statistic.k, largest().own_entries)
+    _fits(asked, asked.statistic.k)
     law, epsilon = choosing.LAWS[given["noise"]], _positive(given, "epsilon")
     return [law(counts, epsilon) for counts in asked.statistic.counts]
 
@@ -389,10 +389,10 @@ def _rate(given: dict[str, Any], asked: Query) -> Ball | None:
     return None if size is None else exact(size)
 
 
-def _fits(asked: Query, columns: int, most: int) -> None:
+def _fits(asked: Query, columns: int) -> None:
     """Refuse before anything large is built."""
-    if columns > most or asked.statistic.size * columns > most:
-        refuse(f"the rows of {asked.name} with {columns} outputs are too many to rebuild; at most {most} entries")
+    fits(columns, asked.text)
+    fits(asked.statistic.size * columns, asked.text)
 
 
 def distance(f: Any, y: Any) -> Any:
@@ -402,7 +402,7 @@ def distance(f: Any, y: Any) -> Any:
 
 def _flipped(asked: Query, flip: float) -> Rows:
     """1 - flip on the answer, flip/(|range| - 1) on every other value."""
-    _fits(asked, asked.width, largest().shared_entries)
+    _fits(asked, asked.width)
     if asked.width == 1 and flip > 0:
         refuse(f"flip is {flip}, but the query has a single answer")
     hit, miss = (ONE - arb(flip), arb(flip) / max(asked.width - 1, 1)) if flip else (ONE, ZERO)
@@ -411,7 +411,7 @@ def _flipped(asked: Query, flip: float) -> Rows:
 
 def _exponential(asked: Query, given: dict[str, Any]) -> Rows:
     """q proportional to exp(-epsilon d / (2 sensitivity)) over the range."""
-    _fits(asked, asked.width, largest().own_entries)
+    _fits(asked, asked.width)
     rate = _rate(given, asked)
     weight: dict[int, Ball] = {}
     rows: dict[Any, list[Ball]] = {}
@@ -432,7 +432,7 @@ def _exponential(asked: Query, given: dict[str, Any]) -> Rows:
 
 def _constant(asked: Query, _: dict[str, Any]) -> Rows:
     """All mass on the value of least expected distortion, the lowest on ties."""
-    _fits(asked, asked.width, largest().shared_entries)
+    _fits(asked, asked.width)
     shares = asked.statistic.shares(0)
     size = [sum((share[t] for share in shares if t in share), ZERO) for t in range(asked.statistic.size)]
     outputs, answers = asked.outputs, asked.answers
@@ -635,12 +635,10 @@ def _additive(name: str, asked: Query, given: dict[str, Any]) -> Rows:
     noise = _added(name, given, asked)
     asked = noise.widened(asked)
     if not isinstance(asked.statistic, Histogram):
-        _fits(asked, asked.width, largest().shared_entries)
+        _fits(asked, asked.width)
         return noise.rows(asked.answers, asked.low, asked.low + asked.width - 1)
     n, k = asked.statistic.n, asked.statistic.k
-    if k * math.log2(n + 1) > math.log2(largest().own_entries):
-        refuse(f"{n + 1}^{k} outputs are too many to rebuild")
-    _fits(asked, (n + 1) ** k, largest().own_entries)
+    _fits(asked, (n + 1) ** min(k, 64))
     cell = noise.rows(range(n + 1), 0, n)
     rows = []
     for counts in asked.statistic.counts:
@@ -658,10 +656,8 @@ def _randomized_response(of: Sum | Histogram | Table, epsilon: Ball) -> tuple[Ta
     Permuting the records of data and output alike leaves the channel as it is: they are interchangeable.
     """
     n, k = of.n, of.alphabet(0)
-    if n > largest().responses or n * math.log2(k) > math.log2(largest().responses) + 1e-9:
-        refuse(f"randomized_response of {n} records of {k} values has too many outputs to rebuild")
-    kept = 1 / (1 + (k - 1) * (-epsilon).exp())
-    other = (-epsilon).exp() * kept
+    fits(k ** (2 * min(n, 64)) if k > 1 else n, "randomized_response")
+    kept, other = offices.response(epsilon, k)
     chance = [kept ** (n - d) * other**d for d in range(n + 1)]
     rows = []
     for x in product(range(k), repeat=n):

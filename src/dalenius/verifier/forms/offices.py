@@ -19,7 +19,7 @@ from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
-from dalenius.verifier.kernel.reading import number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import fits, number, refuse, sequence, show, whole
 
 Rows = list[list[Ball]]
 Law = dict[Any, Fraction]
@@ -97,8 +97,7 @@ def processed(outputs: Sequence[Any], rows: Rows, kernels: Sequence[Kernel]) -> 
             law = _composed(law, kernel)
         laws.append(law)
     after = sorted({z for law in laws for z in law}, key=_place)
-    if len(after) * len(rows) > largest().own_entries:
-        refuse(f"{len(rows)} rows of {len(after)} outputs are too many to rebuild")
+    fits(len(after) * len(rows), "the processed channel")
     shared: dict[tuple[tuple[int, Fraction], ...], Ball] = {}
     found = []
     for row in ticking(rows):
@@ -141,8 +140,7 @@ def _through(output: Any, kernel: Kernel) -> Law:
     if not isinstance(output, tuple):
         return kernel(output)
     laws = [[(z, p) for z, p in _through(y, kernel).items() if p] for y in output]
-    if math.prod(map(len, laws)) > (most := largest().responses):
-        refuse(f"a vector of counts is processed into more than {most} others, too many to rebuild")
+    fits(math.prod(map(len, laws)), "what a vector of counts is processed into")
     return {tuple(z for z, _ in parts): math.prod((p for _, p in parts), start=Fraction(1)) for parts in product(*laws)}
 
 
@@ -169,6 +167,13 @@ def _mixed(law: Sequence[Ball], column: Sequence[Ball]) -> Ball:
     return sum(parts[1:], parts[0]) if parts else ZERO
 
 
+def response(epsilon: Ball, k: int) -> tuple[Ball, Ball]:
+    """The chances that randomised response keeps a value, and that it becomes any one of the k - 1 others."""
+    ratio = (-epsilon).exp()
+    kept = 1 / (1 + (k - 1) * ratio)
+    return kept, ratio * kept
+
+
 def shuffled(counts: Sequence[tuple[int, ...]], epsilon: Ball) -> Rows:
     """The law of the counts of outputs of randomised response, for the counts of values.
 
@@ -176,8 +181,7 @@ def shuffled(counts: Sequence[tuple[int, ...]], epsilon: Ball) -> Rows:
     the last y.
     """
     n, k = sum(counts[0]), len(counts[0])
-    kept = 1 / (1 + (k - 1) * (-epsilon).exp())
-    other = (-epsilon).exp() * kept
+    kept, other = response(epsilon, k)
     places = [sum(c * (n + 1) ** y for y, c in enumerate(z[:-1])) for z in counts]
     powers = []
     for a in range(k):

@@ -25,17 +25,16 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import attains, held, masses
 from dalenius.verifier.kernel.witness import law as law_of
 from dalenius.verifier.special import product as local
 from dalenius.verifier.special.bellman import bellman
 
-from . import named
+from . import named, offices
 from .counting import Records, people
-from .offices import linear
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Secret, by_label, grouped
+from .secret import Secret, by_label
 
 Rows = list[list[Ball]]
 # Channels of one record, and the name of their one parameter.
@@ -83,8 +82,7 @@ class Local:
     @cached_property
     def secret(self) -> tuple[list[Ball], Rows]:
         """rho(a) and W_0(.|a) of every value a of the secret."""
-        if self.statistic.k ** len(self.records) > (most := largest().values):
-            refuse(f"a witness on some records is for records of at most {most} values together")
+        fits((self.statistic.k * len(self.rows[0])) ** min(len(self.records), 64), "a secret of so many records")
         rho, rows = [ONE], [[ONE]]
         for i in self.records:
             rho = [p * q for p in rho for q in self.law(i)]
@@ -141,9 +139,7 @@ def response(name: str, parameter: Fraction, k: int) -> tuple[Ball, Ball]:
     if name == "symmetric":
         flip = exact(parameter)
         return 1 - flip, flip / (k - 1)
-    ratio = (-exact(parameter)).exp()
-    kept = 1 / (1 + (k - 1) * ratio)
-    return kept, ratio * kept
+    return offices.response(exact(parameter), k)
 
 
 def capacity(k: int, kept: Ball, other: Ball) -> Ball:
@@ -210,19 +206,17 @@ CHANNELS: dict[str, tuple[Callable[[Fraction, int], int], Callable[[str, Fractio
 def local_rows(name: str, parameter: Fraction, k: int) -> Rows:
     """W of a local randomiser, one row for each of k values."""
     count, rows = CHANNELS[name]
-    if k * (outputs := count(parameter, k)) > (most := largest().local_entries):
-        refuse(f"the channel of one record has {k} rows of {outputs} outputs, too many to rebuild; at most {most}")
+    fits(k * count(parameter, k), "the channel of one record")
     return rows(name, parameter, k)
 
 
 def ask(channel: Local, secret: Secret, reference: Reference) -> Local:
     """Return the channel with the question about it."""
-    records, labels = grouped(secret)
-    if not records:
+    if not secret.records:
         refuse("a local randomiser is asked about records, or a function of some")
     if isinstance(reference, Weights):
         refuse("a witness on some records is for independent records, not for weights of datasets")
-    return replace(channel, records=records, reference=reference, labels=labels)
+    return replace(channel, records=secret.records, reference=reference, labels=secret.labels)
 
 
 def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: float) -> None:
@@ -244,10 +238,7 @@ def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: fl
         refuse("a witness that counts others is about one record, and all records have one law")
     outputs, values = len(channel.rows[0]), len(channel.secret[0])
     size = (others + 1) ** (outputs - 1) if counted else max(outputs, channel.statistic.k) ** min(others, 64)
-    if values * len(channel.secret[1][0]) * size > (most := largest().joint):
-        refuse(
-            f"the witness looks at {others} others, too many to check; at most {most} pairs of a value and an output"
-        )
+    fits(values * len(channel.secret[1][0]) * size, f"a witness that looks at {others} others")
     first = [i for i in range(min(channel.statistic.n, others + len(channel.records))) if i not in channel.records]
     reference = _counted_reference(channel, others) if counted else _listed_reference(channel, first[:others])
     given = masses(field(witness, "masses", "the witness"), len(reference[0]), reference, "the witness")
@@ -304,7 +295,7 @@ def _counted_outputs(channel: Local, a: int, law: Shares, others: int) -> list[B
         sum((p * row[y] for b, (p, row) in enumerate(zip(rho, channel.rows, strict=True)) if b != a), ZERO) / missed
         for y in range(outputs)
     ]
-    own, other = (linear(row, others) for row in (channel.rows[a], mixed))
+    own, other = (offices.linear(row, others) for row in (channel.rows[a], mixed))
     # Horner: R_j = R_(j-1) V + pi(a,j) U^j.
     total, power = arb_poly([law.get(0, ZERO)]), arb_poly([1])
     for t in range(1, others + 1):

@@ -28,6 +28,8 @@ MECHANISMS = {
 }
 # Steps of geometric noise from low to high where no step is given.
 STEPS = 100
+# Edges of a density, or of bins: a density is gone through for every part of a grid.
+MOST_EDGES = 2**7
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Density:
         return mass, area
 
     def cells(self, m: int) -> tuple[list[Fraction], Fraction]:
-        """The masses of m cells, and the largest distance in variation of a law inside one from the uniform law."""
+        """The masses of m cells, and how far at most, in total variation, the law inside one is from uniform."""
         at = [self.below(Fraction(c, m))[0] for c in range(m + 1)]
         masses = [high - low for low, high in pairwise(at)]
         far = Fraction(0)
@@ -93,7 +95,7 @@ class Problem:
     steps: int | None = None
 
     def difference(self, other: "Problem") -> str | None:
-        """Return what tells two channels apart."""
+        """Return how two channels differ, None if they do not."""
         mine, theirs = ((p.n, p.low, p.high, p.family, p.size, p.steps, p.text.split("(")[0]) for p in (self, other))
         return None if mine == theirs else f"it is {other.text}"
 
@@ -131,7 +133,7 @@ def _steps(noise: dict[str, Any], wide: Fraction) -> int:
         return STEPS
     step = decimal(noise["step"], "the step")
     many = wide / step if step > 0 else Fraction(0)
-    if many.denominator != 1 or not 1 <= many <= largest().responses:
+    if many.denominator != 1 or not 1 <= many <= largest().parts:
         refuse("the step must divide the range from low to high")
     return int(many)
 
@@ -144,9 +146,8 @@ def density(described: object, problem: Problem) -> Density:
     if set(given) != {"edges", "masses"}:
         refuse("the reference of real-valued records needs 'edges' and 'masses'")
     listed = sequence(given["edges"], "edges of the reference")
-    most = largest().density_edges
-    if not 2 <= len(listed) <= most:  # one part
-        refuse(f"the reference has {len(listed)} edges; it needs 2 to {most}")
+    if not 2 <= len(listed) <= MOST_EDGES:  # one part
+        refuse(f"the reference has {len(listed)} edges; it needs 2 to {MOST_EDGES}")
     edges = [(decimal(e, "an edge") - problem.low) / (problem.high - problem.low) for e in listed]
     if edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pairwise(edges)):
         refuse("edges of the reference must ascend from low to high")
@@ -218,7 +219,7 @@ def about(asked: Believed, value: object, problem: Problem) -> tuple[Believed, i
         refuse("independent records are audited one by one; the secret must be a record")
     listed = sequence(given["edges"], "edges of the secret")
     edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
-    if not 3 <= len(edges) <= largest().density_edges or edges[0] != 0 or edges[-1] != 1:  # two bins
+    if not 3 <= len(edges) <= MOST_EDGES or edges[0] != 0 or edges[-1] != 1:  # two bins
         refuse("edges of the secret must go from low to high, with one more or more between")
     if any(low >= high for low, high in pairwise(edges)):
         refuse("edges of the secret must ascend")

@@ -14,8 +14,8 @@ from typing import ClassVar, Protocol, TypeAlias
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.limits import SLACK, largest
-from dalenius.verifier.kernel.reading import mapping, numbers, refuse, sequence, show
+from dalenius.verifier.kernel.limits import SLACK
+from dalenius.verifier.kernel.reading import fits, mapping, numbers, refuse, sequence, show
 
 Law: TypeAlias = tuple[float, ...]  # as given, not yet divided by its sum
 
@@ -119,7 +119,7 @@ class Product:
 
     def probabilities(self, data: Data) -> Iterator[Ball]:
         """rho(x) of the datasets, in lexicographic order with the last record fastest."""
-        enumerable(data)
+        universe(data)  # refuses
         result = [ONE]
         for i in range(data.n):
             law = self.law(i, 0)
@@ -174,21 +174,13 @@ def read(value: object, data: Data) -> Reference:
 
 
 def universe(data: Data) -> int:
-    """|X|; refused when there are too many datasets to list."""
+    """|X|; refused when there are too many datasets to go through."""
     many = 1
-    for i in range(min(data.n, largest().joint)):
+    fits(data.n, "a list of the datasets")
+    for i in range(data.n):
         many *= data.alphabet(i)
-        if many > largest().datasets:
-            break
-    if many > largest().datasets or data.n > largest().joint:
-        refuse(f"there are more than {largest().datasets} datasets, too many to list one by one")
+        fits(many, "a list of the datasets")
     return many
-
-
-def enumerable(data: Data) -> None:
-    """Refuse when there are too many datasets to work something out for each."""
-    if (many := universe(data)) > largest().classes:
-        refuse(f"{many} datasets are too many to go through; at most {largest().classes}")
 
 
 def normalised(law: Law) -> list[Ball]:

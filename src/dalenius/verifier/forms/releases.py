@@ -9,6 +9,7 @@ one release of the same sum, `points` to all releases at points of the answers.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache, partial
 from itertools import pairwise
 from operator import add
@@ -16,11 +17,11 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, float_below
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick
-from dalenius.verifier.kernel.proofs import compare, twice
-from dalenius.verifier.kernel.reading import field, mapping, number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.proofs import compare
+from dalenius.verifier.kernel.reading import ascending, field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import mutual
 from dalenius.verifier.steps import cone, mean, points
 
@@ -45,9 +46,11 @@ class Releases:
 
     one: sums.Large
     parts: tuple[named.Added, ...]
-    # Of every release the least and the greatest cut that it may have.
-    cuts: tuple[tuple[int, int], ...]
+    # Those that a witness is about, with the least and the greatest cut that each may have.
+    seen: tuple[tuple[named.Added, tuple[int, int]], ...]
     text: str
+    # How many outputs in a row of the first release choose which law of the second.
+    then: tuple[tuple[int, str], ...] = ()
 
     @property
     def statistic(self) -> Sum:
@@ -56,8 +59,8 @@ class Releases:
 
     def difference(self, other: "Releases") -> str | None:
         """Return what tells two joint releases apart: the answers, or the laws of the noise."""
-        mine, theirs = (sorted(map(_law, one.parts, one.cuts)) for one in (self, other))
-        same = mine == theirs and named.same_answers(self.one.query, other.one.query)
+        mine, theirs = (sorted(_law(*one) for one in channel.seen) for channel in (self, other))
+        same = mine == theirs and self.then == other.then and named.same_answers(self.one.query, other.one.query)
         return None if same else f"it is {other.text}"
 
 
@@ -68,23 +71,59 @@ def _law(part: named.Added, cuts: tuple[int, int]) -> str:
 
 def rebuild(problem: dict[str, Any]) -> Releases:
     """Return the joint release of a description by names."""
-    if set(problem) != {"query", "releases"}:
+    if set(problem) - {"then"} != {"query", "releases"}:
         refuse("several releases of one sum are described by 'query' and 'releases'")
     asked = named.query(problem["query"], listed=False)
     statistic = asked.statistic
     if not isinstance(statistic, Sum) or statistic.modulus is not None:
         refuse(f"the form 'releases' is for noise on sums of records, not for {asked.text}")
     listed = sequence(problem["releases"], "the releases")
-    if not 2 <= len(listed) <= MOST:  # one is no joint release
-        refuse(f"there are {len(listed)} releases; the form is for 2 to {MOST}")
+    few, most = (1, 1) if "then" in problem else (2, MOST)
+    if not few <= len(listed) <= most:  # one is no joint release
+        refuse(f"there are {len(listed)} releases; the form is for {few} to {most}{' before a choice' * (most == 1)}")
     parts = tuple(named.added(text, asked, rounded=True) for text in listed)
-    last = asked.low + asked.width - 1
-    # Outputs that are not clamped may be cut anywhere near the answers.
-    far = largest().reach
-    inside, outside = (asked.low + 1, last), (asked.low - far, last + far)
-    cuts = tuple(inside if part.clamped and part.output == "integer" else outside for part in parts)
     text = f"{people(statistic)}; {asked.text}; {' and '.join(part.text for part in parts)}"
-    return Releases(sums.Large(statistic, asked, parts[0], text), parts, cuts, text)
+    seen = tuple((part, _cuts(part, asked)) for part in parts)
+    if most > 1:
+        return Releases(sums.Large(statistic, asked, parts[0], text), parts, seen, text)
+    choices = _choices(problem["then"], parts[0], asked)
+    least, greatest = (pick((part for _, part in choices), key=_size) for pick in (min, max))
+    rate = exact(_size(greatest))
+    strongest = replace(named.geometric(rate, f"geometric noise of the rate {float(rate):.10g}"), size=greatest.size)
+    if all(part.family == "geometric" for _, part in choices):
+        seen += ((least, _cuts(least, asked)),)
+    laws = tuple((many, _law(part, _cuts(part, asked))) for many, part in choices)
+    text += f", then {' or '.join(dict.fromkeys(part.text for _, part in choices))} by its output"
+    return Releases(sums.Large(statistic, asked, parts[0], text), (*parts, strongest), seen, text, laws)
+
+
+def _cuts(part: named.Added, asked: named.Query) -> tuple[int, int]:
+    """The least and the greatest cut of a release: what is not clamped may be cut anywhere near the answers."""
+    last, far = asked.low + asked.width - 1, largest().reach
+    inside = part.clamped and part.output == "integer"
+    return (asked.low + 1, last) if inside else (asked.low - far, last + far)
+
+
+def _choices(value: object, first: named.Added, asked: named.Query) -> list[tuple[int, named.Added]]:
+    """The laws that are chosen from, by how many outputs in a row of the first release."""
+    if not first.clamped or first.output != "integer":
+        refuse(f"{first.text} has no list of outputs by which a second release could be chosen")
+    choices = []
+    for item in sequence(value, "'then'"):
+        many, text = sequence(item, "a choice", 2)
+        part = named.added(text, asked, rounded=True)
+        if not part.steady:
+            refuse(f"{part.text}, which is chosen by the first output, has neither geometric nor Laplace noise")
+        choices.append((whole(many, "a number of outputs", 1, asked.width), part))
+    if sum(many for many, _ in choices) != asked.width:
+        refuse(f"there are choices after {sum(many for many, _ in choices)} outputs of {asked.width}")
+    return choices
+
+
+def _size(part: named.Added) -> Fraction:
+    """The rate of geometric or Laplace noise."""
+    assert part.size is not None  # for the type checker: it was seen to be steady
+    return part.size
 
 
 def ask(channel: Releases, secret: Secret, reference: Reference) -> Releases:
@@ -98,18 +137,16 @@ def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower:
     Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
     """
     witness, one = mapping(value, "the witness"), channel.one
-    listed = sequence(field(witness, "cuts", "the witness"), "cuts of the witness", len(channel.parts))
+    listed = sequence(field(witness, "cuts", "the witness"), "cuts of the witness", len(channel.seen))
     # Releases with the same noise and the same cuts are not told apart.
     alike: dict[object, tuple[named.Added, list[int], int]] = {}
-    for j, (part, given, limits) in enumerate(zip(channel.parts, listed, channel.cuts, strict=True)):
-        cuts = sums.ascending(given, f"cuts of release {j}", *limits)
+    for j, ((part, limits), given) in enumerate(zip(channel.seen, listed, strict=True)):
+        cuts = ascending(given, f"cuts of release {j}", *limits)
         key = part.exact, tuple(cuts)
         alike[key] = part, cuts, alike[key][2] + 1 if key in alike else 1
     groups = list(alike.values())
-    values, most = len(one.values), largest()
-    outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], most.joint)
-    if values * outputs > most.joint:
-        refuse(f"the witness has {outputs} groups of outputs, too many to check")
+    outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], largest().numbers)
+    fits(len(one.values) * outputs, "what the witness sees of all releases")
     sums.on_blocks(witness, one, knowledge, lower, partial(_information, groups))
 
 
@@ -158,9 +195,9 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
     if name == "points":
         if proof.get("kind") != "monotone":
             refuse(f"{where}: points come before monotone rows only")
-        return sums.quick_first(
-            channel.one, lambda one: twice(lambda: _on_points(channel, one, knowledge, proof, upper, where))
-        )
+        given = replace(sums.noisy(channel.one.near_mean, knowledge, where), rates=_rates(channel, steps[0], where))
+        compare(points.bound(replace(given, added=None), knowledge.most, proof, where), upper, where)
+        return upper
     if name not in STEPS:
         refuse(f"{where}: its step is {show(name)}, which is none of {', '.join(STEPS)}")
     single, kept = _single(channel, steps[0], where)
@@ -168,15 +205,6 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
     inside = float_below((arb(upper) - lost) / kept)
     rest = {key: x for key, x in proof.items() if key != "steps"} | ({"steps": steps[1:]} if steps[1:] else {})
     sums.check_proof(single, knowledge, rest | {"upper": inside}, where)
-    return upper
-
-
-def _on_points(  # noqa: PLR0917 - as a proof is checked
-    channel: Releases, one: sums.Large, knowledge: Knowledge, proof: Proof, upper: float, where: str
-) -> float:
-    rates = _rates(channel, mapping(proof["steps"][0], "the step"), where)
-    given = replace(sums.noisy(one, knowledge, where), rates=rates, added=None)
-    compare(points.bound(given, knowledge.most, proof, where), upper, where)
     return upper
 
 
@@ -201,7 +229,7 @@ def _single(channel: Releases, stated: dict[str, Any], where: str) -> tuple[sums
         rate = cone.rate(channel.parts, stated, where)
         return replace(one, noise=named.geometric(rate, "geometric noise of the rate of the cone")), ONE
     statistic = one.statistic
-    if list(one.answers) != list(statistic.values):
+    if one.query.name == "pairs":
         refuse(f"{where}: the answers are not the sums, and the mean is for these")
     g, sigma, kept = mean.lattice(channel.parts, stated, where)
     values = [g * c for c in statistic.contributions]

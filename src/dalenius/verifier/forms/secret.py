@@ -4,75 +4,45 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from math import prod
+from typing import Any
 
 from dalenius.verifier.kernel.balls import Ball
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.limits import largest, ticking
-from dalenius.verifier.kernel.reading import field, mapping, refuse, sequence, show, whole
+from dalenius.verifier.kernel.limits import ticking
+from dalenius.verifier.kernel.reading import field, fits, mapping, refuse, sequence, show, whole
 
 from .counting import Blocks, Histogram, Statistic, Sum, Table, numbered, tallied
-from .reference import Reference, Uniform, Weights, digest, enumerable, universe
+from .reference import Reference, Uniform, Weights, digest, universe
 
 
 @dataclass(frozen=True)
-class Group:
-    """The values of one record or more, numbered lexicographically, the last record fastest."""
+class Secret:
+    """The values of one record or more, numbered lexicographically, the last record fastest; or a function of them.
+
+    labels[x] is the value of the function at every combination x of these values; without records at every dataset.
+    """
 
     records: tuple[int, ...]
+    labels: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
-        if len(self.records) == 1:
-            return f"record {self.records[0]}"
+        words = ", ".join(map(str, self.records[:-1]))
         if len(self.records) > 20:  # a line
-            return f"{len(self.records)} records (sha256 {digest(self.records)})"
-        return f"the records {', '.join(map(str, self.records[:-1]))} and {self.records[-1]}"
+            words = f"{len(self.records)} records (sha256 {digest(self.records)})"
+        elif self.records:
+            words = f"the records {words} and {self.records[-1]}" if words else f"record {self.records[0]}"
+        if not self.labels:
+            return words
+        fingerprint = digest(array("q", self.labels))
+        return f"a function of {words or 'the dataset'} with {max(self.labels) + 1} values (sha256 {fingerprint})"
 
     def size(self, statistic: Statistic) -> int:
         """How many values it has."""
-        many = 1
-        for i in self.records:
-            many *= statistic.alphabet(i)
-        return many
-
-    def numbers(self, statistic: Statistic) -> Sequence[int]:
-        """The secret value of every dataset, in lexicographic order with the last record fastest."""
-        return numbered([statistic.alphabet(i) for i in range(statistic.n)], self.records)
+        return max(self.labels) + 1 if self.labels else prod(map(statistic.alphabet, self.records))
 
 
-@dataclass(frozen=True)
-class Function:
-    """values[x] is the secret value of dataset x, in lexicographic order with the last record fastest."""
-
-    values: tuple[int, ...]
-    many: int
-
-    @property
-    def text(self) -> str:
-        return f"a function of the dataset with {self.many} values (sha256 {digest(array('q', self.values))})"
-
-    def size(self, statistic: Statistic) -> int:
-        return self.many
-
-    def numbers(self, statistic: Statistic) -> Sequence[int]:
-        return self.values
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """A function of the values of a group: labels[x] for every combination x of them, the last record fastest."""
-
-    group: Group
-    labels: tuple[int, ...]
-    many: int
-
-    @property
-    def text(self) -> str:
-        return f"a function of {self.group.text} with {self.many} values (sha256 {digest(array('q', self.labels))})"
-
-
-Secret: TypeAlias = Group | Function | Attributes
 # Kinds of secrets, with the fields that each has; a bin is of a real-valued record.
 FIELDS = {
     "records": ("records",),
@@ -85,23 +55,16 @@ FIELDS = {
 def read(value: object, statistic: Statistic) -> Secret:
     """Return the secret of a certificate; refused before rho(a,t) would grow too large."""
     given = stated(value, "records", "function", "attributes")
-    if given["kind"] == "function":
-        secret: Secret = Function(*_labelled(given["values"], universe(statistic)))
-    else:
-        group = _group(given["records"], statistic)
-        whole = given["kind"] == "records"
-        secret = group if whole else Attributes(group, *_labelled(given["values"], group.size(statistic)))
-    whole_group = secret.group if isinstance(secret, Attributes) else secret
-    pairs = whole_group.size(statistic) * statistic.size
-    if pairs > largest().own_entries:
-        most = largest().own_entries
-        refuse(f"the secret has too many values: {pairs} pairs with a class, at most {most} can be checked")
+    records = _records(given["records"], statistic) if "records" in given else ()
+    values = Secret(records).size(statistic) if records else universe(statistic)
+    secret = Secret(records, _labelled(given["values"], values) if "values" in given else ())
+    fits((values if records else secret.size(statistic)) * statistic.size, secret.text)
     return secret
 
 
-def of_record(value: dict[str, object], statistic: Statistic, where: str) -> Group:
+def of_record(value: dict[str, object], statistic: Statistic, where: str) -> Secret:
     """Return the single record that a witness or a prior says it is about."""
-    return Group((whole(field(value, "record", where), f"the record of {where}", 0, statistic.n - 1),))
+    return Secret((whole(field(value, "record", where), f"the record of {where}", 0, statistic.n - 1),))
 
 
 def stated(value: object, *kinds: str) -> dict[str, Any]:
@@ -115,14 +78,7 @@ def stated(value: object, *kinds: str) -> dict[str, Any]:
     return given
 
 
-def grouped(secret: Secret) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The records whose values a secret is, or is a function of, and their labels then; none for other functions."""
-    if isinstance(secret, Attributes):
-        return secret.group.records, secret.labels
-    return (secret.records if isinstance(secret, Group) else ()), ()
-
-
-def _group(value: object, statistic: Statistic) -> Group:
+def _records(value: object, statistic: Statistic) -> tuple[int, ...]:
     listed = sequence(value, "records of the secret")
     records = tuple(whole(i, "a record of the secret", 0, statistic.n - 1) for i in listed)
     if not records or any(i >= j for i, j in pairwise(records)):
@@ -130,20 +86,19 @@ def _group(value: object, statistic: Statistic) -> Group:
     many = 1
     for i in records:
         many *= statistic.alphabet(i)
-        if many > (most := largest().own_entries):
-            refuse(f"the records of the secret have more than {most} values together, too many to check")
-    return Group(records)
+        fits(many, "a secret of so many records")
+    return records
 
 
-def _labelled(value: object, datasets: int) -> tuple[tuple[int, ...], int]:
-    """Values from 0 on, none left out, and how many there are."""
+def _labelled(value: object, datasets: int) -> tuple[int, ...]:
+    """Values from 0 on, none left out."""
     listed = sequence(value, "values of the secret", datasets)
     values = tuple(whole(v, "a value of the secret", 0, datasets - 1) for v in listed)
     many = max(values) + 1
     if len(set(values)) < many:
         missing = min(set(range(many)) - set(values))
         refuse(f"no dataset has the secret value {missing}, though others have up to {many - 1}")
-    return values, many
+    return values
 
 
 def by_label(labels: Sequence[int]) -> list[list[int]]:
@@ -160,16 +115,16 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     In closed form for groups of records where a sum has independent records or a histogram's all have one law, else
     added up dataset by dataset. A function of a group has the sum of the masses of the group's values that it is.
     """
-    if isinstance(secret, Attributes):
-        return merged(joint(statistic, secret.group, reference), secret.labels)
-    if isinstance(secret, Group) and not isinstance(reference, Weights):
+    if secret.records and secret.labels:
+        return merged(joint(statistic, Secret(secret.records), reference), secret.labels)
+    if secret.records and not isinstance(reference, Weights):
         if isinstance(statistic, (Sum, Blocks)) or (isinstance(statistic, Histogram) and reference.common):
             return statistic.shares(*secret.records, reference=reference)
         if isinstance(statistic, Table) and isinstance(reference, Uniform):
             return statistic.shares(*secret.records)
-    if not isinstance(statistic, Table):
-        enumerable(statistic)
-    many, numbers = secret.size(statistic), secret.numbers(statistic)
+    universe(statistic)  # refuses
+    alphabets = [statistic.alphabet(i) for i in range(statistic.n)]
+    many, numbers = secret.size(statistic), secret.labels or numbered(alphabets, secret.records)
     if isinstance(reference, Uniform):
         return tallied(numbers, statistic.datasets(), many)
     result: list[Shares] = [{} for _ in range(many)]

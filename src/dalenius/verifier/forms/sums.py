@@ -7,16 +7,16 @@ The secret is a group of records, or a function of their values, their labels; a
 The witness gives masses pi(a,B) to pairs of a secret value, or a label, and a block of neighbouring classes, and is as
 the reference inside them: D(pi || rho) is that of the blocks, and with G the group of outputs between two cuts I(A;Y)
 >= I(A;G), which is what is computed. Classes with hardly any mass, or that the noise hardly carries across a cut, are
-enclosed. Of very many records those near the mean are tried first (`Large.quick`): all others have at most `left`.
+enclosed. Of very many records those near the mean do (`Large.near_mean`): all others have at most `left`.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, pairwise, repeat
 from operator import add, mul
-from typing import Any, TypeVar
+from typing import Any
 
 from flint import arb, arb_poly
 
@@ -25,11 +25,12 @@ from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
-from dalenius.verifier.kernel.proofs import claimed, shown, twice
+from dalenius.verifier.kernel.proofs import claimed, shown
 from dalenius.verifier.kernel.reading import (
-    Refused,
     above_zero,
+    ascending,
     field,
+    fits,
     mapping,
     number,
     numbers,
@@ -44,18 +45,19 @@ from dalenius.verifier.steps import points, window
 from . import named
 from .counting import Near, Sum, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
-from .secret import Group, Secret, by_label, merged
+from .secret import Secret, by_label, merged
 
 Proof = dict[str, Any]
-T = TypeVar("T")
 # Tails of the noise and of the prior that are enclosed.
 HIDDEN = arb(2) ** -64
 # Steps that a proof may take: one of them.
 STEPS = ("window", "points")
-# Proofs that can do with classes near the mean.
+# Proofs that take classes near the mean, and what all others have together.
 QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
 RARE = arb(2) ** -100
+# Where not all classes are seen, the share of the law of outputs that is for the values of the secret.
+TOLD = arb(2) ** -40
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,10 @@ class Large:
         """The classes of which all is seen, whatever the secret is: at both ends of `seen` that depends on it."""
         if self.near is None:
             return self.seen
-        added = [c for c, _ in self.values]
-        return range(self.near.values[0] + max(added), self.near.values[-1] + min(added) + 1)
+        added, values, n = [c for c, _ in self.values], self.near.values, self.statistic.n
+        # No sum is below 0 or above n.
+        first = values[0] + max(added) if values[0] else 0
+        return range(first, n + 1 if values[-1] == n - len(self.records) else values[-1] + min(added) + 1)
 
     @cached_property
     def seen_answers(self) -> Sequence[int]:
@@ -134,10 +138,10 @@ class Large:
         return self.answers[self.seen.start : self.seen.stop]
 
     @cached_property
-    def quick(self) -> "Large | None":
-        """The same with classes near the mean only; None where that is not a help."""
+    def near_mean(self) -> "Large":
+        """The same with classes near the mean only, of very many."""
         near = self.statistic.near(self.reference, self.records)
-        return None if near is None else replace(self, near=near)
+        return self if near is None else replace(self, near=near)
 
     def difference(self, other: "Large") -> str | None:
         """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
@@ -146,7 +150,7 @@ class Large:
 
     def contraction(self) -> Ball:
         """The contraction of the noise where the answer is the sum itself, else 1."""
-        if list(self.answers) != list(self.statistic.values):
+        if self.query.name == "pairs":
             return ONE
         spread = max(self.statistic.contributions) - min(self.statistic.contributions)
         return self.noise.contraction(self.statistic.n * spread**2, 1)
@@ -174,14 +178,14 @@ def rebuild(problem: dict[str, Any]) -> Large:
 
 def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
     """Return the channel with the question about it; all records have one law, so any group is as good as any other."""
-    statistic, most = channel.statistic, largest()
-    if statistic.n > most.classes:
-        refuse(f"a witness on blocks of classes is for sums of at most {most.classes} records, not {channel.text}")
-    if not isinstance(secret, Group) or secret.size(statistic) > most.values:
-        refuse(f"a witness on blocks of classes is for records of at most {most.values} values together")
+    if secret.labels:
+        refuse("a witness on blocks of classes is for records, not for functions of them")
     if isinstance(reference, Weights) or not reference.common:
         refuse("a witness on blocks of classes is for the uniform prior or one marginal of all records")
-    return replace(channel, records=secret.records, reference=reference)
+    asked = replace(channel, records=secret.records, reference=reference)
+    near = asked.near_mean
+    fits((channel.statistic.n if near is asked else len(near.seen)) * secret.size(channel.statistic), channel.text)
+    return asked
 
 
 def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> None:
@@ -203,12 +207,16 @@ def on_blocks(
     if not starts or starts[0] != 0:
         refuse("the blocks of the witness do not begin with class 0")
     given = field(witness, "masses", "the witness")
+    channel = _near(channel, starts, given)
+    attains(information(channel, density(channel, given, knowledge, starts), starts), lower)
 
-    def check(channel: Large) -> None:
-        shares = density(channel, given, knowledge, starts)
-        twice(lambda: attains(information(channel, shares, starts), lower))
 
-    quick_first(channel, check)
+def _near(channel: Large, starts: list[int], given: object) -> Large:
+    """The channel with classes near its mean only, where every block with mass has some of these."""
+    quick, size = channel.near_mean, len(starts)
+    rows = [numbers(row, size, "masses of the witness", low=0.0) for row in sequence(given, "masses of the witness")]
+    blocks = zip(_parts(quick, list(quick.seen), starts), zip(*rows, strict=True), strict=False)
+    return quick if all(some or not any(masses) for some, masses in blocks) else channel
 
 
 def density(channel: Large, given: object, knowledge: Knowledge, starts: list[int]) -> list[Shares]:
@@ -222,42 +230,41 @@ def density(channel: Large, given: object, knowledge: Knowledge, starts: list[in
     return [density[a] for a in channel.labels] or density
 
 
-def quick_first(channel: Large, check: Callable[[Large], T]) -> T:
-    """Take the quick way, and where that shows nothing look at all classes.
-
-    Balls hold the true numbers in either case, so that either will do.
-    """
-    quick = channel.quick
-    if quick is not None:
-        try:
-            return check(quick)
-        except Refused:
-            tick()
-    return check(channel)
-
-
 def told(channel: Large) -> Ball:
     """Enclose I(A;Y) of the reference itself, every output by itself."""
     found = _information(channel, [{0: ONE} for _ in channel.values], [0], _every_cut(channel))
     return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
 
 
-def rows(channel: Large) -> list[list[Ball]]:
-    """Enclose P(Y = y | A = a) for every value a of the secret, all else as the reference."""
-    chances = _chances(channel, _every_cut(channel))
-    found = []
-    for c, _ in channel.values:
+def rows(channel: Large) -> tuple[list[list[Ball]], Ball]:
+    """Enclose P(Y = y | A = a) for every value a of the secret, all else as the reference.
+
+    Of very many outputs those beyond what is likely are put together on either side; they are had at most with the
+    chance that is returned as well, whatever a is.
+    """
+    near, far = channel.near_mean, ZERO
+    if near is channel or len(channel.values) * channel.width <= largest().joint:
+        near, cuts = channel, _every_cut(channel)
+    else:
+        reach = near.reach()
+        ends = near.seen_answers[0] - reach, near.seen_answers[-1] + reach + 1
+        between = range(max(channel.low + 1, ends[0]), min(channel.low + channel.width - 1, ends[1]) + 1)
+        fits(len(channel.values) * len(between), "every likely output of the sum")
+        cuts = list(between)
+        far = near.left + 2 * near.noise.tail(reach + 1)
+    chances, found = _Crossed(near, cuts), []
+    unknown = near.left * arb(0.5, 0.5)
+    for c, _ in near.values:
         tick()
-        weights = _law(channel, c)
-        below = chances.below(weights)
-        found.append([(y - x).nonnegative_part() for x, y in pairwise([ZERO, *below, sum(weights, ZERO)])])
-    return found
+        weights = _law(near, c)
+        below = [ZERO, *chances.below(weights), sum(weights, ZERO)]
+        found.append([(y - x).nonnegative_part() + unknown for x, y in pairwise(below)])
+    return found, far
 
 
 def _every_cut(channel: Large) -> list[int]:
     """Cuts between all outputs."""
-    if len(channel.values) * channel.width > (most := largest().joint):
-        refuse(f"{channel.width} outputs of {len(channel.values)} values of the secret are more than {most} numbers")
+    fits(len(channel.values) * channel.width, "every output of the sum")
     return list(range(channel.low + 1, channel.low + channel.width))
 
 
@@ -270,15 +277,11 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     lost = channel.lost * arb(len(channel.values)).log()
     kinds = {kind: lambda *given, found=found: found(*given) + lost for kind, found in KINDS.items()}
 
-    def check(channel: Large) -> float:
-        if proof.get("kind") != "power":
-            _ = channel.values, channel.others  # with all bits
-        if windowed:
-            return twice(lambda: _claimed_in_window(channel, knowledge, proof, where))
-        return twice(lambda: claimed(kinds, (channel, knowledge), proof, where))
-
     windowed = "steps" in proof and proof.get("kind") != "monotone"
-    return quick_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
+    near = channel.near_mean if windowed or proof.get("kind") in QUICK else channel
+    if windowed:
+        return _claimed_in_window(near, knowledge, proof, where)
+    return claimed(kinds, (near, knowledge), proof, where)
 
 
 def _trivial(channel: Large, *_: object) -> Ball:
@@ -306,8 +309,7 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
     """
     rows, outputs = window.ranges(stated, len(channel.answers), channel.width)
     values = [(c, p) for c, p in channel.values if not p.is_zero()]
-    if (size := len(values) * len(rows) * (len(outputs) + len(values))) > (most := largest().own_entries):
-        refuse(f"the window has {size} entries, above the limit of {most}")
+    fits(len(values) * len(rows) * (len(outputs) + len(values)), "the window")
     low, end = channel.low + outputs.start, channel.low + outputs.stop
     first, last = channel.low, channel.low + channel.width - 1
     below = cache(channel.noise.below)
@@ -317,20 +319,13 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
 
     def entries(row: int) -> tuple[list[Ball], Ball]:
         # Clamping moves nothing across a cut inside the range of the outputs. Each mass is one ball with all its
-        # digits: a group of outputs far from the answer has a law of its own.
+        # digits: a group of outputs far from the answer has a law of its own. Noise is symmetric.
         f = channel.answers[row]
         law = [(beyond if y in (first, last) else inside)[abs(y - f)] for y in range(low, end)]
         before = ZERO if low == first else below(low - 1 - f)
-        return law, before if end > last else before + (1 - below(end - 1 - f))
+        return law, before if end > last else before + below(f - end)
 
-    cells = []
-    for c, p in values:
-        law = zip(channel.seen, _law(channel, c), strict=True)
-        masses = {t: p * x for t, x in law if not x.is_zero()}
-        if not channel.left.is_zero():
-            masses[-1] = p * channel.left
-        cells.append(masses)
-    kept, cells = window.revealing(cells, rows, entries)
+    kept, cells = window.revealing(_cells(channel), rows, entries)
     lost = channel.lost * arb(len(channel.values)).log()
     return Question(Channel(rows=kept), cells, knowledge, lost, raised=not channel.left.is_zero())
 
@@ -340,14 +335,6 @@ def _at_reference(channel: Large, knowledge: Knowledge, _: Proof, where: str) ->
     if not knowledge.none:
         refuse(f"{where}: the leakage of the reference bounds an adversary without knowledge only")
     return told(channel)
-
-
-def ascending(value: object, what: str, low: int, high: int) -> list[int]:
-    """Return whole numbers from low to high that ascend."""
-    listed = [whole(x, what, low, high) for x in sequence(value, what)]
-    if any(x >= y for x, y in pairwise(listed)):
-        refuse(f"the {what} do not ascend")
-    return listed
 
 
 def _reference(channel: Large, starts: list[int]) -> list[Shares]:
@@ -387,9 +374,9 @@ def _inside(channel: Large, starts: list[int]) -> list[bool]:
 
 
 def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
-    """For every class, a and rho(t|a) of the secret values a with mass that it can hold; never none of them."""
+    """For every class of which all is seen, a and rho(t|a) of the secret values a that it can hold; never none."""
     others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
-    for value in ticking(channel.statistic.values):
+    for value in ticking(channel.statistic.values if channel.near is None else channel.whole):
         listed = [(a, others[value - c]) for a, c in enumerate(sums) if value - c in others]
         if not listed:
             refuse("the reference leaves a class without mass")
@@ -425,6 +412,15 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     return close([s * total.log()], s, knowledge)
 
 
+def _cells(channel: Large) -> list[Shares]:
+    """rho(a,t) of the values a with mass, at least; what is not seen of a value tells it, by a class of its own."""
+    pairs = [(zip(channel.seen, _law(channel, c), strict=True), p) for c, p in channel.values if not p.is_zero()]
+    cells = [{t: p * x for t, x in law if not x.is_zero()} for law, p in pairs]
+    for a, (_, p) in enumerate([] if channel.left.is_zero() else pairs):
+        cells[a][-1 - a] = p * channel.left
+    return cells
+
+
 def _blend(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
@@ -435,14 +431,55 @@ def _blend(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ba
     """
     nu, theta = order_and_share(proof, where)
     power = 1 / (nu - 1)
+    masses = [p for _, p in channel.values if not p.is_zero()]
+    sums = _ratios(channel.near_mean, power) or _ratios(channel, power) or {}
+    told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
+    return blended(told, knowledge.most, nu, theta, channel.contraction())
+
+
+def _ratios(channel: Large, power: Ball) -> dict[int, Ball] | None:
+    """sum_t rho(t|a) ( rho(t|a) / rho(t) )^power of every value a; None where what is not seen is not enclosed."""
     sums: dict[int, Ball] = {}
+    ends: list[dict[int, Ball]] = []
     masses = [p for _, p in channel.values if not p.is_zero()]
     for listed in _given_by_value(channel):
         rho = sum((masses[a] * x for a, x in listed), ZERO)
-        for a, x in listed:
-            sums[a] = sums.get(a, ZERO) + x * ((x / rho).log() * power).exp()
-    told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
-    return blended(told, knowledge.most, nu, theta, channel.contraction())
+        terms = {a: x * ((x / rho).log() * power).exp() for a, x in listed}
+        ends = [*ends[:1], terms]
+        for a, x in terms.items():
+            sums[a] = sums.get(a, ZERO) + x
+    if channel.near is None:
+        return sums
+    rests = _beyond_ends(channel, ends[0], ends[-1], power)
+    return None if rests is None else {a: x + rests[a] for a, x in sums.items()}
+
+
+def _beyond_ends(channel: Large, first: dict[int, Ball], last: dict[int, Ball], power: Ball) -> list[Ball] | None:
+    """Guarantee: result >= the sum of a blend's terms over classes of a count that are not seen, for every value a.
+
+    With g records in the secret that add c, N = n - g others and j = t - c, the terms are P(j) R(t)^power with
+
+        P(j+1) / P(j) = (N-j) p / ((j+1) q),   R(t+1) / R(t) = (t+1) / (t+1-c) x (n-t-g+c) / (n-t) <= (t+1) / (t+1-c),
+
+    both of which fall with t: beyond the last class the terms fall at least by their product there a step. Below the
+    first one it is the same with zeros and ones exchanged. None where the product is not below 1.
+    """
+    n, g = channel.statistic.n, len(channel.records)
+    q, p = channel.statistic.bits(channel.reference)
+    low, high = channel.whole[0], channel.whole[-1]
+    found = []
+    for a, c in enumerate(c for c, mass in channel.values if not mass.is_zero()):
+        rest = ZERO
+        for t, ones, odds, end in ((high, c, p / q, last), (n - low, g - c, q / p, first)):
+            if t == n:
+                continue
+            j = t - ones
+            fall = odds * (n - g - j) / (j + 1) * ((arb(t + 1) / (t + 1 - ones)).log() * power).exp()
+            if not fall < 1:
+                return None
+            rest += end[a] * fall / (1 - fall)
+        found.append(rest)
+    return found
 
 
 def order_and_share(proof: dict[str, Any], where: str) -> tuple[Ball, Ball]:
@@ -477,15 +514,41 @@ def _centre(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> B
     last = channel.low + channel.width - 1
     centre = whole(field(proof, "centre", where), f"the centre of {where}", channel.low, last)
     s = arb(above_zero(proof, "s", where))
-    return _closed(channel, (channel.noise.divergence(abs(f - centre)) for f in channel.answers), s, knowledge.most)
+
+    def around(way: Large) -> Ball:
+        seen = way.answers if way.near is None else way.answers[way.whole.start : way.whole.stop]
+        return _closed(way, (way.noise.divergence(abs(f - centre)) for f in seen), s, knowledge.most)
+
+    near = channel.near_mean
+    if near is not channel and channel.statistic.n > largest().joint:
+        found = around(near)
+        # A small s makes much of classes that are not seen: all of them are gone through.
+        if found <= number(field(proof, "upper", where), f"'upper' of {where}"):
+            return found
+    return around(channel)
 
 
 def _closed(channel: Large, divergences: Iterable[Ball], s: Ball, knowledge: Ball) -> Ball:
-    """The closing formula of I <= sum pi D_t, D_t of every class t, which is the same for all values: s > 0."""
+    """The closing formula of I <= sum pi D_t, D_t of every class t, which is the same for all values: s > 0.
+
+    Classes that are not seen tell the secret itself (steps/window.py). With a share TOLD of the law of outputs for its
+    values, D is raised by log 1/(1 - TOLD), and is log(|A| / TOLD) there.
+    """
     total = ZERO
     for divergence, listed in zip(divergences, _given(channel), strict=True):
         total += sum((p * x for p, x in listed), ZERO) * (divergence / s).exp()
+    if channel.near is not None:
+        told = ((len(channel.values) / TOLD).log() / s).exp()
+        total = total * (-(1 - TOLD).log() / s).exp() + _not_whole(channel) * told
     return close([s * total.log()], s, knowledge)
+
+
+def _not_whole(channel: Large) -> Ball:
+    """Guarantee: result >= the chance under the reference of classes of which not all is seen."""
+    rest, g, others = channel.left, len(channel.records), list(channel.others.items())
+    for value, mass in (*others[:g], *others[-g:]):
+        rest += mass * sum((p for c, p in channel.values if value + c not in channel.whole), ZERO)
+    return rest
 
 
 def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
@@ -532,19 +595,11 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
 def _power(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """The bound of special/power.py, for Gaussian or discrete Gaussian noise on a count of bits."""
     statistic, sigma = channel.statistic, channel.noise.parameter
-    family = channel.noise.family
-    count = statistic.contributions == (0, 1) and all(t == f for t, f in enumerate(channel.answers))
-    normal = family in ("gaussian", "discrete_gaussian")
-    if not normal or sigma is None or not count or len(channel.records) > 1:
+    count = statistic.contributions == (0, 1) and channel.answers == range(statistic.n + 1)
+    bound = {"gaussian": power.power, "discrete_gaussian": power.discrete}.get(channel.noise.family)
+    if bound is None or sigma is None or not count or len(channel.records) > 1:
         refuse(f"{where}: entropy power is for one record of a count of bits with Gaussian noise")
-    listed = sequence(field(proof, "m", where), f"m of {where}", 2)
-    low, high = (number(m, f"m of {where}", 0.0) for m in listed)
-    s1, centre = (number(field(proof, key, where), f"{key} of {where}") for key in ("s1", "centre"))
-    law = channel.reference.law(0, 2)
-    given = power.Given(s1, centre, (low, high))
-    if family == "discrete_gaussian":
-        return power.discrete(statistic.n, (law[0], law[1]), sigma, knowledge.most, given, where)
-    return power.power(statistic.n, (law[0], law[1]), sigma, knowledge.most, given, where)
+    return bound(statistic.n, channel.reference.law(0, 2), sigma, knowledge.most, proof, where)
 
 
 KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
@@ -605,7 +660,7 @@ def _mean(channel: Large, cuts: list[int], density: list[Ball]) -> Iterator[Ball
 
 def _information(channel: Large, density: list[Shares], starts: list[int], cuts: list[int]) -> Ball:
     """Return I(A;G), G the group of the output between cuts, of the prior density(a,block) rho(a,t)."""
-    chances = _chances(channel, cuts)
+    chances = _Crossed(channel, cuts)
     joint, secret = [], []
     for a, ((c, share), ratios) in enumerate(zip(channel.values, density, strict=True)):
         tick()
@@ -620,11 +675,6 @@ def _information(channel: Large, density: list[Shares], starts: list[int], cuts:
         joint = [[sum(column, ZERO) for column in zip(*(joint[a] for a in values), strict=True)] for values in alike]
         secret = [sum((secret[a] for a in values), ZERO) for values in alike]
     return mutual(joint, secret)
-
-
-def _chances(channel: Large, cuts: list[int]) -> "_Steady | _Noise":
-    """What carries the masses of classes across cuts."""
-    return _Steady(channel, cuts) if channel.noise.steady else _Noise(channel, cuts)
 
 
 def weights(channel: Large, c: int, share: Ball, ratios: Shares, starts: list[int]) -> list[Ball]:
@@ -643,36 +693,50 @@ def unseen(channel: Large, a: int, ratios: Shares, starts: list[int]) -> Ball:
     return far * channel.values[a][1] * channel.left * arb(0.5, 0.5)
 
 
-def _band(answers: Sequence[int], cut: int, reach: int) -> tuple[int, int]:
-    """The classes i..j-1 whose answers f have |cut - 1 - f| <= reach."""
-    return bisect_right(answers, cut - 2 - reach), bisect_right(answers, cut - 1 + reach)
+class _Crossed:
+    """The chance that the output is below a cut: sum_t w(t) P(noise <= c - 1 - f(t)) over the classes that are seen.
 
-
-class _Steady:
-    """Noise whose tail falls by one factor a step, P(noise >= k) = tail(1) exp( -rate (k - 1) ) for k >= 1.
-
-    Two recursions along the answers give the sums for all cuts, whatever the noise reaches:
-        sum_t w P(Y < c | t) = sum_{f<c} w - tail(1) ( sum_{f<c} w e^(-rate (c-1-f)) - sum_{f>=c} w e^(-rate (f-c)) ).
+    P is enclosed where it is near 0 or 1. Where that takes few numbers it is one product of polynomials: the answer
+    first + i, of weight w_i, meets the cut c at rising[c - 1 - first - i - low]. Where the tail falls by one factor a
+    step, P(noise >= k) = tail(1) exp( -rate (k-1) ) for k >= 1, two recursions along the answers do:
+        sum_{f<c} w - tail(1) ( sum_{f<c} w e^(-rate (c-1-f)) - sum_{f>=c} w e^(-rate (f-c)) ).
     """
 
     def __init__(self, channel: Large, cuts: list[int]) -> None:
-        """Take the noise, and the cuts in ascending order."""
-        assert channel.noise.parameter is not None  # for the type checker: the noise is steady
-        self.answers, self.cuts, self.rate = channel.seen_answers, cuts, channel.noise.parameter
-        self.tail = channel.noise.tail(1)
-        # Answers between two cuts are many, and their distances are the same again and again.
-        self.fallen = lru_cache(largest().joint)(lambda steps: (-self.rate * steps).exp())
+        """Take the cuts in ascending order."""
+        self.answers, self.cuts, self.reach = channel.seen_answers, cuts, channel.reach()
+        beyond = channel.noise.tail(self.reach + 1)
+        self.rare, self.sure = ZERO.union(beyond), ONE.union(1 - beyond)
+        self.exactly = cache(channel.noise.below)
+        if channel.noise.steady and (rate := channel.noise.parameter) is not None:
+            # Answers between two cuts are many, and their distances are the same again and again.
+            self.fallen = lru_cache(largest().joint)(lambda steps: (-rate * steps).exp())
+            self.tail, self.way = channel.noise.tail(1), self._falling
+            return
+        first, last = self.answers[0], self.answers[-1]
+        self.low, high = (cuts[0] - 1 - last, cuts[-1] - 1 - first) if cuts else (0, 0)
+        few = bool(cuts) and high - self.low < largest().joint
+        self.rising: Any = arb_poly([self._chance(k) for k in ticking(range(self.low, high + 1))]) if few else None
+        self.way = self._together if few else self._one_by_one
+
+    def _chance(self, k: int) -> Ball:
+        """P(noise <= k)."""
+        return self.sure if k > self.reach else self.rare if k < -self.reach else self.exactly(k)
 
     def below(self, weights: list[Ball]) -> list[Ball]:
-        """Return sum_t weights(t) P(Y < c | t) for every cut; classes of hardly any mass are left out, and enclosed."""
+        """Return sum_t weights(t) P(Y < c | t) for every cut; classes at the ends of hardly any mass are enclosed."""
+        tick()
         first, last = _held(weights)
-        doubt = arb(0, (sum(weights[:first], ZERO) + sum(weights[last:], ZERO)).upper())
+        doubt = ZERO.union(sum(weights[:first], ZERO) + sum(weights[last:], ZERO))
         answers, kept = self.answers[first:last], weights[first:last]
-        totals = [ZERO, *accumulate(kept)]
-        before = [totals[bisect_right(answers, c - 1)] + doubt for c in self.cuts]
-        left = self._reaching(answers, kept, [c - 1 for c in self.cuts])
-        right = self._reaching([-f for f in reversed(answers)], kept[::-1], [-c for c in reversed(self.cuts)])[::-1]
-        return [x - self.tail * (y - z) for x, y, z in zip(before, left, right, strict=True)]
+        return [x + doubt for x in self.way(answers, kept)]
+
+    def _falling(self, answers: Sequence[int], weights: list[Ball]) -> Iterator[Ball]:
+        totals = [ZERO, *accumulate(weights)]
+        left = self._reaching(answers, weights, [c - 1 for c in self.cuts])
+        right = self._reaching([-f for f in reversed(answers)], weights[::-1], [-c for c in reversed(self.cuts)])[::-1]
+        for c, x, y in zip(self.cuts, left, right, strict=True):
+            yield totals[bisect_left(answers, c)] - self.tail * (x - y)
 
     def _reaching(self, answers: Sequence[int], weights: list[Ball], places: list[int]) -> list[Ball]:
         """sum_{f <= c} w exp( -rate (c - f) ) of every place c; both ascend."""
@@ -686,59 +750,20 @@ class _Steady:
             found.append(total)
         return found
 
+    def _together(self, answers: Sequence[int], weights: list[Ball]) -> Iterator[Ball]:
+        placed = [ZERO] * (answers[-1] - answers[0] + 1)
+        for f, w in zip(answers, weights, strict=True):
+            placed[f - answers[0]] += w
+        product = arb_poly(placed) * self.rising
+        return (product[c - 1 - answers[0] - self.low] for c in self.cuts)
 
-class _Noise:
-    """Any noise: P(noise <= k), each computed once, and added up where it is neither 0 nor 1."""
-
-    def __init__(self, channel: Large, cuts: list[int]) -> None:
-        """Find the classes that the noise carries across each cut."""
-        reach = channel.reach()
-        self.channel, self.cuts = channel, cuts
-        self.bands = [_band(channel.seen_answers, c, reach) for c in cuts]
-        self.beyond = channel.noise.tail(reach + 1)
-        self.chance = lru_cache(largest().joint)(channel.noise.below)
-        answers = channel.seen_answers
-        self.consecutive = list(answers) == list(range(answers[0], answers[0] + len(answers)))
-        self.consecutive = self.consecutive and 2 * reach < largest().joint
-        # P(noise <= k) for k = -reach, ..., reach: answers that follow each other meet a part of this list.
-        self.rising = list(map(channel.noise.below, ticking(range(-reach, reach + 1)))) if self.consecutive else []
-        self.reach = reach
-
-    def below(self, weights: list[Ball]) -> list[Ball]:
-        """Return sum_t weights(t) P(Y < c | t) for every cut.
-
-        Before the band of a cut P lies between 1 - beyond and 1, after it between 0 and beyond. Classes at either
-        end that together hold hardly any mass are left out, and enclosed.
-        """
-        first, last = _held(weights)
-        before = list(accumulate(weights[first:last], initial=ZERO))
-        left = sum(weights[:first], ZERO) + sum(weights[last:], ZERO)
-        met = [(min(max(i, first), last), min(max(j, first), last)) for i, j in self.bands]
-        carried = self._carried(weights, first, last, met)
-        found = []
-        for (low, high), sum_met in zip(met, carried, strict=True):
-            outside = before[low - first] + (before[-1] - before[high - first])
-            doubt = arb(0, (left + self.beyond * outside).upper())
-            found.append(before[low - first] + sum_met + doubt)
-        return found
-
-    def _carried(self, weights: list[Ball], first: int, last: int, met: list[tuple[int, int]]) -> Iterator[Ball]:
-        """sum_t weights(t) P(Y < c | t) over the classes that each cut meets.
-
-        Where answers follow each other this is one product of polynomials: with rising[k] = P(noise <= k - reach) the
-        answer a + i, of weight i, meets the cut c at k = reach + c - 1 - a - i.
-        """
-        if not self.consecutive:
-            for cut, (low, high) in zip(self.cuts, met, strict=True):
-                tick()
-                chances = (self.chance(cut - 1 - f) for f in self.channel.seen_answers[low:high])
-                yield sum(map(mul, weights[low:high], chances), ZERO)
-            return
-        product = arb_poly(weights[first:last]) * arb_poly(self.rising)
-        start = self.channel.seen_answers[first]
-        for cut in ticking(self.cuts):
-            place = self.reach + cut - 1 - start
-            yield product[place] if place >= 0 else ZERO
+    def _one_by_one(self, answers: Sequence[int], weights: list[Ball]) -> Iterator[Ball]:
+        before = list(accumulate(weights, initial=ZERO))
+        for c in ticking(self.cuts, every=1):
+            i, j = bisect_left(answers, c - 1 - self.reach), bisect_right(answers, c - 1 + self.reach)
+            met = (self.exactly(c - 1 - f) for f in answers[i:j])
+            rest = before[i] * self.sure + (before[-1] - before[j]) * self.rare
+            yield sum(map(mul, weights[i:j], met), rest)
 
 
 def _held(weights: list[Ball]) -> tuple[int, int]:
@@ -746,4 +771,4 @@ def _held(weights: list[Ball]) -> tuple[int, int]:
     masses = list(map(float, weights))
     first, last = (bisect_right(list(accumulate(side)), 2.0**-64) for side in (masses, masses[::-1]))
     first = min(first, len(weights) - 1)
-    return first, max(len(weights) - last, first)
+    return first, max(len(weights) - last, first + 1)

@@ -15,7 +15,7 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.limits import SLACK, largest, tick
 from dalenius.verifier.kernel.reading import field as entry
-from dalenius.verifier.kernel.reading import numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import fits, numbers, refuse, sequence, show, whole
 from dalenius.verifier.steps import samples
 
 from . import named
@@ -168,19 +168,18 @@ def _count_vectors(problem: dict[str, Any]) -> tuple[Histogram, str]:
     listed = sequence(problem["records"], "records of the problem")
     if not 1 <= len(listed) <= largest().records or any(k != listed[0] for k in listed):
         refuse("count vectors need one record or more, all with the same number of values")
-    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, largest().datasets)), ""
+    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, largest().numbers)), ""
 
 
 def _table(problem: dict[str, Any]) -> Table:
     listed = sequence(entry(problem, "records", "the problem"), "records of the problem")
     if not listed:
         refuse("records of the problem are empty")
-    records = tuple(whole(k, "an alphabet size", 1, largest().datasets) for k in listed)
+    records = tuple(whole(k, "an alphabet size", 1, largest().numbers) for k in listed)
     many = 1
     for k in records:
         many *= k
-        if many > largest().datasets:
-            refuse(f"the records of the problem have more than {largest().datasets} datasets, too many for a table")
+        fits(many, "the table of the problem")
     if problem["classes"] is None:
         sequence(problem["rows"], "rows of the problem", many)
         return Table(records, range(many), many)
@@ -210,8 +209,9 @@ def _distinct(rows: list[list[Ball]]) -> tuple[list[list[Ball]], list[int]]:
 def numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
     """One row or more of floats, each divided by its exact sum; equal ones are put together, which is exact."""
     width = len(sequence(raw[0], "row 0"))
-    if width == 0 or width * len(raw) > largest().shared_entries:
-        refuse(f"a channel of {len(raw)} rows and {width} outputs is empty or too large")
+    fits(width * len(raw), "the channel")
+    if width == 0:
+        refuse("the rows of the channel are empty")
     digest = hashlib.sha256(struct.pack("<qq", len(raw), width))
     place: dict[tuple[float, ...], int] = {}
     rows: list[list[Ball]] = []

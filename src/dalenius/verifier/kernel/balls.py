@@ -19,9 +19,8 @@ from .limits import largest, tick
 Ball: TypeAlias = Any  # flint.arb, which ships no types
 Matrix: TypeAlias = Any  # flint.arb_mat
 
-# Bits of a ball: what two machine words hold, so no slower than 65. And what one holds: a proof is tried with it first.
+# Bits of a ball: what two machine words hold, so no slower than 65.
 PRECISION = 128
-FEW_BITS = 64
 ZERO = arb(0)
 ONE = arb(1)
 
@@ -51,6 +50,16 @@ def xlogx(x: Ball) -> Ball:
     end = top * top.log()
     # u log u falls from 0 to -1/e at u = 1/e and rises from there.
     return end.union(ZERO) if top < 0.36 else end.union(ZERO).union(arb(-0.37))  # noqa: PLR2004 - 1/e = 0.367..
+
+
+def divergence(p: Iterable[Ball], q: Iterable[Ball]) -> Ball:
+    """Return sum p log(p/q); exact zeros of p are left out."""
+    return sum((xlogx(x) - x * y.log() for x, y in zip(p, q, strict=True) if not x.is_zero()), ZERO)
+
+
+def mixed(law: Sequence[Ball], rows: Sequence[Sequence[Ball]]) -> list[Ball]:
+    """Return the mean of some rows."""
+    return [sum((p * q for p, q in zip(law, column, strict=True)), ZERO) for column in zip(*rows, strict=True)]
 
 
 def log_sum_exp(xs: Iterable[Ball]) -> Ball:

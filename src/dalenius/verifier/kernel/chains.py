@@ -23,10 +23,10 @@ from flint import arb
 from .balls import ZERO, Ball, float_above, float_below, log_sum_exp
 from .cells import Channel, Question, Shares
 from .closing import close
-from .doubles import Chain
+from .doubles import Chain, chain_of, near_rows
 from .limits import largest, tick
 from .order import Products, in_order, products
-from .reading import above_zero, field, numbers, whole
+from .reading import above_zero, field, number, numbers, whole
 
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.
 ENOUGH = 1e-7
@@ -121,15 +121,25 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     total = log_sum_exp(given)
     in_order(channel)
     log_r = [x - total for x in given]
+    # Where recursions take the place of products of matrices balls are quick enough.
+    recursions = channel.falling is not None and channel.falling.width > 0
+    near = near_rows(channel.rows) if rounds and not recursions else []
+    bound = _closed(question, log_r, s, rounds, near)
+    if near and not bound + question.lost <= number(field(proof, "upper", where), f"'upper' of {where}"):
+        bound = _closed(question, log_r, s, rounds, [])  # chains in doubles do not come as near to each other
+    yield where, bound
+
+
+def _closed(
+    question: Question, log_r: list[Ball], s: Ball, rounds: int, near: Sequence[tuple[list[float], float]]
+) -> Ball:
+    """The bound by chains of every value; near: the rows in doubles, if they are to be used."""
     known: dict[Any, Ball] = {}
-    values = []
     for cell in question.cells:
         # Values of a group with the same sum have the same cells.
-        same = key(cell)
-        if same not in known:
-            known[same] = _value(channel, cell, log_r, s, rounds)
-        values.append(known[same])
-    yield where, close(values, s, question.knowledge.most)
+        if key(cell) not in known:
+            known[key(cell)] = _value(question.channel, cell, log_r, s, rounds, near)
+    return close([known[key(cell)] for cell in question.cells], s, question.knowledge.most)
 
 
 def key(cell: Shares) -> tuple[Any, ...]:
@@ -137,10 +147,14 @@ def key(cell: Shares) -> tuple[Any, ...]:
     return tuple((t, rho.mid().man_exp(), rho.rad().man_exp()) for t, rho in sorted(cell.items()))
 
 
-def _value(channel: Channel, cell: Shares, log_r: list[Ball], s: Ball, rounds: int) -> Ball:
-    """s log rho(a) + g_a of one value, or above."""
+def _value(  # noqa: PLR0917 - the whole problem
+    channel: Channel, cell: Shares, log_r: list[Ball], s: Ball, rounds: int, near: Sequence[tuple[list[float], float]]
+) -> Ball:
+    """s log rho(a) + g_a of one value, or above; near: the rows in doubles, if they are to be used."""
     rows = sorted(cell)
     log_p = sum(cell.values(), ZERO).log()
     total = log_p.exp()
-    one = OneValue(products(channel, rows), [cell[t] / total for t in rows], log_r, s)
+    law = [cell[t] / total for t in rows]
+    quick = chain_of([near[t] for t in rows], law, log_r, float(s), rounds) if near else None
+    one = OneValue(products(channel, rows), law, log_r, s, quick)
     return s * log_p + one.bound(channel.rows[rows[0]], channel.rows[rows[-1]], rounds)

@@ -6,7 +6,7 @@ from typing import Any
 from flint import arb
 
 from .balls import ZERO, Ball, log_sum_exp
-from .cells import Question
+from .cells import Question, Shares
 from .closing import close, gain
 from .limits import ticking
 from .reading import field as entry
@@ -31,15 +31,20 @@ def sibson(question: Question, proof: Proof, where: str) -> Bounds:
     of which is Sibson's information of that order [sibson69].
     """
     order = number(entry(proof, "order", "it"), "the order", 1.0)
+    yield where, told_by_rows(question.cells, question.knowledge.most, order)
+
+
+def told_by_rows(shares: list[Shares], knowledge: Ball, order: float) -> Ball:
+    """The same from the cells alone, which may be those of a channel that is never written out."""
     if order <= 1:
         refuse("the order must be above 1")
     nu = arb(order)
     sigma = 1 / (nu - 1)
     s = 1 + sigma
-    masses = [sum(cell.values(), ZERO).log() for cell in question.cells]
+    masses = [sum(cell.values(), ZERO).log() for cell in shares]
     cells = [
         {row: rho.log() - log_rho for row, rho in ticking(cell.items())}
-        for cell, log_rho in zip(question.cells, masses, strict=True)
+        for cell, log_rho in zip(shares, masses, strict=True)
     ]
     # log rho(a) and log rho(t|a), of every row t and all values a.
     given: dict[int, list[tuple[Ball, Ball]]] = {}
@@ -52,7 +57,7 @@ def sibson(question: Question, proof: Proof, where: str) -> Bounds:
         s * log_rho + gain(list(cell.values()), [x - log_r[row] + total for row, x in cell.items()], sigma)
         for log_rho, cell in zip(masses, cells, strict=True)
     )
-    yield where, close(exponents, s, question.knowledge.most)
+    return close(exponents, s, knowledge)
 
 
 def reference(question: Question, _: Proof, where: str) -> Bounds:

@@ -15,7 +15,7 @@ from functools import reduce
 from flint import arb
 
 from .balls import ONE, ZERO, Ball
-from .limits import largest, tick, ticking
+from .limits import tick, ticking
 
 Row = Sequence[Ball]
 
@@ -43,8 +43,6 @@ def contracts(rows: Sequence[Row], eta: Ball) -> bool:
         rows = bundled(rows)
         if not all(ONE - sum(row, ZERO) <= eta for row in rows):
             return False
-    if len(rows) * (len(rows) - 1) // 2 * len(rows[0]) > largest().shared_entries:
-        return False
     return all(pair_contracts(p, q, eta) for i, p in enumerate(rows) for q in rows[:i])
 
 

@@ -224,6 +224,26 @@ class Chain:
         return found - slack, found + slack
 
 
+def near_rows(rows: Sequence[Sequence[Ball]]) -> list[tuple[list[float], float]]:
+    """The nearest doubles of the entries of rows, and no less than the largest share by which one of a row is off."""
+    found = []
+    for row in ticking(rows):
+        near = [float(x) for x in row]
+        found.append((near, max(float_above(abs(x - arb(y)) / x) for x, y in zip(row, near, strict=True))))
+    return found
+
+
+def chain_of(
+    rows: Sequence[tuple[list[float], float]], rho: Sequence[Ball], log_r: Sequence[Ball], s: float, rounds: int
+) -> Chain | None:
+    """Rounds in doubles, by rows of `near_rows`; None where balls are quick enough."""
+    np = numpy(rounds, len(rows) * len(log_r))
+    if np is None or not ordinary():
+        return None
+    law, error = np.array([row for row, _ in rows]), max(off for _, off in rows)
+    return Chain(np, law, np.ones(len(log_r)), error, rho, log_r, s)
+
+
 def _nearest(values: Sequence[Ball], np: Module) -> tuple[Array, float]:
     """The nearest doubles, and no less than the most by which one is off."""
     near = [float(x) for x in values]

@@ -29,8 +29,8 @@ T = TypeVar("T")
 class Sizes:
     """The largest certificate that is checked; a larger one is refused before anything large is built.
 
-    A choice of what is worth waiting for: none of these numbers decides whether a proof holds. Work that grows with the
-    certificate, in steps that read the clock, needs none.
+    None of these numbers decides whether a proof holds, nor do they limit time or memory: the clock does, and the
+    system. They say at once what these would say later, and which of several ways to compute the same is taken.
     """
 
     # Characters of a call string; records; contribution of one record to a sum; values of one record of a symmetric
@@ -39,42 +39,21 @@ class Sizes:
     records: int = 10**8
     contribution: int = 2**40
     symmetric_values: int = 2**53
-    # Classes of a statistic, datasets that are gone through, and terms: what takes a few seconds one by one.
-    classes: int = 2**22
-    # Entries of a channel where they are shared among rows, and where every row has its own; pairs with a class.
-    shared_entries: int = 2**25
-    own_entries: int = 2**23
-    # Outputs up to order, and points x answers of a quadrature.
-    outputs: int = 2**21
-    # Numbers that are held or compared together: of a joint law, of a design, of a matrix (48 MiB), terms of a tail.
-    # Entries of a part of a larger matrix.
+    # Numbers that a check goes through, or holds.
+    numbers: int = 2**25
+    # Numbers of a matrix that is held (48 MiB), or compared, and of a polynomial in place of a sum; entries of a part
+    # of a larger matrix.
     joint: int = 2**20
     part: int = 2**17
-    # Entries of the channel of one record, levels of a tree, whole weights.
-    local_entries: int = 2**16
-    # Outputs around the answers of one record, and points; of one piece of a quadrature; edges of a density.
+    # Outputs around the answers of one record, and points; parts of a grid.
     reach: int = 2**15
-    piece_points: int = 2**9
-    density_edges: int = 2**7
-    # Grid rows, and values of the one record of an identity; parts of a grid, and datasets of randomized_response.
-    grid_rows: int = 2**14
-    responses: int = 2**12
-    # Values of a secret that has a law of classes, or a row, for each.
-    values: int = 2**10
-    # Records and values of a histogram: beyond both it has over 2^64 count vectors; records x values of moved counts.
-    histogram_side: int = 64
-    moved_room: int = 2**18
-    # Powers of polynomials: their degree, and the bits that their coefficients may occupy.
-    degree: int = 2 * 10**5
-    bits: int = 2**29
-    # Records of a modular sum that is folded from the plain one; modulus of a modular sum of more records.
+    parts: int = 2**12
+    # Records of a modular sum that is folded from the plain one.
     folded: int = 10**4
-    modulus: int = 5000
-    # Datasets that a certificate may list.
-    datasets: int = 2**24
-    # Trees: nodes, and the numbers that those which wait may hold together; how many may wait; bytes of multipliers.
+    # Trees: nodes; how many may wait; levels; bytes of multipliers.
     nodes: int = 2**26
     waiting: int = 10_000
+    levels: int = 2**16
     packed_bytes: int = 2**27
     # Leaves from which on a tree is checked with NumPy, if that is installed: with fewer balls are faster.
     numpy_leaves: int = 16

@@ -97,9 +97,9 @@ def levels(packed: object, boxes: int) -> Iterator["array[int]"]:
     while many:
         tick()
         nodes, depth = nodes + many, depth + 1
-        if depth > largest().local_entries:
-            refuse(f"the tree has more than {largest().local_entries} levels")
-        if many * boxes > largest().own_entries or nodes > largest().nodes:
+        if depth > largest().levels:
+            refuse(f"the tree has more than {largest().levels} levels")
+        if many * boxes > largest().numbers or nodes > largest().nodes:
             refuse("the tree has too many nodes to check")
         codes = whole_numbers(kind, stream.take(wide * many))
         if max(codes) > boxes + 1:

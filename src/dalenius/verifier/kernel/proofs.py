@@ -6,14 +6,13 @@ To add one: a file here, a line below.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from . import chains, choices, closed_forms, convex, posteriors, rows, simplices
-from .balls import FEW_BITS, Ball, precision, short
+from .balls import Ball, short
 from .cells import Question
-from .reading import Refused, field, number, refuse
+from .reading import field, number, refuse
 
-T = TypeVar("T")
 Bounds = Iterator[tuple[str, Ball]]
 # What is asked, the proof, and words for its place.
 Compute = Callable[..., Ball]
@@ -30,18 +29,6 @@ KINDS: dict[str, Kind] = {
     "rows": rows.bounds,
     "monotone": chains.bounds,
 }
-
-
-def twice(check: Callable[[], T]) -> T:
-    """Try a check with few bits, which is faster, and where that shows nothing with all of them.
-
-    Balls hold the true numbers whatever their bits are, so that either will do.
-    """
-    try:
-        with precision(FEW_BITS):
-            return check()
-    except Refused:
-        return check()
 
 
 def shown(question: Question, kind: str, proof: dict[str, Any], upper: float, where: str) -> None:

@@ -2,10 +2,10 @@
 
 import json
 import math
-from itertools import islice
+from itertools import islice, pairwise
 from typing import IO, Any, NoReturn
 
-from .limits import MEMORY, MIB, tick, too_large
+from .limits import MEMORY, MIB, largest, tick, too_large
 
 AUDIT = "dalenius/audit-certificate"  # formats
 DESIGN = "dalenius/design-certificate"
@@ -20,6 +20,12 @@ class Refused(Exception):  # noqa: N818 - an answer, not an error
 def refuse(reason: str) -> NoReturn:
     """Give up on the certificate."""
     raise Refused(reason)
+
+
+def fits(many: float, what: str) -> None:
+    """Give up at once on what has so many numbers that no limit of time or memory would let it through."""
+    if many > (most := largest().numbers):
+        refuse(f"{what} takes more than {most} numbers, too many to check")
 
 
 def read(file: IO[bytes], memory: int = MEMORY) -> Any:
@@ -120,6 +126,14 @@ def number(value: object, where: str, low: float = -math.inf, high: float = math
     if not low <= value <= high:
         refuse(f"{where} is {value}, not between {low} and {high}")
     return value
+
+
+def ascending(value: object, what: str, low: int, high: int) -> list[int]:
+    """Return whole numbers from low to high that ascend."""
+    listed = [whole(x, what, low, high) for x in sequence(value, what)]
+    if any(x >= y for x, y in pairwise(listed)):
+        refuse(f"the {what} do not ascend")
+    return listed
 
 
 def above_zero(content: dict[str, Any], key: str, where: str) -> float:

@@ -23,8 +23,7 @@ from flint import arb
 
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import Product, Uniform
-from dalenius.verifier.forms.secret import Group
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, log_sum_exp, precision, xlogx
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, log_sum_exp, mixed, precision
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick
@@ -67,8 +66,8 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
         refuse(f"the channel of the secret is not shown to keep sigma = {float(sigma)!r} of a divergence")
     rounds = whole(field(proof, "rounds", where), "rounds", 0, largest().chain_rounds)
     heights = [arb(h) for h in numbers(field(proof, "heights", where), BITS, "'heights'")]
-    told = [_divergence(row, _mixed(u, local)) for row in local]
-    one, gains = _mixed(law, local)[1], []
+    told = [divergence(row, mixed(u, local)) for row in local]
+    one, gains = mixed(law, local)[1], []
     for j, given in enumerate(sequence(field(proof, "laws", where), "'laws'", n)):
         logs = [_logs(r, len(release[0])) for r in sequence(given, "laws of C", BITS)]
         rho = _sum_given(law, local, j, n - 1)
@@ -87,10 +86,7 @@ def _gain(  # noqa: PLR0917 - what a row problem consists of
     """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""
     tick()
     rows = parts.release[a : a + len(rho)]
-    mean = [
-        sum((w * x for w, x in zip(parts.local[a], column, strict=True)), ZERO) for column in zip(*logs, strict=True)
-    ]
-    return OneValue(Rows(rows), rho, mean, mu).bound(rows[0], rows[-1], rounds)
+    return OneValue(Rows(rows), rho, mixed(parts.local[a], logs), mu).bound(rows[0], rows[-1], rounds)
 
 
 def _parts(asked: Asked, proof: dict[str, Any], where: str) -> Parts:
@@ -122,7 +118,7 @@ def _stated(asked: Asked, local: object, release: object, first: object) -> Part
 def _law(asked: Asked) -> list[Ball]:
     """The law of every record: positive, the same for all, which are bits; the secret is one of them."""
     statistic, secret = asked.channel.statistic, asked.secret
-    if not isinstance(secret, Group) or len(secret.records) != 1:
+    if secret.labels or len(secret.records) != 1:
         refuse("it is about one record")
     if statistic.n < BITS or any(statistic.alphabet(i) != BITS for i in range(statistic.n)):
         refuse("it is for two records or more, all of them bits")
@@ -161,14 +157,6 @@ def _lost(asked: Asked, local: list[list[Ball]], release: list[list[Ball]], *, f
     if not lost < 1:
         refuse("'local' and 'release' are not what the channel is made of")
     return lost.upper()
-
-
-def _mixed(law: Law, rows: Sequence[Law]) -> list[Ball]:
-    return [sum((p * row[y] for p, row in zip(law, rows, strict=True)), ZERO) for y in range(len(rows[0]))]
-
-
-def _divergence(p: Law, q: Law) -> Ball:
-    return sum((xlogx(x) - x * y.log() for x, y in zip(p, q, strict=True)), ZERO)
 
 
 def _sum_given(law: Law, local: list[list[Ball]], ones: int, others: int) -> list[Ball]:

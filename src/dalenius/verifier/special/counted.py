@@ -25,7 +25,7 @@ from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.closing import largest as largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import allowed, attains
 from dalenius.verifier.kernel.witness import law as law_of
 
@@ -92,8 +92,7 @@ def _table(channel: Any, data: dict[str, Any], where: str) -> "_Table":
         refuse(f"{where}: tops below {n} are for geometric and Laplace noise")
     wide = [min(n, top + 1) + 1 for top in tops]
     outputs = comb(wide[0] + len(law) - 2, len(law) - 1) * wide[0] if alike else len(law) * prod(wide)
-    if outputs > (most := largest().outputs):
-        refuse(f"{where}: outputs up to order are too many to check; at most {most}")
+    fits(outputs, where)
     rows = {x: channel.noise.rows(range(x + 1), 0, min(n, x + 1)) for x in set(tops)}
     return _Table(n, law, tops, [rows[x] for x in tops], alike=alike)
 

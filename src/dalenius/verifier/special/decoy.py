@@ -21,7 +21,7 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.forms.asked import Asked
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, log_sum_exp, matrix
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, log_sum_exp, matrix
 from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.closing import close, largest
 from dalenius.verifier.kernel.limits import tick
@@ -85,7 +85,10 @@ def _gains(channel: _Channel, law: Shares, limit: Ball | None, value: dict[str, 
     size, many = len(channel.own), len(channel.alpha)
     top = [arb(x) for x in numbers(field(value, "top", "a value"), size, "top", low=0.0)]
     for t, rho in law.items():
-        if not (top[t] >= 1 or (limit is not None and top[t] > rho and _divergence(top[t], rho) >= limit)):
+        if not (
+            top[t] >= 1
+            or (limit is not None and top[t] > rho and divergence((top[t], 1 - top[t]), (rho, 1 - rho)) >= limit)
+        ):
             refuse(f"row {t} may have more mass than its top")
     boxes = [list(pairwise(points)) for points in _grid(channel, law, limit, value)]
     # Counted before any is made: few numbers can make very many corners.
@@ -152,11 +155,6 @@ def _supremum(  # noqa: PLR0917 - the letters of the formula
 
 def _term(u: Ball, r: Ball) -> Ball:
     return ZERO if u.is_zero() else u * (u / r).log()
-
-
-def _divergence(x: Ball, rho: Ball) -> Ball:
-    """d(x || rho) of two chances."""
-    return _term(x, rho) + _term(1 - x, 1 - rho)
 
 
 def _dot(xs: Balls, ys: Balls) -> Ball:

@@ -24,7 +24,7 @@ from flint import arb, arb_poly
 from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 
 
 def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
@@ -43,10 +43,8 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
         refuse(f"{where}: a tilt of {len(listed)} counts from {first} on does not fit {n} records")
     tilt = [arb(x) for x in numbers(listed, len(listed), f"the tilt of {where}")]
     own, others = (_weights(proof, key, where) for key in ("own", "others"))
-    reach = whole(field(proof, "reach", where), f"'reach' of {where}", 0, (most := largest()).classes)
-    terms = len(tilt) * (2 * reach + 1) * (len(own) + len(others))
-    if n * k > most.moved_room or (k - 1) * len(others) > most.moved_room or terms > most.classes:
-        refuse(f"{where}: {terms} terms of {n} records and {k} values are too many to check")
+    reach = whole(field(proof, "reach", where), f"'reach' of {where}", 0, largest().numbers)
+    fits(len(tilt) * (2 * reach + 1) * (len(own) + len(others)) + n * k + k * len(others), where)
     g = [tilt[min(max(t - first, 0), len(tilt) - 1)] for t in range(n + 1)]
     sums = _Sums(n, k, g, range(first, first + len(tilt)), channel.noise, reach)
     # Powers of polynomials lose digits where their coefficients differ much.

@@ -13,11 +13,13 @@ them, and at most the tangent at m- there. For discrete Gaussian noise with 3 si
 that of N(0, sigma^2). Proof: docs/mathematics.md, 4.13.
 """
 
+from typing import Any
+
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.limits import tick
-from dalenius.verifier.kernel.reading import refuse
+from dalenius.verifier.kernel.reading import field, number, numbers, refuse
 
 # Differences of h that are looked at on either side of its least value, which may be several.
 BESIDE = 4
@@ -25,13 +27,15 @@ BESIDE = 4
 TERMS = 40
 
 
-def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the letters of the formula
+def power(n: int, law: list[Ball], sigma: Ball, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: PLR0917 - the letters of the formula
     """The bound for a count of n bits that are 0 and 1 with this law."""
-    others, s1 = n - 1, given.s1
+    others = n - 1
+    s1, centre = (arb(number(field(proof, key, where), f"{key} of {where}")) for key in ("s1", "centre"))
+    low, high = (arb(m) for m in numbers(field(proof, "m", where), 2, f"m of {where}", 0.0))
     if others < 1 or not (s1 > 0 and sigma**2 >= s1 and law[0] > 0 and law[1] > 0):
         refuse(f"{where}: it needs two bits or more that can be 0 and 1, and s1 above 0 and at most sigma^2")
     beta = (ONE + ONE * 2 / others).log()
-    alpha = _least(others, law, beta, given.centre, where)
+    alpha = _least(others, law, beta, centre, where)
     total = over_integers(s1)
 
     def at(m: Ball) -> tuple[Ball, Ball]:
@@ -44,16 +48,16 @@ def power(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "
         rise = 1 + (1 - 2 * beta * e) / (2 * room.sqrt())
         return (above / below).log() / 2, (rise / above - 2 * beta * e / total**2 / below) / 2
 
-    (low, high), (value, slope), (_, last) = given.m, at(given.m[0]), at(given.m[1])
+    (value, slope), (_, last) = at(low), at(high)
     if not (low < high and slope >= 0 and last <= 0):
         refuse(f"{where}: the maximum is not shown to lie between its two variances")
     return value + slope * (high - low)
 
 
-def discrete(n: int, law: tuple[Ball, Ball], sigma: Ball, knowledge: Ball, given: "Given", where: str) -> Ball:  # noqa: PLR0917 - the same
+def discrete(n: int, law: list[Ball], sigma: Ball, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: PLR0917 - the same
     """The bound for discrete Gaussian noise."""
     v, kept = rounded_variance(sigma, where)
-    return kept * power(n, law, v.sqrt(), knowledge, given, where) + (1 - kept) * arb(2).log()
+    return kept * power(n, law, v.sqrt(), knowledge, proof, where) + (1 - kept) * arb(2).log()
 
 
 def rounded_variance(sigma: Ball, where: str) -> tuple[Ball, Ball]:
@@ -64,15 +68,7 @@ def rounded_variance(sigma: Ball, where: str) -> tuple[Ball, Ball]:
     return v, v.sqrt() / (sigma * over_integers(sigma**2))
 
 
-class Given:
-    """What the certificate says: s1, the centre c, and m-, m+."""
-
-    def __init__(self, s1: float, centre: float, m: tuple[float, float]) -> None:
-        """Take floats, which are exact."""
-        self.s1, self.centre, self.m = arb(s1), arb(centre), (arb(m[0]), arb(m[1]))
-
-
-def _least(others: int, law: tuple[Ball, Ball], beta: Ball, centre: Ball, where: str) -> Ball:
+def _least(others: int, law: list[Ball], beta: Ball, centre: Ball, where: str) -> Ball:
     """Guarantee: result <= min_j h(j). Differences are log((j+1)/(N-j)) - log(p/q) - beta (2(j-c)+1), rising with j."""
     odds = (law[1] / law[0]).log()
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from flint import arb, arb_poly
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, mixed, xlogx
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.contraction import contracts as every_pair_contracts
 from dalenius.verifier.kernel.limits import tick, ticking
@@ -29,13 +29,8 @@ MOST_INTERVALS = 20_000
 
 def product_bound(rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, sigma: Ball, lam: Ball) -> Ball:
     """lam K + tau log sum_a u_a^(sigma/tau) rho_0(a)^(lam/tau) e^(D_a/tau), tau = sigma + lam above 0."""
-    out = [sum((u * row[y] for u, row in zip(law, rows, strict=True)), ZERO) for y in range(len(rows[0]))]
-    exponents = []
-    for u, p, row in ticking(zip(law, rho, rows, strict=True)):
-        if p.is_zero():
-            continue
-        told = sum((xlogx(q) - (ZERO if q.is_zero() else q * r.log()) for q, r in zip(row, out, strict=True)), ZERO)
-        exponents.append(sigma * u.log() + lam * p.log() + told)
+    out, each = mixed(law, rows), ticking(zip(law, rho, rows, strict=True))
+    exponents = (sigma * u.log() + lam * p.log() + divergence(row, out) for u, p, row in each if not p.is_zero())
     return close(exponents, lam, knowledge, theta=sigma)
 
 
@@ -168,7 +163,7 @@ def _response_expands(rows: Sequence[Row], sigma: Ball) -> bool:
 
 def _binary(x: Ball, p: Ball) -> Ball:
     """D(x || p) of two laws on bits, p inside (0,1)."""
-    return xlogx(x) - x * p.log() + xlogx(1 - x) - (1 - x) * (1 - p).log()
+    return divergence((x, 1 - x), (p, 1 - p))
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,16 @@ record i has the law p_i. Then D(p q || W q) <= eta D(p || W) for every law p of
 
     log(1/eta) = integral over beta >= 1 of 1 / ( beta (1 + beta Theta(beta)) ),     Theta = sum_i theta_i(beta),
 
-and theta_i(beta) = sinh(c)^2 lambda for any lambda such that for all masses p of the law, all a in [e^-c, e^c], u =
-a^beta, and all m >= p u + (1-p) e^(-beta c), with C = cosh(c)^2, phi(x) = x log x - x + 1, kappa = 2 phi(u) / ( beta
-(a-1) )^2, z = 2 / ( beta (a-1) )^2 and one zeta >= 0 for all a and p, which is 0 where m >= 1,
+and theta_i(beta) = sinh(c)^2 lambda for any lambda such that for all masses p of the law, all a with |log a| at most
+delta, u = a^beta, and all m >= p u + (1-p) e^(-beta delta), with C = cosh(c)^2, phi(x) = x log x - x + 1, kappa = 2
+phi(u) / ( beta (a-1) )^2, z = 2 / ( beta (a-1) )^2 and one zeta >= 0 for all a and p, which is 0 where m >= 1,
 
     kappa <= lambda ( a^(beta-2) + (m - p u) / (p C) ) + z ( phi(m) + zeta (m - u) log m ).
 
-For every law and beta theta_i = e^2c sinh(c)^2 ( c / (1 - e^-c) )^2 / 2 serves as well. What is put in place of a, u,
-z and m on a part of the range of a and a step of beta, and the proof: docs/proofs/product-laws.md.
+Here delta = min(c, 2 c mu / beta), where log mu is the integral up to beta: functions of the outputs that matter change
+by at most 2 delta from one output to the next. For every law and beta theta_i = e^delta sinh(c)^2 (2 cosh c - e^-delta)
+( delta / (1 - e^-delta) )^2 / 2 serves as well. What is put in place of a, u, z and m on a part of the range of u and a
+step of beta, and the proof: docs/proofs/product-laws.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,11 +27,11 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.limits import tick
 
-# Parts of the range of log a to either side of 0; steps of beta, by a factor, up to the last, one of which ends here.
+# Parts of the range of log u to either side of 0; steps of beta, by a factor, up to the last, one of which ends here.
 PARTS = 24
-STEP, LAST, END = 1.08, 64.0, 2
-# zeta is as large as this times (beta - 1) c, and as this.
-LEAN, MOST_LEAN = 1.0, 0.6
+STEP, LAST, END = 1.1, 256.0, 2
+# zeta is as large as top (1 - 1 / beta), where no |log u| is above top, and as this.
+LEAN = 0.6
 # lambda is a power of this, and does not fall from step to step.
 LADDER = 1.005
 # Rounds of Newton's method.
@@ -45,23 +47,42 @@ def contraction(rate: Ball, records: Sequence[tuple[int, Sequence[Ball]]]) -> Ba
     """
     # A record of one value tells nothing; masses that are the same ball are one.
     listed = [(many, list({_exact(p): p for p in law}.values())) for many, law in records if len(law) > 1]
-    crude = (2 * rate).exp() * rate.sinh() ** 2 * (rate / -(-rate).expm1()) ** 2 / 2
-    total = sum(many for many, _ in listed) * crude
-    if total.is_zero():
+    people = sum(many for many, _ in listed)
+    if not people or rate.is_zero():
         return ZERO
-    square, least = rate.sinh() ** 2, crude / rate.sinh() ** 2
+    square, most = rate.sinh() ** 2, _crude(rate, rate)
     rungs = [floor(log(max(map(float, law))) / log(LADDER)) for _, law in listed]
+
+    def total() -> Ball:
+        return sum(
+            (many * most.min(square * arb(LADDER**rung)) for (many, _), rung in zip(listed, rungs, strict=True)), ZERO
+        )
+
     kept, before = ZERO, 1.0
     while before < LAST and rate < LARGE:
-        after, theta = min(2.0 if before < END else LAST, before * STEP), ZERO
-        parts = [_part(rate, j, arb(before), arb(after)) for j in range(-PARTS, PARTS)]
-        for i, (many, law) in enumerate(listed):
+        after = min(2.0 if before < END else LAST, before * STEP)
+        # No less than log mu at the end of the step: lambda does not fall.
+        later = kept + _gained(before, after, total())
+        top = rate * arb(after).min(2 * later.exp())
+        parts = [_part(j, top, arb(before), arb(after)) for j in range(-PARTS, PARTS)]
+        for i, (_, law) in enumerate(listed):
             tick()
-            rungs[i] = _rung(rungs[i], _cases(rate, arb(after), law, parts), least)
-            theta += many * square * min(least, arb(LADDER ** rungs[i]))
-        kept += (after / (1 + after * theta) * (1 + before * theta) / before).log()
+            rungs[i] = _rung(rungs[i], _cases(rate, top, arb(after), law, parts), most / square)
+        kept += _gained(before, after, total())
         before = after
-    return (-kept).exp() * before * total / (1 + before * total)
+    beyond = before * people * _crude(rate, rate.min(2 * rate * kept.exp() / before))
+    return (-kept).exp() * beyond / (1 + beyond)
+
+
+def _gained(before: float, after: float, theta: Ball) -> Ball:
+    """The integral over a step, on which Theta is constant."""
+    return (after / (1 + after * theta) * (1 + before * theta) / before).log()
+
+
+def _crude(c: Ball, delta: Ball) -> Ball:
+    """What serves for every law and beta."""
+    lean = delta / -(-delta).expm1()
+    return delta.exp() * c.sinh() ** 2 * (2 * c.cosh() - (-delta).exp()) * lean**2 / 2
 
 
 def _rung(rung: int, cases: "Sequence[_Case]", most: Ball) -> int:
@@ -81,9 +102,9 @@ def _exact(p: Ball) -> tuple[object, object]:
 
 @dataclass(frozen=True)
 class _Part:
-    """For all a of a part and beta of a step: bounds of kappa from above, of z and a^(beta-2) from below, and of u."""
+    """For all u of a part and beta of a step: bounds of kappa from above, of z and a^(beta-2) from below, and of u."""
 
-    above: bool  # whether a >= 1
+    above: bool  # whether u >= 1
     kappa: Ball
     z: Ball
     own: Ball
@@ -91,19 +112,17 @@ class _Part:
     most: Ball
 
 
-def _part(c: Ball, j: int, first: Ball, last: Ball) -> _Part:
-    """The bounds for log a between c j / PARTS and c (j+1) / PARTS, and beta between first and last."""
-    above, low, high = j >= 0, c * j / PARTS, c * (j + 1) / PARTS
+def _part(j: int, top: Ball, first: Ball, last: Ball) -> _Part:
+    """The bounds for log u between top j / PARTS and top (j+1) / PARTS, and beta between first and last."""
+    above, low, high = j >= 0, top * j / PARTS, top * (j + 1) / PARTS
+    late, early = (last, first) if above else (first, last)
     if last <= END:
-        one, two = _kappa(ONE, low), _kappa(arb(END), high)
-        kappa = reduce(arb.max, (one ** (END - b) * two ** (b - 1) for b in (first, last)))
+        kappa = _kappa(ONE, low / late) ** (END - late) * _kappa(arb(END), high / late) ** (late - 1)
     else:
-        kappa = _kappa(last if above else first, high)
-    z = 2 / (last * (high if above else low).expm1()) ** 2
-    own = reduce(arb.min, ((b - 2) * x for b in (first, last) for x in (low, high))).exp()
-    return _Part(
-        above, kappa, z, own, ((first if above else last) * low).exp(), ((last if above else first) * high).exp()
-    )
+        kappa = _kappa(late, high / late)
+    z = 2 / (early * ((high if above else low) / early).expm1()) ** 2
+    own = reduce(arb.min, (y - 2 * y / b for b in (first, last) for y in (low, high))).exp()
+    return _Part(above, kappa, z, own, low.exp(), high.exp())
 
 
 def _kappa(b: Ball, log_x: Ball) -> Ball:
@@ -117,15 +136,15 @@ def _phi(x: Ball) -> Ball:
     return x * x.log() - x + 1
 
 
-def _cases(c: Ball, last: Ball, masses: Sequence[Ball], parts: Sequence[_Part]) -> "list[_Case]":
+def _cases(c: Ball, top: Ball, last: Ball, masses: Sequence[Ball], parts: Sequence[_Part]) -> "list[_Case]":
     """All parts, with every mass."""
-    zeta, square = (LEAN * (last - 1) * c).min(arb(MOST_LEAN)), c.cosh() ** 2
-    return [_Case(part, p, 1 / (p * square), (1 - p) * (-last * c).exp(), zeta) for p in masses for part in parts]
+    zeta, square = (top * (1 - 1 / last)).min(arb(LEAN)), c.cosh() ** 2
+    return [_Case(part, p, 1 / (p * square), (1 - p) * (-top).exp(), zeta) for p in masses for part in parts]
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A part, and the mass p of a value: price is 1 / (p C), rest (1-p) e^(-beta c)."""
+    """A part, and the mass p of a value: price is 1 / (p C), rest the least that other values add to a mean."""
 
     part: _Part
     p: Ball
@@ -134,7 +153,7 @@ class _Case:
     zeta: Ball
 
     def serves(self, given: Ball) -> bool:
-        """Guarantee: if true, the inequality holds for every a, beta and m with this lambda."""
+        """Guarantee: if true, the inequality holds for every u, beta and m with this lambda."""
         part, gain = self.part, given * self.price
         enough = part.kappa - given * part.own
         # Means m from 1 on: the worst u is where p u + rest is 1, or as near to that as the part comes.

@@ -23,9 +23,11 @@ from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.secret import by_label
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.limits import tick, ticking
+from dalenius.verifier.kernel.reading import ascending, field, fits, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import allowed, attains, held
+
+HEAVIEST = 2**16  # of the weights: their sums are gone through
 
 
 def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
@@ -35,11 +37,11 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     if k == 1 or len(set(channel.masses)) != 1 or any(len(each) != together for each in values):
         refuse("a witness that ties values to counts is for a record whose values are equally likely, two or more")
     # Of a function of the record that several values share scores are compared, not counts.
-    scores = _ascending(witness, "scores", n) if together > 1 else []
-    cuts = _ascending(witness, "cuts", together * len(scores) if together > 1 else n)
-    heaviest = largest().local_entries
+    scores = ascending(field(witness, "scores", "the witness"), "scores of the witness", 1, n) if together > 1 else []
+    most = together * len(scores) if together > 1 else n
+    cuts = ascending(field(witness, "cuts", "the witness"), "cuts of the witness", 1, most)
     listed = sequence(field(witness, "weights", "the witness"), "weights of the witness", len(cuts) + 1)
-    weights = [whole(e, "weights of the witness", 1, heaviest) for e in listed]
+    weights = [whole(e, "weights of the witness", 1, HEAVIEST) for e in listed]
     given = sequence(field(witness, "nodes", "the witness"), "nodes of the witness")
     nodes = [arb(x) for x in numbers(given, len(given), "nodes of the witness", low=0.0)]
     step = arb(number(field(witness, "step", "the witness"), "the step of the witness", low=0.0))
@@ -61,13 +63,6 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     seen = others.seen(law, _phi(chances, weights, nodes))
     leaked = arb(k).log() + own - most_log + step * sum(seen, ZERO)
     attains(leaked, lower)
-
-
-def _ascending(witness: dict[str, Any], key: str, most: int) -> list[int]:
-    listed = [whole(c, f"{key} of the witness", 1, most) for c in sequence(field(witness, key, "the witness"), key)]
-    if any(low >= high for low, high in pairwise(listed)):
-        refuse(f"the {key} of the witness do not ascend")
-    return listed
 
 
 def _law(witness: dict[str, Any], count: Any, knowledge: Knowledge, others: "_Others") -> dict[int, Ball]:
@@ -114,8 +109,7 @@ def _scored(  # noqa: PLR0917 - the whole law
     """
     top, wide = counts[-1], together * len(scores) + 1
     size = (top + 1) * wide
-    if size * together > (most := largest().own_entries):
-        refuse(f"the scores of the witness have more than {most} terms, too many to check")
+    fits(size * together, "the law of the scores of the witness")
     one = [ZERO] * size
     for t, levels in _chances(noise, list(range(top + 1)), scores).items():
         weight = (t * mean.log() - mean - arb(t + 1).lgamma()).exp()
@@ -163,8 +157,6 @@ class _Others:
         self.n, self.k, self.counts = n, k, counts
         scale = arb(n) / k
         self.mean = (k - 1) * scale
-        if len(counts) * k > (most := largest().own_entries):
-            refuse(f"the window of the witness has {len(counts)} counts, too many to check for {most} terms")
         self.weights = [(t * scale.log() - scale - arb(t + 1).lgamma()).exp() for t in ticking(counts)]
         self.tilt: list[Ball] | None = None
         if tilt is not None:

@@ -109,8 +109,4 @@ def _sum_above(products: list[float]) -> float:
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
     """Return the question about the rows of a grid of k parts."""
-    k = whole(entry(stated, "k", "it"), "k of the grid", 1, largest().responses)
-    width = question.channel.outputs
-    if math.comb(k + width - 1, width - 1) > largest().grid_rows:
-        refuse(f"a grid of {k} parts has too many rows over {width} outputs; at most {largest().grid_rows}")
-    return on_grid(question, k)
+    return on_grid(question, whole(entry(stated, "k", "it"), "k of the grid", 1, largest().parts))

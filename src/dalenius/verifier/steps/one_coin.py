@@ -13,10 +13,11 @@ import math
 
 from flint import arb, arb_poly, ctx
 
+from dalenius.verifier.forms.counting import LONG_BITS
 from dalenius.verifier.forms.real_records import Density
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.limits import largest, tick
-from dalenius.verifier.kernel.reading import refuse
+from dalenius.verifier.kernel.limits import tick
+from dalenius.verifier.kernel.reading import fits, refuse
 
 # Bits beside those that the least coefficient of a power needs.
 SPARE = 128
@@ -30,8 +31,7 @@ def one_coin(density: Density, m: int, n: int) -> Ball:
         refuse("one coin for the other records needs other records, and cells that no edge cuts")
     least = min(cells)
     bits = SPARE + others * (2 + max(0, least.denominator.bit_length() - least.numerator.bit_length()))
-    if others * m * bits > largest().bits:
-        refuse(f"the powers of one coin for the others have {others * m * bits} bits, above {largest().bits}")
+    fits(others * m * bits / LONG_BITS, "one coin for the other records")
     before, ctx.prec = ctx.prec, bits
     try:
         power = arb_poly([arb(p.numerator) / p.denominator for p in cells]) ** others

@@ -31,7 +31,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.doubles import Chain, U, numpy, ordinary
 from dalenius.verifier.kernel.limits import largest, ticking
 from dalenius.verifier.kernel.order import Recursions
-from dalenius.verifier.kernel.reading import above_zero, mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import above_zero, fits, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.reading import field as entry
 
 
@@ -108,7 +108,9 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
         exponents.append(s * (p.log() + log_inside) + g - (1 - kappa).log())
         far += p * (beyond + given.left)
     low, end = bisect_left(given.answers, first), bisect_right(given.answers, points.last)
-    outside = len({*given.answers[:low], *given.answers[end:]})
+    beyond_points = given.answers[:low], given.answers[end:]
+    # Answers of a range are all different, and may be very many.
+    outside = sum(map(len, beyond_points if isinstance(given.answers, range) else map(set, beyond_points)))
     if outside or not given.left.is_zero():
         if not kappa > 0:
             refuse(f"{where}: {outside} answers are beyond the points, and 'beyond' leaves them nothing")
@@ -257,7 +259,7 @@ class _Several(_Points):
         """Rounds in doubles, by the rows of all releases together: within a share of what one run's rows are off."""
         entries = len(cells) * len(self.orders)
         np = numpy(rounds, entries)
-        if np is None or entries > largest().own_entries or not ordinary():
+        if np is None or entries > largest().numbers or not ordinary():
             return None
         law, error = np.array([self.orders], dtype=float), 0.0
         places = list(together.listed(self.sizes))
@@ -333,14 +335,15 @@ def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, ever
     if given.added is not None:
         reach = whole(entry(stated, "reach", where), f"'reach' of {where}", 1, largest().reach)
         width = (many - 1) * every + 1 + 2 * reach
-        if width != outputs or width * many > largest().own_entries:
-            refuse(f"{where}: rho has {outputs} entries for {width} outputs of {many} points, or too many to check")
+        fits(width * many, where)
+        if width != outputs:
+            refuse(f"{where}: rho has {outputs} entries for {width} outputs of {many} points")
         return _Added(given.added, first, every, many, reach)
     apart = whole(stated.get("outputs", 1), f"'outputs' of {where}", 1, many - 1)
     if (many - 1) % apart:
         refuse(f"{where}: 'outputs' is {apart}, and the last of {many} points is not among every {apart} of them")
     sizes = [((many - 1) // apart + 1, often) for _, often in given.rates]
-    most = largest().own_entries // many
+    most = largest().numbers // many
     if together.count(sizes, most) != outputs:
         refuse(f"{where}: rho has {outputs} entries, not one for every output of the releases, or too many to check")
     return _Several(given.rates, first, every, many, apart)

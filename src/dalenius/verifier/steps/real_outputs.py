@@ -27,7 +27,7 @@ from dalenius.verifier.forms.counting import Histogram, people
 from dalenius.verifier.forms.written import Channel
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_above, float_below
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, whole
 
 # What a rule makes of every answer, w_k p_t(y_k); its error; and the chance of outputs that it skips.
 Rule = tuple[dict[int, list[Ball]], Ball, Ball]
@@ -138,8 +138,8 @@ def _laplace(points: dict[str, Any], answers: list[int], rate: Ball) -> Rule:
     _keys(points, {"edges", "points", "angle", "slack"})
     listed = sequence(points["edges"], "edges of the quadrature")
     edges = numbers(listed, len(listed), "edges of the quadrature")
-    m = whole(points["points"], "points of the quadrature", 2, largest().piece_points)
-    _fits(m * len(edges), len(answers))
+    m = whole(points["points"], "points of the quadrature", 2, largest().parts)
+    fits(m * len(edges) * len(answers), "the quadrature")
     if any(not low < high for low, high in pairwise(edges)):
         refuse("edges of the quadrature do not ascend")
     if not set(answers) <= set(edges) or edges[0] != answers[0] or edges[-1] != answers[-1]:
@@ -178,7 +178,7 @@ def _gaussian(points: dict[str, Any], answers: list[int], sigma: Ball) -> Rule:
     if not step > 0:
         refuse("the step of the quadrature must be above 0")
     count = whole(points["count"], "the count of the quadrature", 2, largest().reach)
-    _fits(count, len(answers))
+    fits(count * len(answers), "the quadrature")
     last = first + (count - 1) * step
     if not (first <= answers[0] and last >= answers[-1]):
         refuse("the points of the quadrature must begin below the least answer and end above the greatest")
@@ -204,8 +204,3 @@ def _angle(points: dict[str, Any], answers: int) -> tuple[Ball, Ball]:
 def _keys(points: dict[str, Any], expected: set[str]) -> None:
     if set(points) != expected:
         refuse(f"the quadrature must hold {', '.join(sorted(expected))}")
-
-
-def _fits(points: int, answers: int) -> None:
-    if points > largest().reach or points * answers > largest().outputs:
-        refuse(f"{points} points for {answers} answers are too many to rebuild")

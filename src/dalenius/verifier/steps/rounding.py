@@ -231,7 +231,7 @@ def _covers(variance: Ball, by: Ball, n: int, most: Ball) -> bool:
 
 
 def _grid(given: dict[str, Any], where: str) -> int:
-    return whole(field(given, "cells", where), f"cells of {where}", 1, largest().responses)
+    return whole(field(given, "cells", where), f"cells of {where}", 1, largest().parts)
 
 
 def _posed(

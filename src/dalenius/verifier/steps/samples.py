@@ -16,8 +16,8 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
-from dalenius.verifier.kernel.limits import SLACK, largest, tick
-from dalenius.verifier.kernel.reading import field, mapping, number, numbers, refuse, sequence, show, whole
+from dalenius.verifier.kernel.limits import SLACK, tick
+from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
 
 # Terms of a tail that are added before the rest is bounded by a geometric series.
 TERMS = 64
@@ -47,8 +47,7 @@ def rows_above(value: object, classes: int) -> tuple[list[list[float]], float, i
     parts = _parts(sequence(samples["counted"], "counted samples"), len(rows), error)
     outputs = sum(len(part.outputs) for part in parts)
     _check_names([name for part in parts for name in part.outputs])
-    if len(rows) * (outputs + len(rows)) > largest().own_entries:
-        refuse(f"{len(rows)} sets of samples with {outputs} outputs are too many to check")
+    fits(len(rows) * (outputs + len(rows)), "what is known by samples")
     for s, row in enumerate(rows):
         _check_row(row, s, parts, len(rows))
     draws = sum(max((part.draws[s] for part in parts), default=0) for s in range(len(rows)))

@@ -10,7 +10,7 @@ from dalenius.paper.reproduce.figures import marks
 from dalenius.paper.reproduce.points import parity_leakage
 from dalenius.paper.reproduce.printed import LN2, exponential_flip, laplace_flip
 from dalenius.paper.reproduce.rows import Row, called, groups, having, one_curve, rising
-from dalenius.report.plots import DARK, LIGHT, MIDDLE, Axes, figure_of
+from dalenius.report.plots import DARK, LIGHT, MIDDLE, Axes, Drawing, figure_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,12 +22,21 @@ FLIP: dict[str, Callable[[float], float]] = {
 }
 
 
+def _by_records(rows: list[Row], height: float) -> tuple["Figure", Drawing, list[tuple[Axes, int, list[Row]]]]:
+    """A figure with a panel for each number of records: its axes, and each with its number and its rows."""
+    panels = groups(rising(rows, "n"), "n")
+    figure, axes = marks.panels_of(panels, height)
+    parts = [(ax, n, panel) for ax, ((n,), panel) in zip(axes, panels.items(), strict=False)]
+    for ax, n, _ in parts:
+        ax.set_title(f"$n = {n}$", loc="left")
+    return figure, axes, parts
+
+
 def entropy(rows: list[Row]) -> "Figure":
     """L(b) by flip probability, a panel for each number of records."""
-    panels = groups(rising(having(rows, "lower"), "n"), "n")
     flips = sorted({row["parameter"] for row in rows})
-    figure, axes = marks.panels_of(panels, 3.2)
-    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+    figure, axes, parts = _by_records(having(rows, "lower"), 3.2)
+    for ax, n, panel in parts:
         for place, flip in enumerate(flips):
             curve = rising((row for row in panel if row["parameter"] == flip), "b")
             b = np.union1d(np.linspace(0, (n - 1) * LN2, 3), np.linspace((n - 1) * LN2, n * LN2, 40))
@@ -38,23 +47,12 @@ def entropy(rows: list[Row]) -> "Figure":
         ax.annotate(
             "$(n-1)\\,\\ln 2$ ", (knee, 1), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8
         )
-        ax.set_title(f"$n = {n}$", loc="left")
         ax.set_xlim(-0.03 * n * LN2, 1.03 * n * LN2)
     marks.from_zero(axes[0], 1.15 * float(marks.column(having(rows, "upper"), "upper").max(initial=0.1)))
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, marks.ENTROPY)
-    entries = [
-        marks.proxy(
-            f"flip {flip:g}",
-            color=DARK,
-            linestyle=marks.STYLES[k],
-            marker=marks.MARKERS[k],
-            markersize=4,
-            markerfacecolor="w",
-        )
-        for k, flip in enumerate(flips)
-    ]
-    roles = [marks.certified_proxy(marks.CLOSED), marks.dot_proxy(), marks.method_proxy(), marks.repaired_proxy()]
+    entries = _curves_named([f"flip {flip:g}" for flip in flips])
+    roles = [marks.entry(kind) for kind in ("line", "certified", "method", "repaired")]
     marks.below(figure, [*entries, *roles], 3)
     return figure
 
@@ -75,38 +73,32 @@ def curves(rows: list[Row]) -> "Figure":
     marks.from_zero(ax, 1.05 * ax.get_ylim()[1])
     marks.clean(ax)
     band = marks.proxy("certified between the points, where L never rises", color=LIGHT, linewidth=6)
-    marks.below(figure, [*entries, marks.dot_proxy(), band, marks.method_proxy()], 4)
+    marks.below(figure, [*entries, marks.entry("certified"), band, marks.entry("method")], 4)
     return figure
 
 
 def epsilon(rows: list[Row]) -> "Figure":
     """L(b) along epsilon; b whose certified curves coincide share one line, the paper's medians are shaded by b."""
     rows = having(rows, "lower")
-    panels = groups(rising(rows, "n"), "n")
     entropies = sorted({row["b"] for row in rows})
     scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"}) or [0.1, 10.0]
     # Where the channel without epsilon is put, by b.
     strip = dict(zip(entropies, (scale[0] * np.geomspace(0.14, 0.5, len(entropies))).tolist(), strict=True))
-    figure, axes = marks.panels_of(panels, 4.3)
-    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+    figure, axes, parts = _by_records(rows, 4.3)
+    for ax, n, panel in parts:
         drawn: dict[str, str] = {}
         for place, family in enumerate(marks.NAMES):
             ours = [row for row in panel if row["family"] == family]
             drawn |= _exact_lines(ax, n, ours, place, scale, strip)
             _medians(ax, ours, place, strip)
         _epsilon_axes(ax, scale, math.sqrt(min(strip.values(), default=0.03) * max(strip.values(), default=0.03)))
-        ax.set_title(f"$n = {n}$", loc="left")
-        handles = [marks.certified_proxy(label, color=color) for label, color in drawn.items()]
+        handles = [marks.entry("line", label, color=color) for label, color in drawn.items()]
         ax.legend(handles=handles, loc="lower right", title="exact, for $b$", title_fontsize=8, handlelength=1.6)
     axes[0].set_ylim(0.5 * min((max(row["paper_median"], 0.01 * row["lower"]) for row in rows), default=0.1), 1.3)
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, "privacy parameter $\\epsilon$")
-    look = {"markersize": 4, "markerfacecolor": "w", "color": DARK}
-    families = [
-        marks.proxy(name, linestyle=marks.STYLES[k], marker=marks.MARKERS[k], **look)
-        for k, name in enumerate(marks.NAMES.values())
-    ]
-    roles = [marks.dot_proxy(), marks.method_proxy(), marks.printed_proxy()]
+    families = _curves_named(list(marks.NAMES.values()))
+    roles = [marks.entry(kind) for kind in ("certified", "method", "printed")]
     marks.below(figure, [*roles, *families, *marks.shades(entropies)], 3)
     return figure
 
@@ -169,10 +161,9 @@ def distortion(rows: list[Row]) -> "Figure":
     from matplotlib.transforms import offset_copy
 
     rows = having(rows, "lower")
-    panels = groups(rising(rows, "n"), "n")
     entropies = sorted({row["b"] for row in rows})
-    figure, axes = marks.panels_of(panels, 3.7)
-    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+    figure, axes, parts = _by_records(rows, 3.7)
+    for ax, n, panel in parts:
         for place, run in enumerate(one_curve(panel, "distortion")):
             curve = rising(run, "distortion")
             p = np.linspace(0, 0.5, 80)
@@ -185,7 +176,7 @@ def distortion(rows: list[Row]) -> "Figure":
             shifted = offset_copy(ax.transData, figure, x=3.6 * (place - 1), units="points")  # they share their places
             look = {"fmt": marks.MARKERS[place], "markerfacecolor": shade, "transform": shifted, **marks.CROWDED}
             marks.spans(ax, marks.column(points, "distortion"), points, "paper", **look)
-        ax.legend(loc="upper right", title=f"$n = {n}$", title_fontsize=9)
+        ax.legend(loc="upper right")
         ax.set_xlim(0, 0.5)
         _dp_axis(ax)
     marks.from_zero(axes[0], 1.12 * float(marks.column(rows, "upper").max(initial=0.1)))
@@ -195,7 +186,7 @@ def distortion(rows: list[Row]) -> "Figure":
     kinds = [marks.proxy(name, marker=marks.MARKERS[k], **look) for k, name in enumerate(marks.NAMES.values())]
     roles = [
         marks.proxy("closed form and certified dots: the same for all three", color=DARK, marker=".", markersize=6),
-        marks.method_proxy(),
+        marks.entry("method"),
         marks.proxy("(the three are set side by side)", alpha=0),
     ]
     marks.below(figure, [*roles, *kinds, *marks.shades(entropies)], 3)
@@ -205,10 +196,9 @@ def distortion(rows: list[Row]) -> "Figure":
 def distortion_printed(rows: list[Row]) -> "Figure":
     """Distortion on the paper's own axes: against its leakage for one channel, against their DP epsilon for two."""
     rows = having(rows, "lower")
-    panels = groups(rising(rows, "n"), "n")
-    figure, axes = marks.panels_of(panels, 3.4)
+    figure, axes, parts = _by_records(rows, 3.4)
     most = max((row["parameter"] for row in rows if row["family"] != "symmetric"), default=5.0)
-    for ax, ((n,), panel) in zip(axes, panels.items(), strict=True):
+    for ax, n, panel in parts:
         for place, family in ((1, "laplace"), (2, "exponential")):
             epsilons = np.linspace(0, most, 80)
             marks.exact(ax, epsilons, [FLIP[family](float(e)) for e in epsilons], marks.STYLES[place])
@@ -224,22 +214,29 @@ def distortion_printed(rows: list[Row]) -> "Figure":
                 true = {"linestyle": "none", "marker": marks.MARKERS[list(marks.NAMES).index(family)]}
                 x = marks.column(points, "dp_epsilon")
                 ax.plot(x, marks.column(points, "distortion"), **true, color="0.45", markerfacecolor="w", markersize=4)
-        ax.set_title(f"$n = {n}$", loc="left")
         ax.set_xlim(-0.02 * most, most)
     marks.from_zero(axes[0], 0.52)
     axes[0].set_ylabel("expected distortion")
     marks.name_across(axes, "$\\epsilon$: leakage $C_1^b$ in nats for the one, DP parameter for the others")
     style = {"color": "0.45", "linestyle": "none", "markerfacecolor": "w", "markersize": 4}
     entries = [
-        marks.certified_proxy("binary symmetric, each $b$, against its leakage"),
-        marks.certified_proxy("Laplace against its parameter", marks.STYLES[1]),
-        marks.certified_proxy("exponential against its parameter", marks.STYLES[2]),
+        marks.entry("line", "binary symmetric, each $b$, against its leakage"),
+        marks.entry("line", "Laplace against its parameter", linestyle=marks.STYLES[1]),
+        marks.entry("line", "exponential against its parameter", linestyle=marks.STYLES[2]),
         marks.proxy("Laplace against the channel's true DP $\\epsilon$", marker=marks.MARKERS[1], **style),
         marks.proxy("exponential against the channel's true DP $\\epsilon$", marker=marks.MARKERS[2], **style),
-        marks.dot_proxy("certified leakage"),
+        marks.entry("certified", "certified leakage"),
     ]
     marks.below(figure, entries, 3)
     return figure
+
+
+def _curves_named(names: list[str]) -> list[Drawing]:
+    """The legend's entries of curves that are told apart by the style of their line and their marker."""
+    look = {"markersize": 4, "markerfacecolor": "w", "color": DARK}
+    return [
+        marks.proxy(name, linestyle=marks.STYLES[k], marker=marks.MARKERS[k], **look) for k, name in enumerate(names)
+    ]
 
 
 def _dp_axis(ax: Axes) -> None:

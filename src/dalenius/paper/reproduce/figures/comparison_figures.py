@@ -38,12 +38,12 @@ def primal(rows: list[Row]) -> "Figure":
     optimum = "least possible: closed form and certified"
     lefts = [
         marks.proxy(optimum, color=DARK, marker=".", markersize=6),
-        marks.method_proxy("Algorithm 6 reports: median, min to max"),
+        marks.entry("method", "Algorithm 6 reports: median, min to max"),
         marks.proxy("its mechanisms leak (certified)", color=DARK, marker="^", markersize=4.5),
         marks.proxy("with all our repairs they leak", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
     ]
     rights = [
-        marks.method_proxy("Algorithm 6 achieves: median, min to max", "s"),
+        marks.entry("method", "Algorithm 6 achieves: median, min to max", marker="s"),
         marks.proxy("with all our repairs", color="0.45", marker="v", markerfacecolor="w", markersize=4.5),
         marks.proxy("achieved = requested", color="0.35", linewidth=0.8, linestyle="--"),
     ]
@@ -77,7 +77,7 @@ def dual(rows: list[Row]) -> "Figure":
     crossed = marks.proxy("strict reading (Algorithm 10 resets $\\lambda$)", **LEGEND_STRICT)
     lefts = [
         marks.proxy("least possible: closed form and certified", color=DARK, marker=".", markersize=6),
-        marks.method_proxy("Algorithm 9, the proof's reading: median, min to max"),
+        marks.entry("method", "Algorithm 9, the proof's reading: median, min to max"),
         crossed,
         marks.proxy("best mechanism met on the way that keeps $L$", **BEST),
     ]
@@ -142,6 +142,6 @@ def table(rows: list[Row]) -> "Figure":
     for ax in axes:
         ax.set_xlabel(marks.LEAKAGE)
     line = marks.proxy(marks.CERTIFIED, linestyle="none", marker="|", markersize=11, markeredgewidth=2.2, color=DARK)
-    whole = marks.method_proxy("the same, gradient also as printed", "D")
-    marks.below(figure, [line, marks.method_proxy(), whole, marks.repaired_proxy(), marks.printed_proxy()], 2)
+    whole = marks.entry("method", "the same, gradient also as printed", marker="D")
+    marks.below(figure, [line, marks.entry("method"), whole, marks.entry("repaired"), marks.entry("printed")], 2)
     return figure

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dalenius.model import storage
+from dalenius.model import files
 from dalenius.paper.reproduce.figures import audit_figures, comparison_figures, loop_figures, marks
 from dalenius.paper.reproduce.figures.saddle_figure import saddle
 from dalenius.paper.reproduce.rows import Row
@@ -52,4 +52,5 @@ def _write(picture: Callable[[], "Figure"], path: Path) -> None:
     with mpl.rc_context(marks.FONTS):
         figure = picture()
         for kind in ("png", "svg"):
-            storage.write(path.with_name(f"{path.name}.{kind}"), image(figure, kind))
+            files.write(path.with_name(f"{path.name}.{kind}"), image(figure, kind))
+            figure.set_layout_engine("none")  # found once, for both

@@ -32,11 +32,6 @@ CROWDED: dict[str, Any] = {"markersize": 3.6, "capsize": 0, "elinewidth": 0.6, "
 NAMES = {"symmetric": "binary symmetric", "laplace": "Laplace", "exponential": "exponential"}
 LEAKAGE = "leakage about a record (nats)"
 ENTROPY = "least entropy $b$ of the prior (nats)"
-METHOD = "the paper's method: median, min to max"
-REPAIRED = "the same, Algorithm 5 repaired: median"
-CERTIFIED = "certified: [lower, upper]"
-CLOSED = "closed form"
-PRINTED = "printed in the paper"
 
 
 def certified(ax: Axes, x: Numbers, rows: list[Row], **options: Drawing) -> None:
@@ -92,6 +87,18 @@ PRINTED_LOOK: dict[str, Any] = {
     "markeredgewidth": 0.6,
     "zorder": 5,
 }
+CERTIFIED = "certified: [lower, upper]"
+# What a legend calls the marks, and how it shows them.
+LEGEND: dict[str, tuple[str, dict[str, Any]]] = {
+    "line": ("closed form", {"color": DARK}),
+    "certified": (CERTIFIED, {"color": DARK, "marker": ".", "markersize": 6, "linestyle": "none"}),
+    "method": (
+        "the paper's method: median, min to max",
+        {"color": RUST, "marker": "o", "markerfacecolor": "white", "markersize": 4.5, "linewidth": 0.8},
+    ),
+    "repaired": ("the same, Algorithm 5 repaired: median", REPAIRED_LOOK),
+    "printed": ("printed in the paper", PRINTED_LOOK),
+}
 
 
 def proxy(label: str, **look: Drawing) -> Drawing:
@@ -101,29 +108,10 @@ def proxy(label: str, **look: Drawing) -> Drawing:
     return Line2D([], [], label=label, **look)
 
 
-def method_proxy(label: str = METHOD, marker: str = "o", fill: Drawing = "white") -> Drawing:
-    """Return the legend's entry of the paper's method: an open marker on a bar."""
-    return proxy(label, color=RUST, marker=marker, markerfacecolor=fill, markersize=4.5, linewidth=0.8)
-
-
-def certified_proxy(label: str = CERTIFIED, style: Drawing = "-", **look: Drawing) -> Drawing:
-    """Return the legend's entry of a bracket."""
-    return proxy(label, **{"color": DARK, "linestyle": style, **look})
-
-
-def repaired_proxy() -> Drawing:
-    """Return the legend's entry of the repaired method."""
-    return proxy(REPAIRED, **REPAIRED_LOOK)
-
-
-def dot_proxy(label: str = CERTIFIED) -> Drawing:
-    """Return the legend's entry of certified brackets."""
-    return proxy(label, color=DARK, marker=".", markersize=6, linestyle="none")
-
-
-def printed_proxy() -> Drawing:
-    """Return the legend's entry of a printed number."""
-    return proxy(PRINTED, **PRINTED_LOOK)
+def entry(kind: str, label: str = "", **look: Drawing) -> Drawing:
+    """Return the legend's entry of a kind of mark, under its own words or others."""
+    words, known = LEGEND[kind]
+    return proxy(label or words, **{**known, **look})
 
 
 def beneath(figure: Drawing, sides: dict[str, list[Drawing]]) -> None:

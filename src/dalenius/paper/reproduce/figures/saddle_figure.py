@@ -6,7 +6,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dalenius.numerics.deferred import entr
 from dalenius.paper.reproduce.figures import marks
 from dalenius.paper.reproduce.rows import Row, having
 from dalenius.report.plots import figure_of
@@ -61,6 +60,6 @@ def _boundary(b: float) -> Floats:
     for _ in range(50):
         middle = (low + high) / 2
         at = np.clip(0.5 + middle * ray, 0, 1)
-        inside = (entr(at) + entr(1 - at)).sum(axis=1, keepdims=True) >= b
+        inside = (scipy.special.entr(at) + scipy.special.entr(1 - at)).sum(axis=1, keepdims=True) >= b
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return np.asarray(0.5 + low * ray)

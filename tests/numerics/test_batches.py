@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.numerics.batch import shortened, singles, stack
+from dalenius.numerics.iterations import shortened, singles, stack
 from dalenius.numerics.types import Floats
 
 

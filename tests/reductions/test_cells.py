@@ -7,9 +7,8 @@ import pytest
 from kinds import Floats
 
 from dalenius.numerics.information import neg_entropies
-from dalenius.reductions.cells import Cells
+from dalenius.reductions.cells import Cells, density, tilt
 from dalenius.reductions.lump import Lumped
-from dalenius.search.tilted import density, tilt
 from dalenius.settings import Limits, Settings
 
 
