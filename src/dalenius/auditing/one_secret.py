@@ -12,7 +12,6 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 - monotone: the row bound without a tree, where likelihood ratios are monotone (MATH 4.11);
 - decoy: one supremum for each output, where rows tell the truth or a decoy (MATH 4.15);
 - beside: a release of a sum beside local randomisers of the same bits (MATH 4.12);
-- sibson: the information of the best order (MATH 4.8);
 - capacity: of the whole channel, where choices were too many, and the constrained capacity (MATH 4.4).
 """
 
@@ -25,7 +24,6 @@ from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
 from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
 from dalenius.bounds.decoys.bound import Decoys
@@ -279,10 +277,6 @@ class SecretAudit(Bracket):
         low, high = (choices.lower, choices.upper) if choices else (obvious(self.cells), self.trivial)
         self.unconstrained = (max(self.lower, low), min(high, self.trivial))
 
-    def sibson(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """Sibson's information of the best order."""
-        self.keep_upper(sibson_of(self.cells))
-
     def capacity(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The capacity of the whole channel, where choices were too many; then the constrained one."""
         cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
@@ -380,6 +374,5 @@ FROM_ASCENTS_ON = (
     Stage(lambda audit: audit.worth_more and audit.decoys is not None, SecretAudit.truth_or_decoy, "decoy"),
     Stage(lambda audit: audit.worth_more and audit.choices is not None, SecretAudit.all_choices, "choices"),
     Stage(lambda audit: not audit.cells.many, SecretAudit.note_unconstrained),
-    Stage(lambda audit: _large(audit) and audit.exact_cells, SecretAudit.sibson, "sibson"),
     Stage(_large, SecretAudit.capacity, "capacity"),
 )
