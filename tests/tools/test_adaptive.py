@@ -165,6 +165,14 @@ def test_a_constant_choice_too_large_for_a_table_is_composition() -> None:
     assert found.describe() == dl.compose(large, large).describe()
 
 
+def test_choices_of_one_name_about_two_queries_are_two_choices() -> None:
+    """Noise of one scale on the count tells much less than the same on seven times the count."""
+    people, seven = dl.queries.count(n=400), dl.queries.total(n=400, values=[0, 7])
+    first, same, more = (dl.mechanisms.geometric(query, scale=20) for query in (people, people, seven))
+    assert isinstance(dl.adaptive(first, lambda _: same), Joint)
+    refuses("above the limit", dl.adaptive, first, lambda y: same if y < 5 else more)
+
+
 def test_other_choices_have_no_structure() -> None:
     normal = dl.mechanisms.gaussian(COUNT, sigma=1)
     wide = dl.mechanisms.geometric(COUNT, epsilon=0.5, clamp=False)

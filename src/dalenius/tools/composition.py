@@ -139,8 +139,8 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
 
 
 def _runs(chosen: Sequence[Mechanism]) -> list[tuple[int, Mechanism]]:
-    """How many outputs in a row have the same choice, by name."""
-    runs = [list(run) for _, run in groupby(chosen, key=lambda mechanism: mechanism.name)]
+    """How many outputs in a row have the same choice, by its name and that of the query it is about."""
+    runs = [list(run) for _, run in groupby(chosen, key=lambda mechanism: (mechanism.name, str(mechanism.query)))]
     return [(len(run), run[0]) for run in runs]
 
 
