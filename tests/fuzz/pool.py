@@ -294,6 +294,9 @@ def samples() -> dict[str, Sample]:
         "releases, chosen": chosen(
             "geometric(epsilon=0.6)", "geometric(epsilon=0.2)", "geometric(epsilon=0.5)", knowledge=0.3
         ),
+        "releases, chosen, mean": chosen(
+            "gaussian(sigma=2.5)", "gaussian(sigma=3)", "discrete_gaussian(sigma=2)", knowledge=0.3
+        ),
         "releases, mean": released(
             "gaussian(sigma=2.5)",
             "discrete_gaussian(sigma=3)",

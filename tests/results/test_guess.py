@@ -40,6 +40,12 @@ def test_never_below_the_root(leaked: float, before: float, unit: str) -> None:
         assert below <= before or divergence(arb(below)) < limit
 
 
+def test_chances_too_small_for_the_digits_are_rounded_up() -> None:
+    """ROUNDING is more than d(p || before) at p = 10^-60."""
+    assert 1e-300 < guess(0.0, 1e-300) < 1e-52
+    assert guess(5e-324, 5e-324) > 5e-324
+
+
 @pytest.mark.parametrize("before", [0, 1, -0.1, 1.5, math.nan, "half", True])
 def test_before_must_be_a_chance(before: object) -> None:
     with pytest.raises(dl.InputError, match="before = "):

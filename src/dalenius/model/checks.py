@@ -20,6 +20,7 @@ MOST_RECORDS = 10**8
 MOST_JOBS = 1024
 LARGEST = 2**40  # in size, of integers that users list
 SUM_TOLERANCE = 1e-9  # by which rows and laws may miss a sum of one; they are divided by it
+NEARLY = 0.01  # the same of rows of few digits, which are divided by it where that is asked for
 
 
 def all_whole(listed: Iterable[object]) -> bool:

@@ -183,10 +183,11 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
     # A line of names is none of the rows, however many were asked for.
     named = texts == [cell for cell in head if cell.strip()] and any(cell[0].isalpha() for cell in texts)
     names = named or (len(head) > 1 and not head[0].strip())
-    header = names or (lines == rows + 1 and not _is_law(head, reading)) if header is None else header
+    data = _is_law(head, reading) or len(set(head)) < len(head)  # numbers that name columns are different
+    header = names or (lines == rows + 1 and not data) if header is None else header
     if lines - header == rows:
         return header
-    found = lines - (header or bool(texts))
+    found = lines - (header or (bool(texts) and not data))
     what = f"it has {found} {'row' if found == 1 else 'rows'}{' below a header' if found < lines else ''}"
     bits = found.bit_length() - 1
     fitting = f" ({bits} records of 2 values have {2**bits})" if found == 2**bits and bits > 0 else ""
@@ -195,10 +196,15 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
 
 
 def _is_law(cells: list[str], reading: Reading) -> bool:
-    """Whether these are probabilities that sum to one, and not all of them whole numbers, which may be names."""
-    found = [float(_point(cell, reading)) for cell in cells if _is_number(cell, reading)]
-    fractions = any(not p.is_integer() for p in found)
-    return len(found) == len(cells) and fractions and abs(sum(found) - 1) <= checks.SUM_TOLERANCE
+    """Whether these are probabilities that sum to one, or nearly, and not all whole numbers, which may be names.
+
+    The first of them may name a row.
+    """
+    for part in (cells, cells[1:]):
+        found = [float(_point(cell, reading)) for cell in part if _is_number(cell, reading)]
+        if len(found) == len(part) and any(p % 1 for p in found) and abs(sum(found) - 1) <= checks.NEARLY:
+            return True
+    return False
 
 
 def _names(head: list[str], width: int, *, index: bool) -> list[Label]:

@@ -36,7 +36,8 @@ ROUNDING = Decimal("1e-50")
 def guess(upper: float, before: float = 0.5, unit: str = "nats") -> float:
     """Return the greatest chance of a right guess after a release that leaks at most `upper`.
 
-    Guarantee: result >= the p in [before, 1] with d(p || before) = upper, by less than one step of a float.
+    Guarantee: result >= the p in [before, 1] with d(p || before) = upper; by less than two steps of a float where
+    before is above 1e-15, and below that by more if upper is next to nothing.
 
     before: chance of the best guess before the release, above 0 and below 1: the decimal number that it prints as.
     """

@@ -31,6 +31,7 @@ class Frame:
         ([(0, 0), (0, 1), (1, 0), (1, 1)], None),
         ([0, 1, 2, 3], None),
         ([1, 2, 3, 4], None),
+        ([0.0, 1.0, 2.0, 3.0], None),
         (["no no", "no yes", "yes no", "yes yes"], ["no", "yes"]),
         (["no-no", "no-yes", "yes-no", "yes-yes"], ["no", "yes"]),
         (["no,no", "no, yes", "yes,no", "yes,yes"], ["no", "yes"]),
@@ -108,6 +109,10 @@ def test_words_of_records_that_differ() -> None:
 def test_one_record_of_named_values() -> None:
     frame = Frame(ROWS[:2][::-1], ["yes", "no"])
     assert dl.Mechanism.from_matrix(frame, [2], names=["no", "yes"]).rows == pytest.approx(ROWS[:2])
+    # Numbers that name values are no numbers of rows.
+    numbers = Frame(ROWS[:2], ["1", "0"])
+    assert dl.Mechanism.from_matrix(numbers, [2], names=["1", "0"]).rows == pytest.approx(ROWS[:2])
+    assert dl.Mechanism.from_matrix(numbers, [2]).rows == pytest.approx(ROWS[:2][::-1])
 
 
 @pytest.mark.parametrize("labels", [["a", "b", "c", "d"], [10, 11, 12, 13], [0.5, 1.5, 2.5, 3.5]])

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from refusals import refuses_saying
 
 from dalenius.errors import InputError
-from dalenius.model.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.gallery.parse import parse_mechanism, parse_query, with_tables
 
 COUNT = parse_query("count(n=3)")
 
@@ -35,6 +35,7 @@ def test_positions_spaces_and_bare_names_are_read() -> None:
         ("count(**{'n': 4})", "only those are read"),
         ("count(n='4')", "not a whole number"),
         ("count(n=-4)", "n = -4 is too small"),
+        (f"count(n=0x{'f' * 5000})", "has more than 1024 bits"),
         ("function(records=[2], f='sum')", "not available as a string"),
         ("count(n=" + "(" * 5000 + ")", "cannot read"),
         ("x" * 20_000, "20000 characters"),
@@ -58,6 +59,23 @@ def test_bad_query_strings_are_refused(text: str, says: str) -> None:
 )
 def test_bad_mechanism_strings_are_refused(text: str, says: str) -> None:
     refuses_saying(says, parse_mechanism, text, COUNT)
+
+
+@pytest.mark.parametrize(
+    ("text", "renamed"),
+    [
+        ("geometric( 1 )", "geometric( 1 )"),
+        ("cell_key('t', 'geometric(1)')", "cell_key('new t', 'geometric(1)')"),
+        ("cell_key(table='t')", "cell_key(table='new t')"),
+        ("rounding(5, mechanism=\"cell_key('t')\")", "rounding(5, mechanism=\"cell_key('new t')\")"),
+        # Nothing is left out, whether the gallery knows it or not.
+        ("cell_key('t', 'exact()', 3)", "cell_key('new t', 'exact()', 3)"),
+        ("cell_key('t', table='s')", "cell_key('new t', table='new s')"),
+        ("own(3, mechanism=\"cell_key('t')\")", "own(3, mechanism=\"cell_key('new t')\")"),
+    ],
+)
+def test_tables_get_other_names_and_all_else_stays(text: str, renamed: str) -> None:
+    assert with_tables(text, "new {}".format) == renamed
 
 
 @given(st.text(max_size=60))

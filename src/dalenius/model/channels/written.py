@@ -216,7 +216,9 @@ def row_order(labels: Sequence[Any], records: tuple[int, ...], names: Sequence[s
         refuse(message)
     if len(labels) != math.prod(records):
         return None
-    found = _numbered(labels) or [_dataset_number(label, records, named) for label in labels]
+    # Values of a single record may be called by numbers.
+    called = all(isinstance(label, str) and label in named for label in labels)
+    found = (not called and _numbered(labels)) or [_dataset_number(label, records, named) for label in labels]
     if all(place is None for place in found):
         _check_words(labels, records)
         return None
@@ -234,7 +236,8 @@ def row_order(labels: Sequence[Any], records: tuple[int, ...], names: Sequence[s
 def _numbered(labels: Sequence[Any]) -> list[int | None]:
     """The number of every dataset where rows are numbered, from 0 or, as R does, from 1; else nothing."""
     places = {str(k): k for k in range(len(labels) + 1)}
-    found = [places.get(str(label), -1) for label in labels]
+    # Programs that know floats alone write 1.0 for 1.
+    found = [places.get(str(label).removesuffix(".0"), -1) for label in labels]
     least = min(found)
     counted = least >= 0 and len(set(found)) == len(found) == max(found) - least + 1
     return [k - least for k in found] if counted else []
@@ -324,7 +327,7 @@ def _likely(content: object) -> str:
         halves = numbers.shape[1] % 2 == 0 and (numbers[:, ::2] <= 1).all()
         decimal = ", or decimal commas between commas, which no option can distinguish" if halves else ""
         return f". These look like counts, which counts=True (--counts) takes{decimal}"
-    if np.abs(numbers.sum(axis=1) - 1).max() <= 0.01:  # noqa: PLR2004 - what normalize takes
+    if np.abs(numbers.sum(axis=1) - 1).max() <= checks.NEARLY:
         return ", or give normalize=True (--normalize)"
     return ""
 
@@ -334,7 +337,7 @@ def _law(numbers: Floats) -> bool:
     return bool(np.abs(numbers.sum(axis=1) - 1).max() <= checks.SUM_TOLERANCE)
 
 
-def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool, within: float = 0.01) -> Floats:
+def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool) -> Floats:
     """Rows divided by their sums where that was asked for: rows of counts, or rows that miss one by little."""
     if not (checks.flag("normalize", normalize) | checks.flag("counts", counts)) or rows.ndim != 2:  # a matrix
         return rows
@@ -343,8 +346,9 @@ def _scaled(rows: Floats, statistic: Statistic, *, normalize: bool, counts: bool
         bad = ~((rows >= 0).all(axis=1) & (sums > 0) & np.isfinite(sums) & (rows == np.rint(rows)).all(axis=1))
         what = "counts are whole numbers, not negative and not all zero"
     else:
-        bad = ~(np.abs(sums - 1) <= within)
-        what = f"normalize takes rows within {within:.0%} of a sum of one; counts=True (--counts) takes rows of counts"
+        bad = ~(np.abs(sums - 1) <= checks.NEARLY)
+        near = f"normalize takes rows within {checks.NEARLY:.0%} of a sum of one"
+        what = f"{near}; counts=True (--counts) takes rows of counts"
     if bad.any():
         row = int(np.argmax(bad))
         name = statistic.class_name(row) if row < statistic.size else "beyond the last dataset"

@@ -4,6 +4,7 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import zip_longest
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args
 
@@ -33,6 +34,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
 }
 # Statistics that people ask for, and whose names are near to those of other queries.
 OWN_STATISTICS = ("median", "quantile", "max", "maximum", "min", "minimum", "mode", "variance", "sum_of_squares")
+# Bits of a whole number: beyond, it is no float.
+LONGEST = 1024
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
 MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, family in FAMILIES.items()}
 
@@ -53,19 +56,21 @@ def with_tables(text: str, change: Callable[[str], str]) -> str:
     """Return the call string of a mechanism with other names of the perturbation tables that it reads from files."""
     name, positional, keywords = _parts(text, "mechanism")
     parameters = list(inspect.signature(MECHANISMS[name]).parameters)[1:] if name in MECHANISMS else []
-    given = {**dict(zip(parameters, positional, strict=False)), **dict(keywords)}
-    changed = {
-        key: change(value)
-        if (name, key) == ("cell_key", "table")
+    # Every argument stays, one too many as well: what was refused before is refused afterwards.
+    given = [*zip_longest(parameters[: len(positional)], positional), *keywords]
+    changed = [
+        change(value)
+        if (name, key) == ("cell_key", "table") and isinstance(value, str)
         else with_tables(value, change)  # what is changed, or drawn a sample for
-        if key == "mechanism"
+        if key == "mechanism" and isinstance(value, str)
         else value
-        for key, value in given.items()
-        if isinstance(value, str)
-    }
-    if all(given[key] == value for key, value in changed.items()):
+        for key, value in given
+    ]
+    if changed == [value for _, value in given]:
         return text
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in {**given, **changed}.items())})"
+    words = [f"{key}={value!r}" for (key, _), value in zip(given, changed, strict=True)]
+    words[: len(positional)] = map(repr, changed[: len(positional)])
+    return f"{name}({', '.join(words)})"
 
 
 def check_query(text: str) -> None:
@@ -160,6 +165,9 @@ def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any],
 def _literal(node: ast.expr, text: str) -> Any:
     """A number, a text, or a list of them."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
+        # In hexadecimal it may be longer than what Python writes in decimal.
+        if isinstance(node.value, int) and node.value.bit_length() > LONGEST:
+            refuse(f"a whole number in {text[:60]!r} has more than {LONGEST} bits; use a number of ordinary size")
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _literal(node.operand, text)

@@ -59,6 +59,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "subsampled": {"rate": ..., "mechanism": "exact()"},
     "shuffled_response": {"epsilon": ...},
 }
+# Bits of a whole number in a call string: beyond, it is no float.
+LONGEST = 1024
 # Families that add integer noise to the answer.
 ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
 # Families whose tails fall by one factor a step.
@@ -95,6 +97,9 @@ def call(text: object, known: dict[str, dict[str, Any]], where: str) -> tuple[st
 
 def _literal(node: ast.expr, where: str) -> Any:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float, str, bool):
+        # In hexadecimal it may be longer than what Python writes in decimal.
+        if isinstance(node.value, int) and node.value.bit_length() > LONGEST:
+            refuse(f"{where} has a whole number of more than {LONGEST} bits")
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _literal(node.operand, where)
