@@ -1,7 +1,7 @@
 """All records: one per orbit, the most exposed first, one time limit for all; or one secret. And what is found."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,26 +22,19 @@ from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Lumped, Merged, lump
 from dalenius.reductions.order import Beside, Order, ordered
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
 if TYPE_CHECKING:
     from dalenius.bounds.beside import SharedBeside
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordTurns(Part):
-    """The order in which records are audited."""
-
-    # Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
-    lumping_seconds: float = 2e-8
-    # Batches, at least, for the brackets of records that are not the worst.
-    other_batches: int = 16
-    # Rows of channels that are tried as truth or decoy.
-    decoy_rows: tuple[int, int] = (5, 200)
-    # A formula without rows must be below this times the best bound so far to be worth a coarse audit.
-    worth_coarse: float = 1.05
-
-
+# Seconds that lumping takes for each probability and record: 4 s for randomised response of 12 bits.
+LUMPING_SECONDS = 2e-8
+# Batches, at least, for the brackets of records that are not the worst.
+OTHER_BATCHES = 16
+# Rows of channels that are tried as truth or decoy.
+DECOY_ROWS = (5, 200)
+# A formula without rows must be below this times the best bound so far to be worth a coarse audit.
+WORTH_COARSE = 1.05
 MARGIN_COARSE = 1e-10  # of bounds on coarse cells: a verifier leaves out the far tails of the noise
 Orbits = tuple[range | tuple[int, ...], ...]
 Other = Group | Function
@@ -118,17 +111,17 @@ def audit_records(
     if not mechanism.has_rows or _long_sum(problem, orbits, other):
         return _by_structure(problem, deadline, orbits, other)
     local = _record_by_record(problem, deadline, other)
-    late = local and (deadline.expired() or _too_late(mechanism, deadline, problem.settings.of(RecordTurns)))
+    late = local and (deadline.expired() or _too_late(mechanism, deadline))
     if local and (late or _closed(local, problem, enough)):
         return local
     found = _by_rows(problem, deadline, orbits, other, seed=seed, enough=enough, warm=warm)
     return local if local and _gap(local) < _gap(found) else found
 
 
-def _too_late(mechanism: Mechanism, deadline: Deadline, turns: RecordTurns) -> bool:
+def _too_late(mechanism: Mechanism, deadline: Deadline) -> bool:
     """Whether the rows of every record would take longer to lump, where nothing asks the clock, than there is time."""
     entries = math.exp(mechanism.log_universe) * mechanism.n_outputs * len(mechanism.records)
-    return entries * turns.lumping_seconds > deadline.left
+    return entries * LUMPING_SECONDS > deadline.left
 
 
 def _gap(found: list[Audited]) -> float:
@@ -244,7 +237,7 @@ def _beside(problem: AuditProblem, other: Other | None) -> "SharedBeside | None"
 def _decoys(problem: AuditProblem, mechanism: Mechanism, merged: Merged) -> tuple[Decoys, float] | None:
     """The channel as truth or decoy, where so few rows are not closed by a tree at once, and not too many."""
     wanted = problem.knowledge > 0 and "decoy" in problem.settings.portfolio.opening
-    low, high = problem.settings.of(RecordTurns).decoy_rows
+    low, high = DECOY_ROWS
     if not wanted or not low <= merged.first.size <= min(high, mechanism.n_outputs):
         return None
     return recognised(mechanism.written().rows[merged.first])
@@ -296,10 +289,9 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     whole = problem.mechanism.as_records
     if whole is None:
         return []
-    from dalenius.auditing.local_records import LocalSearch, refusal
+    from dalenius.auditing.local_records import LEAST_DATASETS, QUICK_DATASETS, refusal
 
-    settings = problem.settings.of(LocalSearch)
-    least = settings.least_datasets if problem.relative == 0 else settings.quick_datasets
+    least = LEAST_DATASETS if problem.relative == 0 else QUICK_DATASETS
     if problem.mechanism.log_universe < np.log(least) - 1e-9:
         return []
     about = problem.secret
@@ -335,7 +327,7 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
 
     if refusal(problem, noisy, item.secret) is not None:
         return item
-    worth = problem.settings.of(RecordTurns).worth_coarse * item.audit.upper
+    worth = WORTH_COARSE * item.audit.upper
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
@@ -368,9 +360,8 @@ def _close(found: list[Audited], deadline: Deadline, enough: float, *, others: b
         # A record that its bounds leave above the target is not brought lower by any further target.
         open_ones = [item for item in open_ones if goal < item.audit.upper <= target]
     if others and bracket(found)[1] > enough + found[0].audit.tolerance:
-        least = found[0].audit.cells.settings.of(RecordTurns).other_batches
         for item in found:
-            spent -= _finish(item, found, deadline, -np.inf, batches=max(least, spent))
+            spent -= _finish(item, found, deadline, -np.inf, batches=max(OTHER_BATCHES, spent))
 
 
 def _finish(

@@ -32,23 +32,15 @@ from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class IndependentSearch(Part):
-    """Audits against an adversary with independent records."""
-
-    # Chance of noise beyond which outputs are put together, where that loses anything: far below every margin.
-    hidden: float = 1e-14
-    # Outputs around the values of one record, as many as the verifier rebuilds.
-    most_outputs: int = 2**15
-    # Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
-    most_entries: int = 2**22
-    # Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
-    rounds: int = 60
-
-
+# Chance of noise beyond which outputs are put together, where that loses anything: far below every margin.
+HIDDEN = 1e-14
+# Outputs around the values of one record, as many as the verifier rebuilds.
+MOST_OUTPUTS = 2**15
+# Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
+MOST_ENTRIES = 2**22
+# Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
+ROUNDS = 60
 # Values that others lean to: each of so many, else the first and the last; and what is left of the reference then.
 MOST_LEANED = 8
 MOST_LEAN = 1e-9
@@ -71,11 +63,6 @@ class Question:
     def record(self) -> int:
         """The member that is audited."""
         return self.members[0]
-
-    @property
-    def search(self) -> IndependentSearch:
-        """How far to search."""
-        return self.problem.settings.of(IndependentSearch)
 
     @property
     def support(self) -> Reference:
@@ -139,12 +126,12 @@ def by_shift(noisy: NoisySum, question: Question) -> IndependentRecord:
     statistic = noisy.statistic
     assert isinstance(statistic, Sum)  # for the type checker: noise on a sum
     added = np.asarray(statistic.contributions, dtype=np.int64)
-    reach, most = _reach(noisy, question.search.hidden), question.search.most_outputs
+    reach = _reach(noisy, HIDDEN)
     width = int(added.max() - added.min()) + 2 * reach + 1
-    if width > most:
+    if width > MOST_OUTPUTS:
         refuse(
             f"the noise of {noisy.name} of {noisy.query} reaches over {width} outputs around the values of a record, "
-            f"above the limit of {most}; use fewer values or less noise"
+            f"above the limit of {MOST_OUTPUTS}; use fewer values or less noise"
         )
     values = question.values
     rows = _clamped(noisy, added[values], int(added.min()) - reach, int(added.max()) + reach)
@@ -209,7 +196,7 @@ def by_counts(noisy: NoisyCounts, question: Question) -> IndependentRecord:
         value = seen_through_bits(k, noisy.noise.rate or 0.0)
         return IndependentRecord(members, value, value, law, others, {"kind": "indicators"})
     value = seen_through_bits(k, math.log1p(-flipped) - math.log(flipped) if flipped > 0 else math.inf)
-    reach = _reach(cell, question.search.hidden)
+    reach = _reach(cell, HIDDEN)
     rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
     lost = 2 * k * cell.tail(reach) * math.log(k) if noisy.noise.rate is None else 0.0
 
@@ -264,23 +251,23 @@ def by_lines(question: Question, common: Floats | None = None) -> IndependentRec
 
     common: a law of the record that may serve for all of it, as that of noise on a sum does.
     """
-    mechanism, record, search = question.mechanism, question.record, question.search
+    mechanism, record = question.mechanism, question.record
     tolerance, deadline, support = question.problem.tolerance, question.deadline, question.support
     rows, values = mechanism.written().rows, question.values
     lines, kept = _lines(mechanism, record, support)
     lines = lines[:, values]
     many = lines.size * rows.shape[1]
-    if many > search.most_entries:
+    if many > MOST_ENTRIES:
         refuse(
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
             f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
-            f"{search.most_entries}; use fewer records or outputs, or say what others follow (reference=)"
+            f"{MOST_ENTRIES}; use fewer records or outputs, or say what others follow (reference=)"
         )
     # Lines with the same rows are one channel.
     groups = Merged.of(mechanism).group[lines]
     _, once, same = np.unique(groups, axis=0, return_index=True, return_inverse=True)
     lines, same = lines[once], same.ravel()
-    weights = _alternated(rows, lines, search.rounds, deadline)
+    weights = _alternated(rows, lines, ROUNDS, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)

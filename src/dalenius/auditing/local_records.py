@@ -6,7 +6,6 @@ or one record and how many of some hundred others equal it (docs/mathematics.md 
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,28 +24,22 @@ from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lift, lump
 from dalenius.search.ascent import Ascent, AscentSearch, ascend, polish, random_priors
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class LocalSearch(Part):
-    """Local randomisers of any number of records: the few records that priors are searched on."""
-
-    # Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below
-    # what 200 counted records leak at most, at epsilon 1 and knowledge 0.5.
-    part_cells: int = 256
-    part_entries: int = 2**17
-    # Records whose number alone is looked at, and entries of that part.
-    counted_records: int = 200
-    counted_entries: int = 2**18
-    # Datasets from which on randomised response with a matrix is audited record by record too: below, trees close.
-    least_datasets: int = 32
-    # The same where a share of the upper bound is asked for: a formula is quicker than a tree.
-    quick_datasets: int = 8
-    # Values of a group of records that is the secret.
-    group_values: int = 64
-    # Fewer nodes are taken where a share of the bound is asked for and they come within this part of it.
-    bellman_goal: float = 0.95
+# Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below what
+# 200 counted records leak at most, at epsilon 1 and knowledge 0.5.
+PART_CELLS = 256
+PART_ENTRIES = 2**17
+# Records whose number alone is looked at, and entries of that part.
+COUNTED_RECORDS = 200
+COUNTED_ENTRIES = 2**18
+# Datasets from which on randomised response with a matrix is audited record by record too: below, trees close.
+LEAST_DATASETS = 32
+# The same where a share of the upper bound is asked for: a formula is quicker than a tree.
+QUICK_DATASETS = 8
+# Values of a group of records that is the secret.
+GROUP_VALUES = 64
+# Fewer nodes are taken where a share of the bound is asked for and they come within this part of it.
+BELLMAN_GOAL = 0.95
 
 
 def audit_local(problem: AuditProblem, mechanism: PerRecord, about: Secret, deadline: Deadline) -> Audited:
@@ -92,12 +85,12 @@ def _step_by_step(
     audit: SecretAudit, problem: AuditProblem, mechanism: PerRecord, members: tuple[int, ...], deadline: Deadline
 ) -> None:
     """Bits one after the other, where formulas leave the bracket open."""
-    settings, few = problem.settings.of(LocalSearch), problem.settings.of(bellman.BellmanSearch)
+    few = problem.settings.of(bellman.BellmanSearch)
     tried = "formulas" in problem.settings.portfolio.opening and audit.worth_more
     if tried and bellman.possible(mechanism, members, problem.knowledge, few) and not deadline.expired():
         rest = problem.knowledge, problem.reference, few, deadline
         share = min(problem.relative, 0.5)
-        enough = audit.lower * (1 + settings.bellman_goal * share / (1 - share)) if share > 0 else 0.0
+        enough = audit.lower * (1 + BELLMAN_GOAL * share / (1 - share)) if share > 0 else 0.0
         found = bellman.best(mechanism, members[0], *rest, enough=enough)
         if found is not None:
             audit.try_formulas(found)
@@ -105,7 +98,6 @@ def _step_by_step(
 
 def refusal(problem: AuditProblem, mechanism: PerRecord, secret: Secret) -> str | None:
     """Why not: functions of the dataset, and weights of datasets, need a list of datasets."""
-    most = problem.settings.of(LocalSearch).group_values
     function = isinstance(secret, Function) and not isinstance(secret, Attributes)
     if function or problem.reference.kind == "weights":
         what = "a secret that is a function" if function else "a reference of weights"
@@ -115,10 +107,10 @@ def refusal(problem: AuditProblem, mechanism: PerRecord, secret: Secret) -> str 
         )
     whole = secret.whole if isinstance(secret, Attributes) else secret
     values = secrets.size(whole, mechanism.records)
-    if not isinstance(whole, int) and values > most:
+    if not isinstance(whole, int) and values > GROUP_VALUES:
         return (
-            f"{secrets.name(secret)} have {values} values, above the limit of {most} for this number of records; "
-            "name fewer"
+            f"{secrets.name(secret)} have {values} values, above the limit of {GROUP_VALUES} for this number of "
+            "records; name fewer"
         )
     return None
 
@@ -130,21 +122,21 @@ def _members(about: Secret) -> tuple[int, ...]:
 
 def _parts(problem: AuditProblem, mechanism: PerRecord, about: Secret) -> Iterator[SomeRecords]:
     """The parts of the release that priors are searched on, cheapest first."""
-    members, settings = _members(about), problem.settings.of(LocalSearch)
+    members = _members(about)
     k, outputs, left = mechanism.k, len(mechanism.parts), mechanism.n - len(members)
     others, each = 0, math.log(k) + math.log(outputs)
     while (
         others < left
-        and k ** (len(members) + others + 1) <= settings.part_cells
-        and (len(members) + others + 1) * each <= math.log(settings.part_entries)
+        and k ** (len(members) + others + 1) <= PART_CELLS
+        and (len(members) + others + 1) * each <= math.log(PART_ENTRIES)
     ):
         others += 1
     yield mechanism.look_at(members, others)
     reference = problem.reference
     if len(members) > 1 or len(reference.laws) > 1:
         return
-    counted = min(left, settings.counted_records)
-    while counted > others and _entries(k, outputs, counted) > settings.counted_entries:
+    counted = min(left, COUNTED_RECORDS)
+    while counted > others and _entries(k, outputs, counted) > COUNTED_ENTRIES:
         counted = counted * 9 // 10
     if counted > others:
         yield mechanism.look_at(members, counted, counted=True, law=np.exp(reference.log_law_of(0, k)))

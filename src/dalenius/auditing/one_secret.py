@@ -34,23 +34,16 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
 from dalenius.search.ascent import Ascent, AscentSearch, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
 if TYPE_CHECKING:
     from dalenius.bounds.beside import SharedBeside
 
 
-@dataclass(frozen=True, kw_only=True)
-class CapacitySearch(Part):
-    """The capacity of very many cells."""
-
-    # The share of the time left that it may take.
-    share: float = 0.4
-    # Entries of the channel for each second of that above which it is not begun. A pass over 2^16 rows of 64 outputs
-    # takes .2 s; a limit of 1 s ended with the trivial bound, and without an ascent.
-    entries: float = 6e6
-
-
+# The share of the time left that the capacity of very many cells may take.
+CAPACITY_SHARE = 0.4
+# Entries of the channel for each second of that above which it is not begun. A pass over 2^16 rows of 64 outputs takes
+# .2 s; a limit of 1 s ended with the trivial bound, and without an ascent.
+CAPACITY_ENTRIES = 6e6
 ReportProgress = Callable[[], None]
 
 
@@ -297,9 +290,8 @@ class SecretAudit(Bracket):
 
     def capacity_of_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """Very many cells: the constrained capacity, shared by all records; ascents are to have time too."""
-        settings = self.cells.settings.of(CapacitySearch)
-        deadline = deadline.part(settings.share * deadline.left)
-        if self.cells.size * self.cells.n_outputs > settings.entries * deadline.left:
+        deadline = deadline.part(CAPACITY_SHARE * deadline.left)
+        if self.cells.size * self.cells.n_outputs > CAPACITY_ENTRIES * deadline.left:
             return
         if self.cells.n_outputs <= self.cells.settings.portfolio.most_outputs:
             self._keep_convex(*self.common.capacity(self.cells, deadline, rng))

@@ -8,7 +8,7 @@ how far the rows are from noise around the mean counts is a sum over them (MATH 
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -28,21 +28,16 @@ from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied, TiedSearch, tie, tie_others
-from dalenius.settings import Part, Settings
+from dalenius.settings import Settings
 
-
-@dataclass(frozen=True, kw_only=True)
-class HistogramSearch(Part):
-    """Noisy counts of a histogram that is never written out."""
-
-    # Noisy counts that are tried as witnesses.
-    witness_counts: int = 2
-    # Bounds of histograms are searched again with more effort while the gap falls below this share of itself.
-    finer_gain: float = 0.99
-    # Terms of the laws of different counts, which a verifier adds up.
-    count_terms: int = 2**22
-    # Pairs of a value and a count, on which a prior is written out.
-    count_pairs: int = 2**26
+# Noisy counts that are tried as witnesses.
+WITNESS_COUNTS = 2
+# Bounds of histograms are searched again with more effort while the gap falls below this share of itself.
+FINER_GAIN = 0.99
+# Terms of the laws of different counts, which a verifier adds up.
+COUNT_TERMS = 2**22
+# Pairs of a value and a count, on which a prior is written out.
+COUNT_PAIRS = 2**26
 
 
 def audit_histogram(problem: AuditProblem, mechanism: NoisyCounts, about: Secret, deadline: Deadline) -> Audited:
@@ -50,7 +45,7 @@ def audit_histogram(problem: AuditProblem, mechanism: NoisyCounts, about: Secret
 
     Where a prior on all counts, or one that ties every value to its own count, leaks more, with that one.
     """
-    reference, settings = problem.reference, problem.settings.of(HistogramSearch)
+    reference = problem.reference
     check_histogram(problem, mechanism, about)
     n, k = mechanism.n, mechanism.k
     given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
@@ -59,7 +54,7 @@ def audit_histogram(problem: AuditProblem, mechanism: NoisyCounts, about: Secret
     proofs = closed_forms(problem, mechanism, law, about, formulas)
     outputs = (n + 1) ** k
     tried: list[Audited] = []
-    for value in _telling(law, settings.witness_counts):
+    for value in _telling(law, WITNESS_COUNTS):
         cell = mechanism.cell(value)
         one = from_below(problem, cell, about, deadline, proofs=proofs, outputs=outputs)
         tried.append(replace(one, part=cell))
@@ -111,7 +106,7 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
             if one:
                 both = tie_others(mechanism, knowledge, moved.scores, deadline, settings.of(TiedSearch))
                 best = _raised(audit, both) or best
-        if audit.gap > settings.of(HistogramSearch).finer_gain * before:
+        if audit.gap > FINER_GAIN * before:
             break
         before = audit.gap
         settings = _finer(settings)
@@ -151,7 +146,7 @@ def closed_forms(
     proofs = [blend_of_counts(n, knowledge, law_of_secret)]
     if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, law_of_secret, eta))
-    if not deadline.expired() and np.unique(law).size * (n + 1) <= problem.settings.of(HistogramSearch).count_terms:
+    if not deadline.expired() and np.unique(law).size * (n + 1) <= COUNT_TERMS:
         proofs.append(centre_of_counts(mechanism, knowledge, law))
     return proofs
 
@@ -167,12 +162,12 @@ def _all_alike(mechanism: NoisyCounts, about: Secret) -> float:
 
 def check_histogram(problem: AuditProblem, mechanism: NoisyCounts, secret: Secret) -> None:
     """Refuse what needs a list of datasets or counts: other secrets than a record, references but one law for all."""
-    reference, most = problem.reference, problem.settings.of(HistogramSearch).count_pairs
+    reference = problem.reference
     pairs = mechanism.k * (mechanism.n + 1)
-    if pairs > most:
+    if pairs > COUNT_PAIRS:
         refuse(
             f"an audit of {mechanism.name} of {mechanism.query} needs {pairs} pairs of a value and a count, above the "
-            f"limit of {most}; use fewer records or values"
+            f"limit of {COUNT_PAIRS}; use fewer records or values"
         )
     one = isinstance(secret, int) or (isinstance(secret, Attributes) and isinstance(secret.whole, int))
     if one and reference.kind not in ("marginals", "weights"):

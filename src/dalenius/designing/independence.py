@@ -5,8 +5,6 @@ equations, with sum_a p_k(a) s_k(a,y) = 0, are evidence in the limit: ratios exp
 small h lose only about h.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy
 
@@ -14,20 +12,12 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
 from dalenius.numerics.types import Floats
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class IndependenceSearch(Part):
-    """A leakage budget of 0."""
-
-    # Size of the ratios' logarithms that stand for the limit; priors beyond the number of
-    # classes; knowledge, in nats, below which no tilted prior is tried; the first tilt, and how often it is halved.
-    step: float = 1e-11
-    extra: int = 2
-    knowledge: float = 1e-11
-    tilt: float = 1.0
-    halvings: int = 60
+# The logarithms of the ratios that stand for the limit.
+STEP = 1e-11
+# Priors beyond the number of classes; knowledge, in nats, below which no tilted prior is tried.
+EXTRA = 2
+LEAST_KNOWLEDGE = 1e-11
 
 
 def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, LowerBound]:
@@ -55,8 +45,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
         evidence.append((plane, s - plane.masses.sum(axis=1) @ s))
         at += many
     # exp(h s) differs from 1 + h s by (h s)^2 / 2: h is as small as floats allow
-    step = problem.settings.of(IndependenceSearch).step
-    h = step / max([step, *(float(np.abs(s).max()) for _, s in evidence)])
+    h = STEP / max([STEP, *(float(np.abs(s).max()) for _, s in evidence)])
     proof = tuple(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), h * s)) for plane, s in evidence)
     bound = distortion_bound(domain, proof, np.full(len(proof), 1 / h), 0.0)
     return np.asarray(rows), max(bound, nothing, key=lambda b: b.value)
@@ -64,7 +53,6 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
 
 def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats]]:
     """The reference prior of each orbit of records, and random priors near it that the adversary may hold."""
-    chosen = problem.settings.of(IndependenceSearch)
     statistic, rho = problem.domain.statistic, problem.domain.reference
     found = []
     for members in rho.orbits(statistic):
@@ -72,16 +60,16 @@ def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats
             reference = np.exp(rho.log_joint(statistic, members[0]))
         reference /= reference.sum()
         found.append((members[0], reference))
-        many = statistic.size + chosen.extra if problem.knowledge > chosen.knowledge else 0
+        many = statistic.size + EXTRA if problem.knowledge > LEAST_KNOWLEDGE else 0
         directions = rng.standard_normal((many, *reference.shape))
-        found += [(members[0], _tilted(reference, direction, problem.knowledge, chosen)) for direction in directions]
+        found += [(members[0], _tilted(reference, direction, problem.knowledge)) for direction in directions]
     return found
 
 
-def _tilted(reference: Floats, direction: Floats, knowledge: float, chosen: IndependenceSearch) -> Floats:
+def _tilted(reference: Floats, direction: Floats, knowledge: float, halvings: int = 60) -> Floats:
     """Reference ~ exp(t direction), t as large as D <= knowledge / 2 allows."""
-    t = chosen.tilt
-    for _ in range(chosen.halvings):
+    t = 1.0
+    for _ in range(halvings):
         masses = reference * np.exp(t * direction)
         masses /= masses.sum()
         held = reference > 0
