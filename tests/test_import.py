@@ -21,6 +21,13 @@ def loaded(script: str) -> set[str]:
 
 AUDIT = 'audit --query "count(n=4)" --mechanism "geometric(epsilon=1)" --knowledge 0.5'
 PARTS = {"scipy.special", "scipy.linalg", "scipy.optimize", "matplotlib"}
+# What other questions need: together as long to load as everything that a small audit needs. And what NumPy loads late.
+OTHERS = {
+    "dalenius.auditing.portfolio", "dalenius.auditing.real_records", "dalenius.auditing.unwritten_sums",
+    "dalenius.bounds.counted", "dalenius.designing", "dalenius.results.design", "dalenius.results.profile",
+    "dalenius.search.tied", "dalenius.verifier.forms.design", "dalenius.verifier.forms.sums",
+    "concurrent.futures", "numpy.ma",
+}  # fmt: skip
 # What a script must not load. Each part of scipy takes longer to load than a small audit takes.
 LIGHT = {
     "import dalenius.cli": {"numpy", "rich", "matplotlib", "flint"},
@@ -32,7 +39,7 @@ LIGHT = {
 parse_mechanism("geometric(epsilon=1)", parse_query("count(n=4)"))""": {"scipy.stats", "scipy.optimize", "matplotlib"},
     f"""import contextlib, io, shlex, dalenius.cli
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-    dalenius.cli.main(shlex.split({AUDIT!r}))""": {*PARTS, "clarabel", "pydantic", "rich", "dalenius.designing"},
+    dalenius.cli.main(shlex.split({AUDIT!r}))""": {*PARTS, *OTHERS, "clarabel", "pydantic", "rich"},
 }
 
 

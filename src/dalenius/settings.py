@@ -162,7 +162,6 @@ class Portfolio(Part):
         "monotone",
         "decoy",
         "beside",
-        "sibson",
         "capacity",
         "formulas",
         "window",

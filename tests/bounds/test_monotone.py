@@ -191,6 +191,6 @@ def test_the_bound_closes_and_its_certificate_verifies(build: object) -> None:
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-3, settings=settings, verify=False)
     assert audit.upper_by == "monotone"
     assert audit.gap <= 1e-3
-    other = dl.audit(mechanism, knowledge=0.3, tolerance=1e-3, settings=Settings(portfolio=only("sibson")))
+    other = dl.audit(mechanism, knowledge=0.3, tolerance=1e-3, settings=Settings(portfolio=only("capacity")))
     assert audit.upper >= other.lower
     holds(audit, mechanism)

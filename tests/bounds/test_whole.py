@@ -8,15 +8,13 @@ from verdicts import holds
 import dalenius as dl
 from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
-from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.convex import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Portfolio, only
-from dalenius.verifier.verify import verify_here
+from dalenius.settings import Portfolio
 
 FEW_ROWS = InteriorPoint(all_rows=10, first_rows=5)
 
@@ -77,18 +75,3 @@ def test_channels_of_many_outputs_have_certified_bounds(mechanism: str, factor: 
     assert audit.upper <= factor * best.upper
     assert audit.upper <= capacity.capacity(given).upper + 1e-9
     holds(audit, given)
-
-
-def test_sibsons_bound_of_written_rows_is_certified() -> None:
-    given = named("count(n=12)", "symmetric(flip=0.01)")
-    cells = cells_of(given, 0.05)
-    proof = sibson_of(cells)
-    best = dl.audit(given, knowledge=0.05, tolerance=1e-4, time_limit=5)
-    assert best.lower <= proof.upper
-    audit = dl.audit(given, knowledge=0.05, settings=dl.Settings(portfolio=only("sibson")))
-    assert audit.bounds == "sibson"
-    assert audit.upper == pytest.approx(proof.upper, abs=1e-9)
-    holds(audit, given)
-    changed = dict(audit.certificate.data)
-    changed["proofs"] = [{**changed["proofs"][0], "order": 1.01}]
-    assert not verify_here(changed).verified

@@ -24,7 +24,7 @@ def test_the_packages_are_those_of_the_project() -> None:
 
 
 def test_verify_works_with_python_flint_alone() -> None:
-    command = [sys.executable, "-c", RUN, "verify", str(GOLDEN / "sibson.json")]
+    command = [sys.executable, "-c", RUN, "verify", str(GOLDEN / "plain.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("VERIFIED 0.1528173279")

@@ -20,7 +20,7 @@ from dalenius.verifier.kernel.proofs import KINDS
 from dalenius.verifier.verify import verify_here
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
-ALONE = ("choices", "stationary", "monotone", "decoy", "sibson", "capacity", *portfolio.BOUNDS)
+ALONE = ("choices", "stationary", "monotone", "decoy", "capacity", *portfolio.BOUNDS)
 CASES = {
     "parity": (lambda: named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.2)"), 0.6),
     "count": (lambda: named("count(n=4)", "geometric(epsilon=1)"), 0.5),

@@ -130,7 +130,6 @@ def restep(rng: random.Random, data: Json) -> None:
                     [
                         {"kind": "trivial"},
                         {"kind": "reference"},
-                        {"kind": "sibson", "order": 1 + 10.0 ** rng.uniform(-2, 3)},
                         {"kind": "choices", "tree": [{"rho": [rng.gauss(0, 1) for _ in range(width)]}]},
                         {
                             "kind": "monotone",

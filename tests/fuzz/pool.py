@@ -269,7 +269,7 @@ def samples() -> dict[str, Sample]:
         "monotone points": unwritten("geometric(epsilon=0.3)", knowledge=0.2),
         "two records": audited(lambda: random_channel([2, 3], 3, 1), "convex", entropy=1.523),
         "trivial": reshaped(free, "trivial", 0.7),
-        "sibson": reshaped(little, "sibson", 0.7, order=2.0),
+        "plain": reshaped(little, "trivial", 0.7),
         "group": audited(small, knowledge=0.3, secret=[0, 1]),
         "function": audited(small, knowledge=0.3, secret=lambda x: x[0] ^ x[1]),
         "marginal": audited(count, knowledge=0.3, reference=[0.8, 0.2]),
@@ -293,6 +293,9 @@ def samples() -> dict[str, Sample]:
         "releases, cone": released("geometric(epsilon=0.6)", "geometric(epsilon=0.3)", knowledge=0.0),
         "releases, chosen": chosen(
             "geometric(epsilon=0.6)", "geometric(epsilon=0.2)", "geometric(epsilon=0.5)", knowledge=0.3
+        ),
+        "releases, chosen, mean": chosen(
+            "gaussian(sigma=2.5)", "gaussian(sigma=3)", "discrete_gaussian(sigma=2)", knowledge=0.3
         ),
         "releases, mean": released(
             "gaussian(sigma=2.5)",

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from large_samples import PAIRS, both
 
+from dalenius.model.channels.joint import Adaptive
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import mutual_information
-from dalenius.reductions.coarse import Coarseness, coarsen
+from dalenius.reductions.coarse import Coarseness, coarsen, coarsen_releases
 from dalenius.reductions.lump import lump
+from dalenius.tools.composition import adaptive
 
 
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])
@@ -72,3 +74,26 @@ def test_sizes_stay_within_bounds(mechanism: NoisySum, knowledge: float) -> None
     assert mechanism.low < grid.cuts[0] <= grid.cuts[-1] <= mechanism.high
     assert coarse.rows.sum(axis=1) == pytest.approx(1, abs=1e-11)
     assert np.exp(coarse.log_reference).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_groups_of_a_chosen_release_go_with_their_choice() -> None:
+    """Choices alternate: a group of first outputs is one for each choice in it."""
+    query = queries.count(n=6)
+    first, low, high = (mechanisms.gaussian(query, sigma=s) for s in (1.0, 1.5, 2.0))
+    release = Adaptive.choosing(first, [(1, (low, high)[y % 2]) for y in range(7)])
+    assert release is not None
+    coarse, _, grid = coarsen_releases(release, 0, 0.5, settings=Coarseness(joint_groups=12))
+    one, *others = grid.cuts
+    both = adaptive(first, lambda y: (low, high)[y % 2])
+    place = {
+        (y, z): (y % 2, int(np.searchsorted(one, y, "right")), int(np.searchsorted(others[y % 2], z, "right")))
+        for y, z in both.labels
+    }
+    groups = sorted(set(place.values()))
+    dense = np.zeros((query.statistic.size, len(groups)))
+    for column, label in zip(both.written().rows.T, both.labels, strict=True):
+        dense[:, groups.index(place[label])] += column
+    rho = np.exp(release.statistic.log_reference(0))
+    assert grid.starts.tolist() == list(range(7))
+    rows = [dense[t] for a in range(2) for t in range(7) if rho[a, t] > 0]
+    assert coarse.rows == pytest.approx(np.array(rows), abs=1e-12)

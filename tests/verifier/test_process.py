@@ -25,7 +25,7 @@ from dalenius.verifier.kernel.limits import NotChecked, within
 from dalenius.verifier.kernel.reading import write
 from dalenius.verifier.verify import verify
 
-FILE = GOLDEN / "sibson.json"
+FILE = GOLDEN / "plain.json"
 
 
 @pytest.fixture
@@ -151,14 +151,14 @@ def test_what_cannot_be_written_down_for_a_child_is_an_answer(monkeypatch: pytes
         else:
             monkeypatch.delattr(os, "memfd_create")
             monkeypatch.setattr(tempfile, "TemporaryFile", full)
-        answer = process.verdict(golden("sibson"), None, memory=448, time_limit=1)
+        answer = process.verdict(golden("plain"), None, memory=448, time_limit=1)
         assert answer["reason"].startswith("not checked: there is no room to write it down")
         assert "Too many open files" in answer["reason"]
 
 
 def test_data_go_through_a_temporary_file_where_there_is_none_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    assert process.verdict(golden("sibson"), None, memory=448, time_limit=9)["verified"]
+    assert process.verdict(golden("plain"), None, memory=448, time_limit=9)["verified"]
 
 
 def test_writing_a_mechanism_down_keeps_the_limits() -> None:
@@ -233,12 +233,12 @@ def test_many_checks_share_a_child(monkeypatch: pytest.MonkeyPatch, endless: Pat
     monkeypatch.setattr(subprocess, "Popen", counted)
     with process.one_child():
         for _ in range(20):
-            assert verify(golden("sibson"))
-        assert not verify(damaged("sibson", {"upper": 0.1}))
+            assert verify(golden("plain"))
+        assert not verify(damaged("plain", {"upper": 0.1}))
         assert len(started) == 1
         # A child that a check ended is replaced.
         assert verify(endless, time_limit=0.01).reason.startswith("not checked: the time limit")
-        assert verify(golden("sibson"), Described(**golden("sibson")["problem"]))
+        assert verify(golden("plain"), Described(**golden("plain")["problem"]))
     assert len(started) == 2
     with process.one_child():
         pass
@@ -272,7 +272,7 @@ def test_the_verifier_alone_prints_its_verdict(
     assert "nats with confidence 0.9:" in capsys.readouterr().out
     assert say(monkeypatch, str(FILE), "--json") == 0
     assert json.loads(capsys.readouterr().out)["verified"] is True
-    data = golden("sibson") | {"problem": {"query": "count(n=3)\x1b", "mechanism": "\x1b"}}
+    data = golden("plain") | {"problem": {"query": "count(n=3)\x1b", "mechanism": "\x1b"}}
     (tmp_path / "odd.json").write_text(json.dumps(data))
     assert say(monkeypatch, str(tmp_path / "odd.json")) == 1
     out = capsys.readouterr().out

@@ -25,11 +25,11 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
 @pytest.mark.parametrize(
     ("name", "changes", "words"),
     [
-        ("sibson", {"lower": 0.8}, "exceeds upper"),
-        ("sibson", {"format": "dalenius/mechanism"}, "this is not a certificate"),
-        ("sibson", {"adversary.reference": {"law": [0.5, 0.5]}}, "it needs one of marginal, marginals, weights"),
-        ("sibson", {"adversary.reference": {"marginal": [0.5, 0.4]}}, "sum to 0.9, not to 1"),
-        ("sibson", {"problem.rows": []}, "which describe no channel"),
+        ("plain", {"lower": 0.8}, "exceeds upper"),
+        ("plain", {"format": "dalenius/mechanism"}, "this is not a certificate"),
+        ("plain", {"adversary.reference": {"law": [0.5, 0.5]}}, "it needs one of marginal, marginals, weights"),
+        ("plain", {"adversary.reference": {"marginal": [0.5, 0.4]}}, "sum to 0.9, not to 1"),
+        ("plain", {"problem.rows": []}, "which describe no channel"),
         ("reference", {"problem.rows.0": [0.5, 0.25, 0.2]}, "row 0 sums to 0.95, not to 1"),
         ("group", {"secret": {"record": 0}}, "the secret lacks 'kind'"),
         ("group", {"secret": {"kind": "bin", "record": 0, "edges": []}}, "which is none of records, function"),
@@ -37,20 +37,20 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ("group", {"secret": {"kind": "records", "records": [1, 0]}}, "must ascend, one or more of them"),
         ("function", {"secret.values": [0, 0, 2, 2]}, "no dataset has the secret value 1"),
         ("design", {"audit": golden("samples")}, "it is of the form samples; a design states its mechanism by rows"),
-        ("sibson", {"version": 1}, "has version 1, which dalenius 0.1.0 reads; this verifier reads version 2"),
-        ("sibson", {"version": 3}, "has version 3; this verifier reads version 2"),
-        ("sibson", {"version": [1]}, "has version a list; this verifier reads version 2"),
-        ("sibson", {"form": GONE}, "the certificate lacks 'form'"),
-        ("sibson", {"adversary": {"entropy": 0.1, "reference": {"marginal": [0.5, 0.5]}}}, "needs 'knowledge'"),
-        ("sibson", {"adversary": {"entropy": 9.0}}, "no prior has entropy 9.0 nats"),
-        ("sibson", {"adversary": {}}, "needs either 'entropy' or 'knowledge'"),
+        ("plain", {"version": 1}, "has version 1, which dalenius 0.1.0 reads; this verifier reads version 2"),
+        ("plain", {"version": 3}, "has version 3; this verifier reads version 2"),
+        ("plain", {"version": [1]}, "has version a list; this verifier reads version 2"),
+        ("plain", {"form": GONE}, "the certificate lacks 'form'"),
+        ("plain", {"adversary": {"entropy": 0.1, "reference": {"marginal": [0.5, 0.5]}}}, "needs 'knowledge'"),
+        ("plain", {"adversary": {"entropy": 9.0}}, "no prior has entropy 9.0 nats"),
+        ("plain", {"adversary": {}}, "needs either 'entropy' or 'knowledge'"),
         (
-            "sibson",
+            "plain",
             {"problem": {"query": "histogram(n=3, k=2)", "mechanism": "noisy_max(epsilon=1)"}},
             "there is no dataset",
         ),
         (
-            "sibson",
+            "plain",
             {"problem": {"query": "weighted_sum(weights=[1, 2])", "mechanism": "constant()"}},
             "there is no dataset",
         ),
@@ -70,7 +70,7 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
             },
             "the reference leaves a class without mass",
         ),
-        ("sibson", {"witness.masses": [[0.0] * 4] * 2}, "the witness has no mass"),
+        ("plain", {"witness.masses": [[0.0] * 4] * 2}, "the witness has no mass"),
         ("two_records", {"adversary.reference": {"marginal": [0.5, 0.5]}}, "records of the same number of values"),
         ("monotone", {"proofs.0.steps": [{"step": "points", "first": 0}]}, "none of grid, window, order"),
         ("monotone_points", {"proofs.0.steps.0.step": "grid"}, "its step is 'grid', not points"),
@@ -172,7 +172,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
 @pytest.mark.parametrize(
     ("name", "sizes", "words"),
     [
-        ("sibson", {"numbers": 20}, "record 0 takes more"),
+        ("plain", {"numbers": 20}, "record 0 takes more"),
         ("large", {"numbers": 5}, "too many to check"),
         ("group", {"numbers": 9}, "the channel takes more"),
         ("weights", {"numbers": 2}, "the table of the problem takes more"),
@@ -185,7 +185,7 @@ def test_what_is_too_large_is_refused(name: str, sizes: dict[str, int], words: s
 
 def test_datasets_that_are_too_many_to_list_are_refused() -> None:
     weights = {"adversary.reference": {"weights": [0.125] * 8}}
-    assert "too many to check" in reason("sibson", weights, sizes={"numbers": 2})
+    assert "too many to check" in reason("plain", weights, sizes={"numbers": 2})
 
 
 def test_a_group_of_many_records_is_named_by_its_fingerprint() -> None:
@@ -293,7 +293,7 @@ def test_a_sum_of_exponentials_is_known_where_they_overflow_and_nothing_of_what_
 
 def test_an_entropy_that_cannot_be_told_from_the_most_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "precision", lambda bits=128: balls.precision(min(bits, 128) if bits < 512 else 8))
-    assert "cannot be distinguished from log|X|" in reason("sibson", {"adversary": {"entropy": 2.0794415416798357}})
+    assert "cannot be distinguished from log|X|" in reason("plain", {"adversary": {"entropy": 2.0794415416798357}})
 
 
 class Raises:

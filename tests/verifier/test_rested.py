@@ -11,7 +11,7 @@ from dalenius.verifier.verify import verify_here
     ("name", "words"),
     [
         ("two_records", "kernel"),
-        ("sibson", "kernel, names"),
+        ("plain", "kernel, names"),
         ("grid", "kernel, grid"),
         ("monotone_numbers", "kernel, order"),
         ("window", "kernel, names, window"),
@@ -55,7 +55,7 @@ def test_proofs_of_the_parts_of_a_mixture_count() -> None:
 
 
 def test_what_is_not_verified_rests_on_nothing() -> None:
-    verdict = verify_here(damaged("sibson", {"proofs.0.upper": 0.0}))
+    verdict = verify_here(damaged("plain", {"proofs.0.upper": 0.0}))
     assert not verdict.rested_on
     assert "rested on" not in verdict._repr_html_()
 

@@ -2,17 +2,12 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalenius.auditing.audited import Audited
-from dalenius.auditing.joint_releases import audit_joint
-from dalenius.auditing.local_records import LocalSearch, audit_local
-from dalenius.auditing.local_records import refusal as refused_by_records
 from dalenius.auditing.one_secret import SecretAudit, WarmStart
-from dalenius.auditing.unwritten_histograms import audit_histogram
-from dalenius.auditing.unwritten_sums import audit_large, closed_forms, from_below, refusal
-from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import fallen
 from dalenius.bounds.convex import SharedBounds
 from dalenius.bounds.decoys.bound import Decoys, recognised
@@ -28,6 +23,9 @@ from dalenius.reductions.lump import Lumped, Merged, lump
 from dalenius.reductions.order import Beside, Order, ordered
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
+
+if TYPE_CHECKING:
+    from dalenius.bounds.beside import SharedBeside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,14 +227,18 @@ def _with_answers(order: Order | None, mechanism: Mechanism, merged: Merged) -> 
     return replace(order, rate=noisy.rate, answers=np.asarray(noisy.answers)[merged.first][order.rows])
 
 
-def _beside(problem: AuditProblem, other: Other | None) -> SharedBeside | None:
+def _beside(problem: AuditProblem, other: Other | None) -> "SharedBeside | None":
     """A release of a sum of bits of one law beside a local randomiser of them, where one record is asked about."""
     reference, mechanism = problem.reference, problem.mechanism
     wanted = problem.knowledge > 0 and "beside" in problem.settings.portfolio.opening
     if not wanted or other is not None or reference.kind == "weights" or len(reference.laws) > 1:
         return None
     parts = Beside.of(mechanism)
-    return None if parts is None else SharedBeside(parts, np.exp(reference.log_law_of(0, 2)))
+    if parts is None:
+        return None
+    from dalenius.bounds.beside import SharedBeside
+
+    return SharedBeside(parts, np.exp(reference.log_law_of(0, 2)))
 
 
 def _decoys(problem: AuditProblem, mechanism: Mechanism, merged: Merged) -> tuple[Decoys, float] | None:
@@ -267,12 +269,20 @@ def _on_its_road(problem: AuditProblem, about: Secret, deadline: Deadline) -> Au
     """Bracket max I(about;Y) on the road of the channel's structure."""
     mechanism = problem.mechanism
     if (noisy := mechanism.as_sum) is not None:
+        from dalenius.auditing.unwritten_sums import audit_large
+
         return audit_large(problem, noisy, about, deadline)
     if (joint := mechanism.as_joint) is not None:
+        from dalenius.auditing.joint_releases import audit_joint
+
         return audit_joint(problem, joint, about, deadline)
     if (counts := mechanism.as_counts) is not None:
+        from dalenius.auditing.unwritten_histograms import audit_histogram
+
         return audit_histogram(problem, counts, about, deadline)
     if (records := mechanism.as_records) is not None:
+        from dalenius.auditing.local_records import audit_local
+
         return audit_local(problem, records, about, deadline)
     message = f"{mechanism} has neither rows nor a structure that an audit of records can use"
     raise AssertionError(message)
@@ -284,12 +294,16 @@ def _record_by_record(problem: AuditProblem, deadline: Deadline, other: Other | 
     Its closed forms use what the rows do not show: records have no noise in common.
     """
     whole = problem.mechanism.as_records
+    if whole is None:
+        return []
+    from dalenius.auditing.local_records import LocalSearch, refusal
+
     settings = problem.settings.of(LocalSearch)
     least = settings.least_datasets if problem.relative == 0 else settings.quick_datasets
-    if whole is None or problem.mechanism.log_universe < np.log(least) - 1e-9:
+    if problem.mechanism.log_universe < np.log(least) - 1e-9:
         return []
     about = problem.secret
-    if refused_by_records(problem, whole, 0 if about is None else about) is not None:
+    if refusal(problem, whole, 0 if about is None else about) is not None:
         return []
     orbits: Orbits = ((about,) if isinstance(about, int) else (),)
     if about is None:
@@ -302,6 +316,8 @@ def _long_sum(problem: AuditProblem, orbits: Orbits, other: Other | None) -> boo
     noisy = problem.mechanism.as_sum
     if noisy is None or noisy.answers.size < problem.settings.of(PointRows).rows:
         return False
+    from dalenius.auditing.unwritten_sums import refusal
+
     return len(orbits) == 1 and refusal(problem, noisy, orbits[0][0] if other is None else other) is None
 
 
@@ -313,7 +329,11 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     if not item.audit.open:
         return item
     noisy = problem.mechanism.as_sum
-    if noisy is None or refusal(problem, noisy, item.secret) is not None:
+    if noisy is None:
+        return item
+    from dalenius.auditing.unwritten_sums import closed_forms, from_below, refusal
+
+    if refusal(problem, noisy, item.secret) is not None:
         return item
     worth = problem.settings.of(RecordTurns).worth_coarse * item.audit.upper
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]

@@ -6,29 +6,30 @@ looked at.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds.closing import Formula
-from dalenius.bounds.counted import Counted
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.certificates.audits import MARGIN_UP, listed
 from dalenius.model import reference as rho
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.parts import Part
-from dalenius.model.channels.per_record import SomeRecords
-from dalenius.model.counted import CountedPrior
 from dalenius.model.prior import Prior
 from dalenius.model.secret import Function, Group, Secret
-from dalenius.model.tied import TiedPrior
 from dalenius.numerics.types import Floats
-from dalenius.reductions.coarse import Grid
 from dalenius.reductions.lump import Lift, OriginalOutputs
-from dalenius.search.tied import Tied
+
+if TYPE_CHECKING:
+    from dalenius.bounds.counted import Counted
+    from dalenius.model.channels.parts import Part
+    from dalenius.model.channels.per_record import SomeRecords
+    from dalenius.model.tied import TiedPrior
+    from dalenius.reductions.coarse import Grid
+    from dalenius.search.tied import Tied
 
 # Digits of a witness on blocks, the fewest first; and how far within its knowledge it is to be, as a share.
 DIGITS = (5, 6, 7, 8)
@@ -42,11 +43,11 @@ class Audited:
 
     audit: SecretAudit
     lift: Lift
-    grid: Grid | None = None  # where the cells are coarse
+    grid: "Grid | None" = None  # where the cells are coarse
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
-    part: NoisySum | SomeRecords | None = None
+    part: "NoisySum | SomeRecords | None" = None
     # A better prior of a noisy histogram than any on the cells.
-    better: Tied | Counted | None = None
+    better: "Tied | Counted | None" = None
     members: range | tuple[int, ...] = ()  # none where the secret is not a record
     other: Group | Function | None = None  # the secret that is not a record
 
@@ -81,6 +82,10 @@ class Audited:
         if self.better is not None:
             counts = mechanism.as_counts
             assert counts is not None  # for the type checker: no other has one
+            from dalenius.bounds.counted import Counted
+            from dalenius.model.counted import CountedPrior
+            from dalenius.model.tied import TiedPrior
+
             if isinstance(self.better, Counted):
                 # For the type checker: it has a lower bound, and is about a record.
                 assert self.better.tilts is not None
@@ -105,6 +110,9 @@ class Audited:
             return _some_records(prior, looked_at)
         if self.grid is None:
             return {"kind": "masses", "masses": listed(prior.masses)}
+        from dalenius.model.counted import CountedPrior
+        from dalenius.model.tied import TiedPrior
+
         if isinstance(prior, TiedPrior):
             return _tied(prior)
         if isinstance(prior, CountedPrior):
@@ -117,7 +125,7 @@ class Audited:
         starts = [0, *(self.grid.starts[1:] + first).tolist()]
         return {"kind": "blocks", **cell, "blocks": starts, "masses": masses.tolist(), "cuts": self.grid.listed}
 
-    def _in_few_digits(self, masses: Floats, grid: Grid) -> Floats:
+    def _in_few_digits(self, masses: Floats, grid: "Grid") -> Floats:
         """Masses by value and block with the fewest digits that leave the prior feasible, and what it leaks as claimed.
 
         Only where a share was asked for there is room for that.
@@ -142,7 +150,7 @@ class Audited:
         return {"upper": upper, "kind": proof.kind, **proof.to_certificate(outputs)}
 
 
-def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
+def _some_records(witness: Prior, part: "Part") -> dict[str, Any]:
     """The first few others, counted or not, and masses by the values of the records and what is looked at of others.
 
     A class is both; of the secret's values it has one.
@@ -152,7 +160,7 @@ def _some_records(witness: Prior, part: Part) -> dict[str, Any]:
     return {"kind": "part", "part": looked_at, "masses": masses.tolist()}
 
 
-def _tied(witness: TiedPrior) -> dict[str, Any]:
+def _tied(witness: "TiedPrior") -> dict[str, Any]:
     """The law of the own count from its first to its last mass, and the guess."""
     law, decoder = witness.masses[0], witness.decoder
     nonzero = np.flatnonzero(law)

@@ -9,8 +9,8 @@ the same answer (the cone, MATH 4.14). Gaussian noise of the variances v_1, v_2,
 variance v, 1/v = 1/v_1 + 1/v_2 + ..., as the weighted mean is sufficient; and that, but for a tiny chance, of discrete
 Gaussian noise of a little less variance on a lattice, which is what is audited. Neither gives a lower bound.
 
-A second release that is chosen by the first output is bounded by two that are not: with the highest rate that may be
-chosen, and with the lowest.
+A second release that is chosen by the first output is bounded from above by one that is not, with the least noise that
+may be chosen.
 """
 
 import math
@@ -129,7 +129,7 @@ def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: De
     share = deadline.part((ONE_SHARE if joint.rates else ONLY_SHARE) * deadline.left)
     single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
     masses = single.masses
-    coarse = coarsen_releases(joint.below, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
+    coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
     proofs: list[Proof] = [one.proof(single.audit.proof, coarse[0].secrets)]
     if problem.knowledge <= 0:
         proofs.append(Formula("trivial", single.audit.trivial))

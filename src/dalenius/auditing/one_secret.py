@@ -12,34 +12,32 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 - monotone: the row bound without a tree, where likelihood ratios are monotone (MATH 4.11);
 - decoy: one supremum for each output, where rows tell the truth or a decoy (MATH 4.15);
 - beside: a release of a sum beside local randomisers of the same bits (MATH 4.12);
-- sibson: the information of the best order (MATH 4.8);
 - capacity: of the whole channel, where choices were too many, and the constrained capacity (MATH 4.4).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.auditing import portfolio
 from dalenius.bounds import stationary, whole
-from dalenius.bounds.beside import SharedBeside
 from dalenius.bounds.bracket import Bracket
-from dalenius.bounds.closed_forms import sibson_of
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
 from dalenius.bounds.decoys.bound import Decoys
 from dalenius.bounds.monotone import MonotoneRows, Scan
 from dalenius.bounds.trees.choices import Choices, ChoiceSearch, obvious
-from dalenius.bounds.trees.grid_rows import GridSearch
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
-from dalenius.search import ascent_chunked
 from dalenius.search.ascent import Ascent, AscentSearch, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
+
+if TYPE_CHECKING:
+    from dalenius.bounds.beside import SharedBeside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +76,7 @@ class SecretAudit(Bracket):
     # The channel as truth or decoy, and the b of `recognised`; None where it has no such form.
     decoys: tuple[Decoys, float] | None = None
     # A joint release of a sum and a local randomiser, of which one record is asked about.
-    beside: SharedBeside | None = None
+    beside: "SharedBeside | None" = None
     # Whether every bound of the plan has done what it can.
     exhausted: bool = False
     # Over very many cells: how many ascents there were, and whether the convex bound is done.
@@ -145,7 +143,7 @@ class SecretAudit(Bracket):
                 self._batches = self._many(deadline, report_progress)
             else:
                 self.proofs = [self.proof]
-                self._batches = portfolio.work(self, deadline, report_progress)
+                self._batches = self._plan(deadline, report_progress)
         done = 0
         while done < batches and self.upper > until and not self._done(deadline):
             if next(self._batches, self) is self:
@@ -157,11 +155,20 @@ class SecretAudit(Bracket):
     def _done(self, deadline: Deadline) -> bool:
         return not self.open or self.upper <= self.best + self.tolerance or deadline.expired()
 
+    def _plan(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
+        """The plan of the problem's class; trees are loaded where the opening left the bracket open."""
+        from dalenius.auditing import portfolio
+
+        yield from portfolio.work(self, deadline, report_progress)
+
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
         """Very many cells: grid rows, the convex bound, if there was no time for it, a few more ascents, and all rows.
 
         The convex bound comes first where it promises to close the bracket, and early where trees are still above it.
         """
+        from dalenius.auditing import portfolio
+        from dalenius.bounds.trees.grid_rows import GridSearch
+
         self.convex_of_many(deadline, np.random.default_rng(0), below=self.floor + self.tolerance)
         for batch, _ in enumerate(portfolio.of_many(self, deadline, "many", report_progress)):
             if batch == self.cells.settings.of(GridSearch).batches:
@@ -279,10 +286,6 @@ class SecretAudit(Bracket):
         low, high = (choices.lower, choices.upper) if choices else (obvious(self.cells), self.trivial)
         self.unconstrained = (max(self.lower, low), min(high, self.trivial))
 
-    def sibson(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """Sibson's information of the best order."""
-        self.keep_upper(sibson_of(self.cells))
-
     def capacity(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The capacity of the whole channel, where choices were too many; then the constrained one."""
         cells, settings = self.cells, self.cells.settings.of(ChoiceSearch)
@@ -325,6 +328,8 @@ class SecretAudit(Bracket):
         if self.cells.knowledge < self.cells.settings.of(AscentSearch).small_knowledge:
             self.keep_lower(ascend(self.cells, deadline, rng))
         else:
+            from dalenius.search import ascent_chunked
+
             last = Ascent(self.pi, self.lower, self.s) if self.ascents else None
             self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, last))
         self.ascents += 1
@@ -352,7 +357,11 @@ def _ordered(audit: SecretAudit) -> bool:
 
 def _wide_and_many(audit: SecretAudit) -> bool:
     """Very many cells and no grid rows, which are the better bound and need the best prior first."""
-    return audit.cells.many and audit.worth_more and not portfolio.has_grid(audit)
+    if not audit.cells.many:
+        return False
+    from dalenius.auditing import portfolio
+
+    return audit.worth_more and not portfolio.has_grid(audit)
 
 
 def _large(audit: SecretAudit) -> bool:
@@ -380,6 +389,5 @@ FROM_ASCENTS_ON = (
     Stage(lambda audit: audit.worth_more and audit.decoys is not None, SecretAudit.truth_or_decoy, "decoy"),
     Stage(lambda audit: audit.worth_more and audit.choices is not None, SecretAudit.all_choices, "choices"),
     Stage(lambda audit: not audit.cells.many, SecretAudit.note_unconstrained),
-    Stage(lambda audit: _large(audit) and audit.exact_cells, SecretAudit.sibson, "sibson"),
     Stage(_large, SecretAudit.capacity, "capacity"),
 )

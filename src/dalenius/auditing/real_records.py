@@ -52,7 +52,7 @@ class RealRecordSearch(Part):
 
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
-ONE_POINT = ("stationary", "monotone", "sibson", "capacity", "formulas", "convex", "rows")
+ONE_POINT = ("stationary", "monotone", "capacity", "formulas", "convex", "rows")
 KINDS = ("sibson", "convex", "rows", "monotone", "centre", "law")
 ONE_LEAF = ("choices",)
 

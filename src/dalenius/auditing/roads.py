@@ -1,13 +1,14 @@
-"""Steps to an easier question, as long as one applies; then the road that answers it, which returns what it found."""
+"""Steps to an easier question, as long as one applies; then the road that answers it, which returns what it found.
+
+A road is loaded when a release takes it, here and in `all_records.py`: all of them take longer to load than most small
+audits take.
+"""
 
 from dataclasses import replace
 
 from dalenius.auditing.all_records import by_records
-from dalenius.auditing.independent_records import independent_records
 from dalenius.auditing.one_record import one_record, symmetric
 from dalenius.auditing.one_secret import WarmStart
-from dalenius.auditing.real_outputs import real_outputs
-from dalenius.auditing.real_records import real_records
 from dalenius.certificates.audits import Found
 from dalenius.model.problem import AuditProblem
 from dalenius.reductions import samples
@@ -31,10 +32,16 @@ def find(problem: AuditProblem, deadline: Deadline, seed: int, warm: dict[int, W
         return replace(found.through(back, problem), finished=done)
     mechanism = problem.mechanism
     if mechanism.as_real_records is not None:
+        from dalenius.auditing.real_records import real_records
+
         return real_records(problem, deadline, seed)
     if problem.adversary.kind == "independent":
+        from dalenius.auditing.independent_records import independent_records
+
         return independent_records(problem, deadline)
     if mechanism.as_real is not None:
+        from dalenius.auditing.real_outputs import real_outputs
+
         return real_outputs(problem, deadline, seed)
     if (even := mechanism.as_symmetric) is not None:
         return symmetric(problem, even)

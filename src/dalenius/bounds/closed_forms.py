@@ -16,7 +16,6 @@ from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.information import logsumexp, lse
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
-from dalenius.reductions.cells import Cells
 from dalenius.settings import Part
 
 
@@ -57,14 +56,7 @@ RARE_NATS = 80.0
 ONCE = np.ones(1, dtype=np.int64)
 
 
-def sibson_of(cells: Cells) -> Formula:
-    """Sibson's information of the rows of the channel."""
-    log_reference = np.full((cells.n_secrets, len(cells.lumped.channel)), -np.inf)
-    log_reference[cells.secret, cells.lumped.row] = cells.log_rho
-    return sibson(log_reference[:, np.unique(cells.lumped.row)], cells.knowledge, written=True)
-
-
-def sibson(log_reference: Floats, knowledge: float, *, written: bool = False) -> Formula:
+def sibson(log_reference: Floats, knowledge: float) -> Formula:
     """order/(order-1) K + I_order(A;T) at the reference: Sibson's information [sibson69], for log rho(a,t) as (A, K).
 
     I_order = s log sum_t ( sum_a rho(a) rho(t|a)^order )^(1/order) with s = order/(order-1), eta = 1 (MATH 4.8). In
@@ -83,7 +75,7 @@ def sibson(log_reference: Floats, knowledge: float, *, written: bool = False) ->
         return (1 + sigma) * np.logaddexp(lse(means), rest)[None]
 
     s, upper = least_closed(TOGETHER, gain, knowledge, eta=1.0)
-    return Formula("sibson", upper, {"order": s / (s - 1)}, s, written=written)
+    return Formula("sibson", upper, {"order": s / (s - 1)}, s)
 
 
 def blend(log_reference: Floats, knowledge: float, eta: float = 1.0) -> Formula:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dalenius.model import secret as secrets
-from dalenius.model.channels.joint import Joint
+from dalenius.model.channels.joint import Adaptive, Joint
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.model.reference import UNIFORM, Reference
@@ -96,30 +96,55 @@ def coarsen_releases(
     many = secrets.size(secret, joint.records)
     log_size = reference.log_classes(joint.statistic)
     blocks = max(2, int(settings.joint_blocks / math.sqrt(max(many / 2, 1.0))))
-    runs = [len(places) for _, places in joint.groups]
-    # As many groups of each release as make no more of all together.
-    each = 1
-    while math.prod(math.comb(each + k, k) for k in runs) <= settings.joint_groups:
-        each += 1
-    cuts: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(joint.parts)
-    starts, parts = np.zeros(0, dtype=np.int64), []
-    for part, places in joint.groups:
-        own = _grid(part, log_size, knowledge, (many, (blocks, settings.cuts)), settings)
-        starts, fine = own.starts, np.asarray(own.cuts)
-        # The noise reaches far beyond the likely answers with chances of no account.
-        answers, reach = part.answers, part.reach(REACHED)
-        weight = np.exp(log_size - np.logaddexp.reduce(log_size))
-        mean = float(weight @ answers)
-        deviation = math.sqrt(float(weight @ (answers - mean) ** 2))
-        near = fine[np.abs(fine - mean) <= DEVIATIONS * deviation + reach]
-        chosen = near if near.size >= 1 else fine
-        picks = np.unique(np.linspace(0, chosen.size - 1, min(each - 1, chosen.size)).round().astype(int))
-        for j in places:
-            cuts[j] = chosen[picks]
-        parts.append((part, chosen[picks], len(places)))
-    grid = Grid(starts, tuple(cuts))
-    rows = partial(_joint_rows, parts, chunk=settings.chunk // 8, most=settings.chunk)
+    room = many, (blocks, settings.cuts)
+    if isinstance(joint, Adaptive):
+        first, rule = joint.rounded[0], joint.rule
+        starts, fine = _near(first, log_size, knowledge, room, settings)
+        picks = _spread(fine, math.isqrt(settings.joint_groups))
+        # Every choice after one group of first outputs is one group more.
+        pairs = np.unique(_refined(picks, rule), axis=1).shape[1]
+        each = max(1, settings.joint_groups // pairs)
+        seen = [(law, _spread(_near(law, log_size, knowledge, room, settings)[1], each)) for law in joint.laws]
+        grid = Grid(starts, (picks, *(cuts for _, cuts in seen)))
+        law = partial(_chosen_law, (first, picks), rule, seen)
+    else:
+        runs = [len(places) for _, places in joint.groups]
+        # As many groups of each release as make no more of all together.
+        each = 1
+        while math.prod(math.comb(each + k, k) for k in runs) <= settings.joint_groups:
+            each += 1
+        cuts: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(joint.parts)
+        starts, parts = np.zeros(0, dtype=np.int64), []
+        for part, places in joint.groups:
+            starts, fine = _near(part, log_size, knowledge, room, settings)
+            picks = _spread(fine, each)
+            for j in places:
+                cuts[j] = picks
+            parts.append((part, picks, len(places)))
+        grid = Grid(starts, tuple(cuts))
+        law = partial(_joint_law, parts)
+    rows = partial(_joint_rows, joint.rounded[0].answers, law, chunk=settings.chunk // 8, most=settings.chunk)
     return _on_blocks(joint.statistic, secret, reference, grid, rows, most=settings.chunk)
+
+
+def _near(
+    part: NoisySum, log_size: Floats, knowledge: float, room: tuple[int, tuple[int, int]], settings: Coarseness
+) -> tuple[Ints, Ints]:
+    """Blocks, and the cuts that one of several releases may have, as far as the likely answers and its noise reach."""
+    own = _grid(part, log_size, knowledge, room, settings)
+    fine = np.asarray(own.cuts)
+    answers, reach = part.answers, part.reach(REACHED)
+    weight = np.exp(log_size - np.logaddexp.reduce(log_size))
+    mean = float(weight @ answers)
+    deviation = math.sqrt(float(weight @ (answers - mean) ** 2))
+    near = fine[np.abs(fine - mean) <= DEVIATIONS * deviation + reach]
+    return own.starts, near if near.size >= 1 else fine
+
+
+def _spread(cuts: Ints, groups: int) -> Ints:
+    """Cuts of equal distance that make so many groups."""
+    places = np.linspace(0, cuts.size - 1, min(groups - 1, cuts.size)).round().astype(int)
+    return np.asarray(cuts[np.unique(places)])
 
 
 def _on_blocks(
@@ -181,30 +206,63 @@ def _grid(
 
 
 def _joint_rows(
-    parts: Sequence[tuple[NoisySum, Ints, int]], log_share: Floats, starts: Ints, chunk: int, most: int
+    answers: Ints, law_of: Callable[[Ints], Floats], log_share: Floats, starts: Ints, *, chunk: int, most: int
 ) -> Floats:
-    """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; parts: releases, their cuts, how often each is run.
+    """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; law_of: q(G_1,G_2,..|f) as (answers, G).
 
     Blocks of more than `most` classes are left out.
     """
-    answers = parts[0][0].answers
     found: Floats | None = None
     ends = np.append(starts[1:], answers.size)
     for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         for i in range(start, end, chunk) if end - start <= most else ():
             some = slice(i, min(i + chunk, end))
-            law = np.ones((some.stop - some.start, 1))
-            for part, cuts, often in parts:
-                below = part.below(cuts - 1 - answers[some, None])
-                own = np.diff(below, axis=1, prepend=0.0, append=1.0)
-                runs, orders = several_runs(own.shape[1], often)
-                own = np.exp(orders) * np.prod([own[:, run] for run in runs.T], axis=0)
-                law = (law[:, :, None] * own[:, None, :]).reshape(len(law), -1)
+            law = law_of(answers[some])
             if found is None:
                 found = np.zeros((len(log_share), starts.size, law.shape[1]))
             found[:, block] += np.exp(log_share[:, some]) @ law
     assert found is not None  # for the type checker: there is a block
     return np.maximum(found, 0.0)
+
+
+def _groups(part: NoisySum, cuts: Ints, answers: Ints) -> Floats:
+    """The chances of the groups between cuts."""
+    return np.diff(part.below(cuts - 1 - answers[:, None]), axis=1, prepend=0.0, append=1.0)
+
+
+def _joint_law(parts: Sequence[tuple[NoisySum, Ints, int]], answers: Ints) -> Floats:
+    """Of releases with their cuts, and how often each is run."""
+    law = np.ones((answers.size, 1))
+    for part, cuts, often in parts:
+        own = _groups(part, cuts, answers)
+        runs, orders = several_runs(own.shape[1], often)
+        own = np.exp(orders) * np.prod([own[:, run] for run in runs.T], axis=0)
+        law = (law[:, :, None] * own[:, None, :]).reshape(len(law), -1)
+    return law
+
+
+def _refined(cuts: Ints, rule: tuple[Ints, Ints]) -> Ints:
+    """Between all cuts and ends of runs of the first output which choice follows, and which group it is: (2, parts)."""
+    begins, which = rule
+    edges = np.union1d(cuts, begins[1:])
+    parts = np.append(begins[0], edges)
+    return np.stack([which[np.searchsorted(begins, parts, side="right") - 1], np.searchsorted(cuts, parts, "right")])
+
+
+def _chosen_law(
+    first: tuple[NoisySum, Ints], rule: tuple[Ints, Ints], seen: Sequence[tuple[NoisySum, Ints]], answers: Ints
+) -> Floats:
+    """Of a first release, and of the one that its output chooses; seen: what may be chosen, with cuts."""
+    part, cuts = first
+    fine = _groups(part, np.union1d(cuts, rule[0][1:]), answers)
+    pairs, place = np.unique(_refined(cuts, rule), axis=1, return_inverse=True)
+    both = np.zeros((answers.size, pairs.shape[1]))
+    np.add.at(both.T, place.ravel(), fine.T)
+    laws = []
+    for j, (chosen, chosen_cuts) in enumerate(seen):
+        before, own = both[:, pairs[0] == j], _groups(chosen, chosen_cuts, answers)
+        laws.append((before[:, :, None] * own[:, None, :]).reshape(answers.size, -1))
+    return np.concatenate(laws, axis=1)
 
 
 def _rows(mechanism: NoisySum, log_share: Floats, starts: Ints, *, cuts: Ints, chunk: int) -> Floats:

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from dalenius.errors import refuse
 from dalenius.model import files
 from dalenius.model.files import __version__, path_of
-from dalenius.report.calibration_text import calibration_facts
-from dalenius.report.design_text import design_facts, frontier_table, query_words
-from dalenius.report.profile_text import facts as profile_facts
-from dalenius.report.text import Facts, as_html, curve_facts, facts, stacked
-from dalenius.results.audit import Audit, Curve
-from dalenius.results.calibration import Calibration
-from dalenius.results.design import Design, Frontier
-from dalenius.results.profile import Profile
+from dalenius.report.text import Facts, as_html, stacked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,29 +20,39 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """How one kind of result is shown. sections, picture: the module and the function that write or draw it.
+    """How one kind of result is shown: the module and the function that write or draw it.
 
     They are loaded when they are needed: most results are shown in words alone.
     """
 
     sections: str
-    facts: Callable[[Any], Facts] | None = None
+    facts: str = ""
     picture: str = ""
 
 
-KINDS: dict[type, Kind] = {
-    Audit: Kind("audit_page.audit_sections", facts, "plots.plot_audit"),
-    Design: Kind("audit_page.design_sections", design_facts, "design_plots.plot_design"),
-    Curve: Kind("series_page.curve_sections", curve_facts, "plots.plot_curve"),
-    Frontier: Kind("series_page.frontier_sections", picture="design_plots.plot_frontier"),
-    Calibration: Kind("series_page.calibration_sections", calibration_facts),
-    Profile: Kind("series_page.profile_sections", profile_facts, "profile_text.plot_profile"),
+# By the name of the class: a process has results of few kinds.
+KINDS = {
+    "Audit": Kind("audit_page.audit_sections", "text.facts", "plots.plot_audit"),
+    "Design": Kind("audit_page.design_sections", "design_text.design_facts", "design_plots.plot_design"),
+    "Curve": Kind("series_page.curve_sections", "text.curve_facts", "plots.plot_curve"),
+    "Frontier": Kind("series_page.frontier_sections", picture="design_plots.plot_frontier"),
+    "Calibration": Kind("series_page.calibration_sections", "calibration_text.calibration_facts"),
+    "Profile": Kind("series_page.profile_sections", "profile_text.facts", "profile_text.plot_profile"),
 }
 
 
-def summary_of(result: object) -> str:
+def _kind(result: object) -> Kind | None:
+    """How a result is shown; None where it is of a later room, and brings its own words and sections."""
+    return KINDS.get(type(result).__name__)
+
+
+def summary_of(result: Any) -> str:
     """Return the answer in plain words, digits rounded outward; a frontier is a table."""
-    return frontier_table(result) if isinstance(result, Frontier) else stacked(facts_of(result))
+    if _kind(result) is KINDS["Frontier"]:
+        from dalenius.report.design_text import frontier_table
+
+        return frontier_table(result)
+    return stacked(facts_of(result))
 
 
 def html_of(result: object) -> str:
@@ -59,13 +62,14 @@ def html_of(result: object) -> str:
 
 def facts_of(result: Any) -> Facts:
     """Return what a result says as headings and lines; those of later rooms, such as accounts, bring their own."""
-    make = KINDS[type(result)].facts if type(result) in KINDS else type(result).report_facts
+    kind = _kind(result)
+    make = type(result).report_facts if kind is None else _loaded(kind.facts)
     return cast("Callable[[Any], Facts]", make)(result)
 
 
 def picture_of(result: object, ax: Any = None) -> "Figure":
     """Draw a result; return the figure."""
-    return cast("Figure", _loaded(KINDS[type(result)].picture)(result, ax))
+    return cast("Figure", _loaded(KINDS[type(result).__name__].picture)(result, ax))
 
 
 def _loaded(name: str) -> Callable[..., Any]:
@@ -98,11 +102,11 @@ def write_document(
 
     sections: list[Section] = []
     for k, result in enumerate(results):
-        kind = KINDS.get(type(result))
+        kind = _kind(result)
         # Results of later rooms, such as studies, bring their own sections.
         make = getattr(type(result), "report_sections", None) if kind is None else _loaded(kind.sections)
         if make is None:
-            shown = ", ".join(sorted(one.__name__ for one in KINDS))
+            shown = ", ".join(sorted(KINDS))
             refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
         prefix = f"{k + 1}. " if len(results) > 1 else ""
         sections += [replace(section, heading=f"{prefix}{section.heading}") for section in make(result)]
@@ -130,11 +134,13 @@ def _title(results: Sequence[Any]) -> str:
 def _subject(result: Any) -> str:
     if hasattr(result, "report_subject"):
         return str(result.report_subject())
-    if isinstance(result, Design):
-        return f"a way to publish {query_words(result)}"
-    if isinstance(result, Frontier):
-        return f"ways to publish {query_words(result.designs[0])}"
-    mechanism = result.audits[0].mechanism if isinstance(result, Curve) else getattr(result, "mechanism", None)
+    kind = _kind(result)
+    if kind in (KINDS["Design"], KINDS["Frontier"]):
+        from dalenius.report.design_text import query_words
+
+        one, ways = (result, "a way") if kind is KINDS["Design"] else (result.designs[0], "ways")
+        return f"{ways} to publish {query_words(one)}"
+    mechanism = result.audits[0].mechanism if kind is KINDS["Curve"] else getattr(result, "mechanism", None)
     if mechanism is not None:
         from dalenius.report.plain import released
 

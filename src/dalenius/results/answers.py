@@ -9,7 +9,6 @@ from dalenius.model.distortion import MEASURES, Distortion
 from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem, down, is_closed, up
 from dalenius.model.statistic import Table
 from dalenius.results.audit import Audit, Extremes, Records
-from dalenius.results.design import Design
 from dalenius.results.result import Stopped
 from dalenius.search.deadline import Deadline
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from dalenius.designing.cutting_planes import Problem
     from dalenius.designing.designer import Designed
     from dalenius.designing.weak_duality import Evidence
+    from dalenius.results.design import Design
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,10 @@ def design_answer(
     *,
     budget: float,
     run: Run,
-) -> Design:
+) -> "Design":
     """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
+    from dalenius.results.design import Design
+
     distortion = asked.distortion
     audited = asked.audit(designed.together)
     leakage = audit_answer(audited, designed.leaks, run)

@@ -4,7 +4,7 @@ import contextlib
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dalenius.certificates import certificate as certificates
 from dalenius.certificates.audits import adversary_data
@@ -14,14 +14,16 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.secret import describe
 from dalenius.results.audit import Audit
-from dalenius.results.design import Design
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.kernel.limits import TIME_LIMIT
 from dalenius.verifier.kernel.reading import AUDIT, DESIGN, Refused
 from dalenius.verifier.saved import compare, question
 
+if TYPE_CHECKING:
+    from dalenius.results.design import Design
+
 Verify = Literal["auto"] | bool
-Result = TypeVar("Result", Audit, Design)
+Result = TypeVar("Result", Audit, "Design")
 
 # MiB that checking a loaded result may take: more than for a stranger's file, as results of ours may be large. Half a
 # million classes of three outputs took 830.
@@ -45,7 +47,7 @@ def searching(time_limit: float, verify: Verify, reserved: float = 0.1) -> float
     return time_limit if verify is False else (1 - reserved) * time_limit
 
 
-def estimated(result: Audit | Design) -> float:
+def estimated(result: "Audit | Design") -> float:
     """Return about how many seconds a check takes, by sizes alone: within a factor of 4 for nine in ten certificates.
 
     The time goes into the numbers that witness and proofs state, and into products of cells and outputs: one for each
@@ -97,7 +99,7 @@ def checked(
     *,
     share: float = 0.2,
     least_seconds: float = 0.1,
-    estimate: Callable[[Audit | Design], float] = estimated,
+    estimate: "Callable[[Audit | Design], float]" = estimated,
 ) -> Result:
     """Check the certificate of a new result as `verify` asks, in the seconds left; return the result.
 
@@ -119,7 +121,7 @@ def checked(
     return result
 
 
-def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = MEMORY) -> verifier.Verification:
+def check(result: "Audit | Design", time_limit: float = TIME_LIMIT, memory: int = MEMORY) -> verifier.Verification:
     """Check the certificate of a result, and that it is about its mechanism and its bounds; note the answer in it.
 
     Results are frozen: what was found does not change. Whether it was checked becomes known later, and holds for
@@ -129,31 +131,31 @@ def check(result: Audit | Design, time_limit: float = TIME_LIMIT, memory: int = 
     verdict = _verify(result, checks.seconds("time_limit", time_limit), checks.whole("memory", memory, 0))
     if verdict.verified and (other := _other(result)):
         verdict = replace(verdict, verified=False, reason=other)
-    if verdict.verified and isinstance(result, Design) and _carries(result):
+    if verdict.verified and not isinstance(result, Audit) and _carries(result):
         _note(result.leakage)
     if not verdict.reason.startswith(NOT_CHECKED):
         _note(result, "" if verdict.verified else verdict.reason)
     return verdict
 
 
-def _verify(result: Audit | Design, time_limit: float, memory: int) -> verifier.Verification:
+def _verify(result: "Audit | Design", time_limit: float, memory: int) -> verifier.Verification:
     # A design beside earlier releases has a certificate about everything together.
-    mechanism = result.leakage.mechanism if isinstance(result, Design) and result.beside else result.mechanism
+    mechanism = result.leakage.mechanism if not isinstance(result, Audit) and result.beside else result.mechanism
     return certificates.verify(result.certificate, mechanism, time_limit=time_limit, memory=memory)
 
 
-def _carries(design: Design) -> bool:
+def _carries(design: "Design") -> bool:
     """Whether the certificate of a design has that of its audit inside, or is it; then both were checked."""
     data, audit = design.certificate.data, design.leakage
     return data.get("audit", data) == audit.certificate.data and not _other(audit)
 
 
-def _other(result: Audit | Design) -> str:
+def _other(result: "Audit | Design") -> str:
     """Return why a certificate is about another question than its result, or states other bounds; nothing if not.
 
     A design that does not keep its budget has the certificate of its audit.
     """
-    if isinstance(result, Design) and not result.kept:
+    if not isinstance(result, Audit) and not result.kept:
         return _other(result.leakage)
     described: dict[str, Any] = {"problem": {}, "adversary": adversary_data(result.adversary)}
     described |= {"lower": result.lower, "upper": result.upper}
@@ -178,7 +180,7 @@ def _other(result: Audit | Design) -> str:
     return ""
 
 
-def _note(result: Audit | Design, refused: str = "") -> None:
+def _note(result: "Audit | Design", refused: str = "") -> None:
     object.__setattr__(result, "refused", refused)
     if not refused:
         certificates.note_accepted(result)

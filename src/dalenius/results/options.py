@@ -22,13 +22,13 @@ from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
 from dalenius.results.answers import Run
 from dalenius.results.audit import Audit
-from dalenius.results.design import Design
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.search.progress import ProgressLine
 from dalenius.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
     from dalenius.designing.cutting_planes import Problem
+    from dalenius.results.design import Design
 
 # Seconds.
 MINUTE, DAY = 60.0, 86_400.0
@@ -53,7 +53,7 @@ class Method(Protocol):
     def audit(self, problem: AuditProblem, run: Run) -> Audit:
         """Answer an audit."""
 
-    def design(self, asked: DesignProblem, problem: "Problem", budget: float, run: Run) -> Design:
+    def design(self, asked: DesignProblem, problem: "Problem", budget: float, run: Run) -> "Design":
         """Answer a design; budget as the user gave it."""
 
 

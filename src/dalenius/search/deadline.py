@@ -5,11 +5,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -26,13 +28,15 @@ class Crew:
     """
 
     jobs: int = 1
-    _pool: ThreadPoolExecutor | None = field(init=False, default=None)
+    _pool: "ThreadPoolExecutor | None" = field(init=False, default=None)
 
     def map(self, function: Callable[[Given], Found], work: Sequence[Given]) -> list[Found]:
         """The function of every item, in order."""
         if self.jobs == 1 or len(work) == 1:
             return [function(item) for item in work]
         if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
             self._pool = ThreadPoolExecutor(self.jobs)
         return list(self._pool.map(function, work))
 

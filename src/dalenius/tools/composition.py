@@ -90,8 +90,8 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
 
     q(y, y' | x) = q_1(y|x) q_y(y'|x) for q_y = choose(y). An audit of it bounds what someone learns who sees both
     outputs and knows the rule. Where that is too large for a table, and all are releases of one sum with geometric or
-    Laplace noise, it is bounded by releases with the highest and the lowest rate that may be chosen, at any number of
-    records.
+    Laplace noise, or all with Gaussian noise, it is bounded by releases with the least and the most noise that may be
+    chosen, at any number of records.
 
     Args:
         first: the first release.
@@ -117,17 +117,20 @@ def adaptive(first: Mechanism, choose: Callable[[Any], Mechanism]) -> Mechanism:
     if known.n_outputs > MOST_CHOICES:
         refuse(f"choose would be called for {known.n_outputs:.6g} outputs, above the limit of {MOST_CHOICES}")
     chosen = [_chosen(checks.called(choose, label, "choose"), label, first) for label in known.labels]
-    large = first.statistic.size * sum(m.n_outputs for m in chosen) > FEW_OF_TWO
-    if large and (structured := Adaptive.choosing(first, _runs(chosen))) is not None:
-        return structured
+    if first.statistic.size * sum(m.n_outputs for m in chosen) > FEW_OF_TWO:
+        runs = _runs(chosen)
+        structured = compose(first, chosen[0]) if len(runs) == 1 else Adaptive.choosing(first, runs)
+        if structured is not None:
+            return structured
     start, then = _written(first), [_written(m) for m in chosen]
     statistic = carrier([start, *then])
     entries = statistic.size * sum(m.n_outputs for m in then)
     if entries > MOST_ENTRIES:
         refuse(
             f"the joint release would have {statistic.size} rows x {entries // statistic.size} outputs, above the "
-            f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, or bin those of the first "
-            "(mechanism.then)"
+            f"limit of {MOST_ENTRIES} entries; choose mechanisms of fewer outputs, bin those of the first "
+            "(mechanism.then), or take noise of one kind on one sum for all of them, geometric and Laplace or Gaussian "
+            "and discrete Gaussian, for which no table is needed"
         )
     told = start.rows[_classes(statistic, start.statistic)]
     rows = [told[:, [y]] * m.rows[_classes(statistic, m.statistic)] for y, m in enumerate(then)]

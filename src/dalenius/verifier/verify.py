@@ -14,24 +14,14 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
 from flint import arb
 
-from . import proofs, saved
-from .forms import (
-    design,
-    histograms,
-    independent,
-    joint,
-    per_record,
-    real_records,
-    reference,
-    releases,
-    secret,
-    sums,
-)
+from . import saved
+from .forms import reference, secret
 from .forms.asked import Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
@@ -41,7 +31,6 @@ from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
 from .rested import rested_on
-from .steps import real_outputs, rounding
 
 VERSION = 2
 # Which version of this package reads an older format.
@@ -58,22 +47,27 @@ Given = Description | list[Description] | None  # the channel that a certificate
 class Form(NamedTuple):
     """What rebuilds a form of releases and checks its witness and proofs; real-valued records are checked apart."""
 
-    module: Any
+    file: str
     witnesses: tuple[str, ...]
     # Whether the rows of the channel are written out; whether independent records are audited too.
     written: bool = False
     independent: bool = True
 
+    @property
+    def module(self) -> Any:
+        """Its file, loaded with the first certificate of this form: all of them take longer than a small check."""
+        return import_module(f".{self.file}", __package__)
+
 
 FORMS = {
-    "rows": Form(proofs, ("masses",), written=True),
-    "samples": Form(proofs, ("masses",), written=True),
-    "real-outputs": Form(real_outputs, ("masses",), written=True, independent=False),
-    "real-records": Form(rounding, ("cells",)),
-    "sum": Form(sums, ("blocks",)),
-    "releases": Form(releases, ("blocks",), independent=False),
-    "histogram": Form(histograms, ("blocks", "tied", "counted")),
-    "per-record": Form(per_record, ("part", "uniform")),
+    "rows": Form("proofs", ("masses",), written=True),
+    "samples": Form("proofs", ("masses",), written=True),
+    "real-outputs": Form("steps.real_outputs", ("masses",), written=True, independent=False),
+    "real-records": Form("steps.rounding", ("cells",)),
+    "sum": Form("forms.sums", ("blocks",)),
+    "releases": Form("forms.releases", ("blocks",), independent=False),
+    "histogram": Form("forms.histograms", ("blocks", "tied", "counted")),
+    "per-record": Form("forms.per_record", ("part", "uniform")),
 }
 # Kinds of witness against independent records, but for real-valued ones.
 BESIDE = ("known", "following", "leaning")
@@ -376,10 +370,11 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     form = FORMS[content["form"]]
-    channel = form.module.rebuild(description)
+    rebuild = form.module.rebuild
+    channel = rebuild(description)
     posed = _posed(content, channel, report)
     # Real outputs are compared by their descriptions: a mechanism has no points.
-    compared = (lambda other: other) if form.module is real_outputs else form.module.rebuild
+    compared = (lambda other: other) if content["form"] == "real-outputs" else rebuild
     _agree(mechanism, description, lambda other: channel.difference(compared(other)), lower, upper)
     report.confidence = getattr(channel, "confidence", None)
     if report.confidence is not None and lower > 0:
@@ -428,6 +423,8 @@ def _questions(form: Form, channel: Any, posed: _Posed) -> Callable[[Secret], An
     """What is asked, by the secret."""
     module = form.module
     if posed.independent:
+        from .forms import independent
+
         return lambda about: independent.Independent(channel, posed.reference, posed.follows, posed.knowledge, about)
     if form.written:
         return lambda about: module.Written(channel, about, posed.knowledge, posed.reference)
@@ -439,6 +436,9 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
 
     Guarantee: lower <= L <= upper, the leakage of the mechanism that it describes about every record.
     """
+    from .forms import real_records
+    from .steps import rounding
+
     lower, upper = _bounds(content, AUDIT, report)
     if "priors" in content:
         refuse("a list of priors is for records of finitely many values")
@@ -486,6 +486,8 @@ def _joint(content: dict[str, Any], mechanisms: list[Description] | None, report
 
     Guarantee: lower <= L <= upper, the most that all of them together leak of any record.
     """
+    from .forms import joint
+
     lower, upper = _bounds(content, JOINT, report)
     asked = joint.Joint(content)
     report.problem = asked.text
@@ -512,6 +514,8 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
 
     Guarantee: lower <= optimum <= upper, where the mechanism attains `upper`.
     """
+    from .forms import design
+
     lower, upper = _bounds(content, DESIGN, report)
     inside = _Report()
     try:

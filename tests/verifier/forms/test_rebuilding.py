@@ -206,7 +206,7 @@ def test_channels_are_told_apart_by_tails_and_beyond_a_size_not_at_all() -> None
     with sized(joint=2):
         assert "too large to compare" in str(table.difference(classes))
         assert "another channel" in reason(
-            "sibson", {}, Described(records=[2] * 3, classes=[0, 1, 1, 2, 1, 2, 2, 3], rows=[[0.25] * 4] * 4)
+            "plain", {}, Described(records=[2] * 3, classes=[0, 1, 1, 2, 1, 2, 2, 3], rows=[[0.25] * 4] * 4)
         )
     known = rebuild(golden("samples")["problem"])
     assert "known by samples" in str(known.difference(held))

@@ -191,7 +191,7 @@ def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
     """Density of V plus the rest of the noise over that of the real release: never above 1 / kept."""
     with precision():
         parts = [named.added("gaussian(sigma=1.0, output='real')", named.query("count(n=2)"), rounded=True)] * 2
-        g, sigma, kept = mean.lattice(parts, {"lattice": 1, "sigma": 0.5}, "it")
+        g, sigma, kept = mean.lattice([[part] for part in parts], {"lattice": 1, "sigma": 0.5}, "it")
     v, u = 0.5, (sigma / g) ** 2
     x, y = np.arange(-30, 31) / g, np.linspace(-3, 3, 301)
     law = np.exp(-(x**2) / (2 * u))
@@ -206,7 +206,7 @@ def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
 def test_noise_that_is_none_has_no_rate() -> None:
     asked = named.query("total(n=2, values=[1])")
     with pytest.raises(Refused, match="release 0"):
-        cone.rates([named.added("geometric(epsilon=1)", asked)], "it")
+        cone.strongest([[named.added("geometric(epsilon=1)", asked)]], "it")
 
 
 def test_bounds_in_which_noise_has_no_part_need_no_step(falling: dict[str, Any]) -> None:
@@ -364,11 +364,18 @@ def test_a_rule_of_choice_is_verified_and_its_certificate_about_no_other(by_choi
 CHANGES: list[tuple[Change, str]] = [
     (lambda d: d["problem"].update(then=[[2, "geometric(epsilon=0.4)"], [2, "geometric(epsilon=0.9)"]]), "exceeds"),
     (lambda d: d["problem"].update(then=[[2, "geometric(epsilon=0.1)"], [2, "geometric(epsilon=0.7)"]]), "leaks"),
+    (lambda d: d["problem"].update(then=[[3, "geometric(epsilon=0.4)"], [1, "geometric(epsilon=0.7)"]]), "leaks"),
     (lambda d: d["problem"]["then"].pop(), "there are choices after 2 outputs of 4"),
     (lambda d: d["problem"]["then"][0].append(1), "a choice"),
     (lambda d: d["problem"]["then"][0].__setitem__(0, 0), "a number of outputs"),
-    (lambda d: d["problem"]["then"][0].__setitem__(1, "gaussian(sigma=2)"), "neither geometric nor Laplace noise"),
-    (lambda d: d["problem"]["then"][0].__setitem__(1, "laplace(epsilon=0.4)"), "cuts of the witness"),
+    (
+        lambda d: (d["problem"]["then"][0].__setitem__(1, "gaussian(sigma=2)"), d.update(lower=0.0)),
+        "release 1, gaussian(sigma=2), has no columns that are log-concave",
+    ),
+    (lambda d: d["problem"]["then"][0].__setitem__(1, ["geometric(epsilon=0.4)"]), "the mechanism must be a text"),
+    (lambda d: d["problem"]["then"][0].__setitem__(1, "geometric(epsilon=0.7)"), "cuts of the witness"),
+    (lambda d: d["witness"]["cuts"].pop(), "cuts of the witness"),
+    (lambda d: d["witness"]["cuts"][2].insert(0, 0), "cuts of release 2"),
     (lambda d: d["problem"].update(releases=["geometric(epsilon=0.5, clamp=False)"]), "has no list of outputs"),
     (lambda d: d["problem"]["releases"].append("geometric(epsilon=0.4)"), "for 1 to 1 before a choice"),
     (lambda d: d["problem"].pop("then"), "the form is for 2 to 64"),
@@ -380,3 +387,67 @@ def test_forged_rules_are_refused(by_choice: dict[str, Any], change: Change, rea
     data = copy.deepcopy(by_choice)
     change(data)
     refused(data, reason)
+
+
+@pytest.fixture(scope="module")
+def by_normal_choice() -> dict[str, Any]:
+    """A Gaussian count, and another whose sigma depends on it."""
+    first = M.gaussian(FIRST.query, sigma=1.8)
+    release = Adaptive.choosing(first, [(2, M.gaussian(FIRST.query, sigma=s)) for s in (2.0, 1.5)])
+    assert release is not None
+    data: dict[str, Any] = dl.audit(release, knowledge=0.5, time_limit=60, verify=False).certificate.data
+    return data
+
+
+def test_a_choice_of_sigma_is_verified(by_normal_choice: dict[str, Any]) -> None:
+    assert "mean" in accepted(by_normal_choice).rested_on
+    assert by_normal_choice["proofs"][0]["steps"][0]["step"] == "mean"
+
+
+def then(*choices: str) -> Change:
+    """Other choices after two outputs each, and no claim from below."""
+    return lambda d: (d["problem"].update(then=[[2, name] for name in choices]), d.update(lower=0.0))
+
+
+def step(**stated: object) -> Change:
+    """Another lattice."""
+    return lambda d: d["proofs"][0]["steps"][0].update(stated)
+
+
+NORMAL_CHANGES: list[tuple[Change, str]] = [
+    # A least sigma that is smaller than the proof's.
+    (then("gaussian(sigma=2.0)", "gaussian(sigma=0.5)"), "must be above 0 and below"),
+    (then("gaussian(sigma=2.0)", "gaussian(sigma=1.0, output='real')"), "must be above 0 and below"),
+    (step(sigma=100.0), "must be above 0 and below"),
+    (then("gaussian(sigma=2.0)", "geometric(epsilon=0.1)"), "release 1, geometric(epsilon=0.1), has no Gaussian noise"),
+    (then("gaussian(sigma=2.0)", "discrete_gaussian(sigma=0.5)"), "sigma^2 above 1/3"),
+    (then("gaussian(sigma=2.0)"), "there are choices after 2 outputs of 4"),
+    (then("gaussian(sigma=2.0)", "gaussian(sigma=1.5)", "gaussian(sigma=2.0)"), "there are choices after 6 outputs"),
+    # Chances of discrete noise that are less than the claim counts with.
+    (then("gaussian(sigma=2.0)", "discrete_gaussian(sigma=1.6)"), "exceeds claimed"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), NORMAL_CHANGES, ids=[reason for _, reason in NORMAL_CHANGES])
+def test_forged_choices_of_sigma_are_refused(by_normal_choice: dict[str, Any], change: Change, reason: str) -> None:
+    data = copy.deepcopy(by_normal_choice)
+    change(data)
+    refused(data, reason)
+
+
+def test_what_a_rule_shows_is_each_group_with_its_own_choice() -> None:
+    """Rows of the first release by group and choice, a group of several intervals where choices alternate."""
+    names = ["gaussian(sigma=1)", "geometric(epsilon=0.4)", "gaussian(sigma=1)"]
+    channel = releases.rebuild(
+        {"query": "count(n=5)", "releases": ["geometric(epsilon=1)"], "then": [[2, name] for name in names]}
+    )
+    law = named.added("geometric(epsilon=1)", named.query("count(n=5)"))
+    with precision():
+        given = [releases.Seen(law, [4]), releases.Seen(law, [1]), releases.Seen(law, [])]
+        ways = releases._chosen(channel, given)
+        rows = [seen.row(2) for (seen, _), _ in ways]
+        whole = [float(x) for x in law.rows([2], 0, 5)[0]]
+    assert [(seen.edges, seen.groups) for (seen, _), _ in ways] == [([2, 4], [[0], [2]]), ([2, 4], [[1]])]
+    assert [other.edges for _, (other, _) in ways] == [[1], []]
+    expected = [[sum(whole[:2]), sum(whole[4:])], [sum(whole[2:4])]]
+    assert [[float(x) for x in row] for row in rows] == [pytest.approx(row) for row in expected]

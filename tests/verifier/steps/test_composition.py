@@ -52,7 +52,6 @@ def a_proof(rng: Rng, kind: str, question: Question) -> dict[str, object]:
     tilts = rng.normal(size=(values, outputs)).tolist()
     return {
         "convex": {"s": theta + 10.0 ** rng.uniform(-2, 1), "eta": 1.0, "theta": theta, "rho": law, "lam": tilts},
-        "sibson": {"order": 1 + 10.0 ** rng.uniform(-1, 2)},
         "choices": {"tree": [{"rho": law}]},
         "monotone": {"s": 10.0 ** rng.uniform(-2, 1), "rho": law, "rounds": int(rng.integers(8))},
     }.get(kind, {})
@@ -92,7 +91,7 @@ def test_bounds_after_steps_are_above_every_prior(seed: int) -> None:
                 followed += 1
             except Refused:
                 continue
-        for kind in ("trivial", "sibson", "choices", "convex", "monotone"):
+        for kind in ("trivial", "choices", "convex", "monotone"):
             try:
                 bounds = [b for _, b in KINDS[kind](question, a_proof(rng, kind, question), "it")]
             except Refused:

@@ -299,7 +299,7 @@ FLAT = [-RATE * y for y in range(TEN + 1)]
         # Outside of the step the key says nothing.
         {**POINTS, "order": 50.0},
         {**RANKS, "rho": FLAT},
-        {"kind": "sibson", "order": 2.0, "steps": [{"step": "window", "rows": [0, TEN], "outputs": [0, TEN]}]},
+        {"kind": "trivial", "steps": [{"step": "window", "rows": [0, TEN], "outputs": [0, TEN]}]},
     ],
 )
 def test_digits_of_a_record_that_are_tied_to_the_others_tell_more_than_its_steps(proof: dict[str, object]) -> None:

@@ -271,7 +271,7 @@ def recognised(rows: Floats, near: float = 1e-9) -> tuple[Decoys, float] | None:
     first, second = np.sort(rows, axis=0)[-1:-3:-1]
     excess = np.where(rows == first, rows - second, -1.0)
     own = excess.argmax(axis=1)
-    if np.unique(own).size < own.size or not (excess[places, own] > 0).all():
+    if len(set(own.tolist())) < own.size or not (excess[places, own] > 0).all():
         return None
     told = np.zeros(rows.shape, dtype=bool)
     told[places, own] = True

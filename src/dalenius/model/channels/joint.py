@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import Geometric
+from dalenius.model.channels.noise import DiscreteGaussian, Geometric
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Sum
+from dalenius.numerics.types import Ints
 
 # Most releases in one joint release, and most choices that a name lists.
 MOST, FEW_CHOICES = 64, 3
@@ -52,7 +53,7 @@ class Joint(Mechanism):
             return None
         rounded = [_rounded(part) for part in whole]
         falling = all(one is not None and one.rate is not None for one in rounded)
-        normal = all(one is not None and one.noise.normal is not None for one in rounded)
+        normal = all(one is not None and _nearly_normal(one) for one in rounded)
         statistic = query.statistic
         plain = isinstance(statistic, Sum) and np.array_equal(np.asarray(query.integers.answers), statistic.values)
         return cls(query, whole) if query.statistic.size > 1 and (falling or (normal and plain)) else None
@@ -75,11 +76,6 @@ class Joint(Mechanism):
     def rates(self) -> list[float]:
         """The rate of every part's noise; none where that is Gaussian."""
         return [one.rate for one in self.rounded if one.rate is not None]
-
-    @property
-    def below(self) -> "Joint":
-        """Releases that tell no more, with the same first one: for lower bounds."""
-        return self
 
     @property
     def as_joint(self) -> "Joint":
@@ -125,8 +121,8 @@ class Joint(Mechanism):
 class Adaptive(Joint):
     """A second release of the same sum, chosen by the first output: how many outputs in a row have each choice.
 
-    Noise of a lower rate is noise of a higher one and more. So `parts`, the first release and geometric noise of the
-    highest rate, tell no less; the first and geometric noise of the lowest rate tell no more.
+    Noise of a lower rate, or of a larger sigma, is noise of the other one and more. So `parts`, the first release and
+    independent noise of the highest rate or the least sigma, tell no less.
     """
 
     choices: tuple[tuple[int, Mechanism], ...] = ()
@@ -134,18 +130,13 @@ class Adaptive(Joint):
     @classmethod
     def choosing(cls, first: Mechanism, choices: Sequence[tuple[int, Mechanism]]) -> "Adaptive | None":
         """The release with these choices after so many outputs of the first; None where it has no such structure."""
-        joints = [Joint.of((first, mechanism)) for _, mechanism in choices]
+        joints = [joint for _, mechanism in choices if (joint := Joint.of((first, mechanism))) is not None]
         start = first.as_sum
         if start is None or not start.clamp or first.n_outputs != sum(many for many, _ in choices):
             return None
-        if any(joint is None or not joint.rates for joint in joints):
+        if len(joints) < len(choices):
             return None
-        strongest = max((joint.rounded[1] for joint in joints if joint is not None), key=_rate)
-        query = start.query
-        if not isinstance(strongest.noise, Geometric):
-            rate = _rate(strongest)
-            strongest = NoisySum(query, f"geometric(rate={rate!r})", Geometric(rate))
-        return cls(query, (first, strongest), tuple(choices))
+        return cls(start.query, (first, _strongest([joint.rounded[1] for joint in joints])), tuple(choices))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,12 +145,17 @@ class Adaptive(Joint):
         object.__setattr__(self, "name", f"adaptive({self.parts[0].name}, then {words})")
 
     @cached_property
-    def below(self) -> Joint:
-        """The first release, and where all others are geometric the weakest of them."""
-        seconds = [rounded for _, mechanism in self.choices if (rounded := _rounded(mechanism)) is not None]
-        geometric = all(isinstance(one.noise, Geometric) for one in seconds)
-        weakest = (min(seconds, key=_rate),) if geometric else ()
-        return Joint(self.query, (self.parts[0], *weakest))
+    def laws(self) -> tuple[NoisySum, ...]:
+        """What may be chosen, each once, rounded."""
+        named = {mechanism.name: rounded for _, mechanism in self.choices if (rounded := _rounded(mechanism))}
+        return tuple(named.values())
+
+    @cached_property
+    def rule(self) -> tuple[Ints, Ints]:
+        """The first outputs of all runs with the same choice, and the place of that choice in `laws`."""
+        place = {name: j for j, name in enumerate(dict.fromkeys(mechanism.name for _, mechanism in self.choices))}
+        many = [0, *(many for many, _ in self.choices)]
+        return self.rounded[0].low + np.cumsum(many)[:-1], np.array([place[m.name] for _, m in self.choices])
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data: the query, the first release, and the choices."""
@@ -183,9 +179,29 @@ class Adaptive(Joint):
         return np.stack([first, second], axis=1)
 
 
-def _rate(noisy: NoisySum) -> float:
-    assert noisy.rate is not None  # for the type checker: noise that falls by a factor a step
-    return noisy.rate
+def _width(noisy: NoisySum) -> float:
+    """How wide noise is, beside other noise of its structure."""
+    return 1 / noisy.rate if noisy.rate is not None else noisy.noise.sigma  # type: ignore[attr-defined]
+
+
+def _strongest(seconds: Sequence[NoisySum]) -> NoisySum:
+    """Noise of which that of all of these is a function, with more noise: of geometric and Laplace noise or Gaussian.
+
+    Discrete Gaussian noise is that only with a coin, whose chance and variance both fall with sigma.
+    """
+    least = min(seconds, key=_width)
+    if least.rate is not None and not isinstance(least.noise, Geometric):
+        return NoisySum(least.query, f"geometric(rate={least.rate!r})", Geometric(least.rate))
+    if least.rate is None and any(isinstance(one.noise, DiscreteGaussian) for one in seconds):
+        sigma = _width(least)
+        return NoisySum(least.query, f"discrete_gaussian(sigma={sigma!r})", DiscreteGaussian(sigma), clamp=False)
+    return least
+
+
+def _nearly_normal(noisy: NoisySum) -> bool:
+    """Whether it is rounded normal noise, or that but for a chance, as discrete Gaussian noise that is not narrow."""
+    noise = noisy.noise
+    return noise.normal is not None and not (isinstance(noise, DiscreteGaussian) and 3 * noise.sigma**2 <= 1)
 
 
 def _rounded(part: Mechanism) -> NoisySum | None:

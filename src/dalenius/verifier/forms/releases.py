@@ -7,19 +7,19 @@ answers; real outputs are rounded, which tells no more. A proof goes by one of t
 one release of the same sum, `points` to all releases at points of the answers.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cache, partial
-from itertools import pairwise
+from itertools import accumulate
 from operator import add
 from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, float_below
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
 from dalenius.verifier.kernel.cells import Knowledge, Shares
-from dalenius.verifier.kernel.limits import largest, tick
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import compare
 from dalenius.verifier.kernel.reading import ascending, field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import mutual
@@ -45,12 +45,13 @@ class Releases:
     """The sum, with the noise of the first release, and the noise of all of them."""
 
     one: sums.Large
-    parts: tuple[named.Added, ...]
-    # Those that a witness is about, with the least and the greatest cut that each may have.
+    # Of every release the noise, or the laws of noise that may be chosen by the output of the first.
+    parts: tuple[tuple[named.Added, ...], ...]
+    # Those that a witness has cuts for, with the least and the greatest cut that each may have.
     seen: tuple[tuple[named.Added, tuple[int, int]], ...]
     text: str
-    # How many outputs in a row of the first release choose which law of the second.
-    then: tuple[tuple[int, str], ...] = ()
+    # How many outputs in a row of the first release choose which law of the second, by its place in `seen`.
+    then: tuple[tuple[int, int], ...] = ()
 
     @property
     def statistic(self) -> Sum:
@@ -59,14 +60,20 @@ class Releases:
 
     def difference(self, other: "Releases") -> str | None:
         """Return what tells two joint releases apart: the answers, or the laws of the noise."""
-        mine, theirs = (sorted(_law(*one) for one in channel.seen) for channel in (self, other))
-        same = mine == theirs and self.then == other.then and named.same_answers(self.one.query, other.one.query)
+        same = _laws(self) == _laws(other) and named.same_answers(self.one.query, other.one.query)
         return None if same else f"it is {other.text}"
 
 
 def _law(part: named.Added, cuts: tuple[int, int]) -> str:
     """What a release is: the family of its noise, the parameter, and where it may be cut."""
     return f"{part.exact[0]} {part.exact[1]} {cuts}"
+
+
+def _laws(channel: Releases) -> tuple[list[str], list[tuple[int, str]]]:
+    """Of releases in any order; or of the first one, and of what its outputs choose."""
+    laws = [_law(*one) for one in channel.seen]
+    chosen = [(many, laws[j]) for many, j in channel.then]
+    return laws[:1] if chosen else sorted(laws), chosen
 
 
 def rebuild(problem: dict[str, Any]) -> Releases:
@@ -84,17 +91,13 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     parts = tuple(named.added(text, asked, rounded=True) for text in listed)
     text = f"{people(statistic)}; {asked.text}; {' and '.join(part.text for part in parts)}"
     seen = tuple((part, _cuts(part, asked)) for part in parts)
+    one = sums.Large(statistic, asked, parts[0], text)
     if most > 1:
-        return Releases(sums.Large(statistic, asked, parts[0], text), parts, seen, text)
-    choices = _choices(problem["then"], parts[0], asked)
-    least, greatest = (pick((part for _, part in choices), key=_size) for pick in (min, max))
-    rate = exact(_size(greatest))
-    strongest = replace(named.geometric(rate, f"geometric noise of the rate {float(rate):.10g}"), size=greatest.size)
-    if all(part.family == "geometric" for _, part in choices):
-        seen += ((least, _cuts(least, asked)),)
-    laws = tuple((many, _law(part, _cuts(part, asked))) for many, part in choices)
-    text += f", then {' or '.join(dict.fromkeys(part.text for _, part in choices))} by its output"
-    return Releases(sums.Large(statistic, asked, parts[0], text), (*parts, strongest), seen, text, laws)
+        return Releases(one, tuple((part,) for part in parts), seen, text)
+    choices, then = _choices(problem["then"], parts[0], asked)
+    text += f", then {' or '.join(part.text for part in choices)} by its output"
+    seen += tuple((part, _cuts(part, asked)) for part in choices)
+    return Releases(replace(one, text=text), (parts, choices), seen, text, then)
 
 
 def _cuts(part: named.Added, asked: named.Query) -> tuple[int, int]:
@@ -104,26 +107,24 @@ def _cuts(part: named.Added, asked: named.Query) -> tuple[int, int]:
     return (asked.low + 1, last) if inside else (asked.low - far, last + far)
 
 
-def _choices(value: object, first: named.Added, asked: named.Query) -> list[tuple[int, named.Added]]:
-    """The laws that are chosen from, by how many outputs in a row of the first release."""
+def _choices(
+    value: object, first: named.Added, asked: named.Query
+) -> tuple[tuple[named.Added, ...], tuple[tuple[int, int], ...]]:
+    """The laws that are chosen from, and after how many outputs in a row of the first release which of them is."""
     if not first.clamped or first.output != "integer":
         refuse(f"{first.text} has no list of outputs by which a second release could be chosen")
-    choices = []
-    for item in sequence(value, "'then'"):
+    choices: list[named.Added] = []
+    places: dict[str, int] = {}
+    then = []
+    for item in ticking(sequence(value, "'then'")):
         many, text = sequence(item, "a choice", 2)
-        part = named.added(text, asked, rounded=True)
-        if not part.steady:
-            refuse(f"{part.text}, which is chosen by the first output, has neither geometric nor Laplace noise")
-        choices.append((whole(many, "a number of outputs", 1, asked.width), part))
-    if sum(many for many, _ in choices) != asked.width:
-        refuse(f"there are choices after {sum(many for many, _ in choices)} outputs of {asked.width}")
-    return choices
-
-
-def _size(part: named.Added) -> Fraction:
-    """The rate of geometric or Laplace noise."""
-    assert part.size is not None  # for the type checker: it was seen to be steady
-    return part.size
+        if not isinstance(text, str) or text not in places:
+            choices.append(named.added(text, asked, rounded=True))
+            places[text] = len(choices)
+        then.append((whole(many, "a number of outputs", 1, asked.width), places[text]))
+    if sum(many for many, _ in then) != asked.width:
+        refuse(f"there are choices after {sum(many for many, _ in then)} outputs of {asked.width}")
+    return tuple(choices), tuple(then)
 
 
 def ask(channel: Releases, secret: Secret, reference: Reference) -> Releases:
@@ -138,34 +139,71 @@ def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower:
     """
     witness, one = mapping(value, "the witness"), channel.one
     listed = sequence(field(witness, "cuts", "the witness"), "cuts of the witness", len(channel.seen))
-    # Releases with the same noise and the same cuts are not told apart.
-    alike: dict[object, tuple[named.Added, list[int], int]] = {}
-    for j, ((part, limits), given) in enumerate(zip(channel.seen, listed, strict=True)):
-        cuts = ascending(given, f"cuts of release {j}", *limits)
-        key = part.exact, tuple(cuts)
-        alike[key] = part, cuts, alike[key][2] + 1 if key in alike else 1
-    groups = list(alike.values())
-    outputs = together.count([(len(cuts) + 1, often) for _, cuts, often in groups], largest().numbers)
+    given = [
+        Seen(part, ascending(cuts, f"cuts of release {j}", *limits))
+        for j, ((part, limits), cuts) in enumerate(zip(channel.seen, listed, strict=True))
+    ]
+    ways = _chosen(channel, given) if channel.then else [_alike(given)]
+    outputs = sum(together.count([(len(one.groups), often) for one, often in way], largest().numbers) for way in ways)
     fits(len(one.values) * outputs, "what the witness sees of all releases")
-    sums.on_blocks(witness, one, knowledge, lower, partial(_information, groups))
+    sums.on_blocks(witness, one, knowledge, lower, partial(_information, ways))
 
 
-def _information(
-    groups: Sequence[tuple[named.Added, list[int], int]], one: sums.Large, density: list[Shares], starts: list[int]
-) -> Ball:
-    """I(A; G_1, G_2, ...) of the prior density(a, block) rho(a, t); groups: noise, cuts, and how often it is run."""
+class Seen:
+    """What is seen of a release: the group of its output, each group some intervals between edges."""
+
+    def __init__(self, part: named.Added, edges: list[int], groups: Sequence[Sequence[int]] | None = None) -> None:
+        """Take the noise and the edges; groups: the intervals of each, from the left, or every interval by itself."""
+        self.part, self.edges, self.below = part, edges, cache(part.below)
+        self.groups = groups or [[k] for k in range(len(edges) + 1)]
+
+    def row(self, f: int) -> list[Ball]:
+        """The chances of the groups for the answer f: P(Y < c | f) = P(noise <= c - 1 - f)."""
+        ends = [ZERO, *(self.below(c - 1 - f) for c in self.edges), ONE]
+        return [sum(((ends[k + 1] - ends[k]).nonnegative_part() for k in group), ZERO) for group in self.groups]
+
+
+# Releases that are independent given the answer, and how often each is run. Of several ways one is gone.
+Way = list[tuple[Seen, int]]
+
+
+def _alike(given: Sequence[Seen]) -> Way:
+    """Releases with the same noise and the same cuts are not told apart."""
+    alike: dict[object, tuple[Seen, int]] = {}
+    for one in given:
+        key = one.part.exact, tuple(one.edges)
+        alike[key] = one, alike[key][1] + 1 if key in alike else 1
+    return list(alike.values())
+
+
+def _chosen(channel: Releases, given: Sequence[Seen]) -> list[Way]:
+    """For every choice the groups of first outputs after which it is made, and its own."""
+    first, begins = given[0], [*accumulate((many for many, _ in channel.then), initial=channel.one.query.low)][:-1]
+    edges = sorted({*first.edges, *begins[1:]})
+    groups: dict[int, dict[int, list[int]]] = {}
+    for k, start in enumerate([begins[0], *edges]):
+        choice = channel.then[bisect_right(begins, start) - 1][1]
+        groups.setdefault(choice, {}).setdefault(bisect_right(first.edges, start), []).append(k)
+    return [[(Seen(first.part, edges, [*of.values()]), 1), (given[j], 1)] for j, of in groups.items()]
+
+
+def _information(ways: Sequence[Way], one: sums.Large, density: list[Shares], starts: list[int]) -> Ball:
+    """I(A; G_1, G_2, ...) of the prior density(a, block) rho(a, t)."""
     pairs = zip(one.values, density, strict=True)
     weights = [sums.weights(one, c, share, ratios, starts) for (c, share), ratios in pairs]
-    chances = [(cache(added.below), cuts, often) for added, cuts, often in groups]
-    sizes = [(len(cuts) + 1, often) for _, cuts, often in groups]
-    orders = [arb(together.orders(y)) for y in together.listed(sizes)]
+    sizes = [[(len(seen.groups), often) for seen, often in way] for way in ways]
+    orders = [arb(together.orders(y)) for each in sizes for y in together.listed(each)]
     joint = [[ZERO] * len(orders) for _ in one.values]
     for i in range(0, len(one.seen_answers), PART):
-        tick()
         answers = one.seen_answers[i : i + PART]
-        both = together.Together([([_row(below, cuts, f) for f in answers], often) for below, cuts, often in chances])
-        for total, weight in zip(joint, weights, strict=True):
-            total[:] = map(add, total, both.combined(weight[i : i + PART]))
+        found: list[list[Ball]] = [[] for _ in one.values]
+        for way in ways:
+            tick()
+            both = together.Together([([seen.row(f) for f in answers], often) for seen, often in way])
+            for outputs, weight in zip(found, weights, strict=True):
+                outputs.extend(both.combined(weight[i : i + PART]))
+        for total, outputs in zip(joint, found, strict=True):
+            total[:] = map(add, total, outputs)
     secret = []
     for a, (total, ratios) in enumerate(zip(joint, density, strict=True)):
         # What classes have that are not seen, somewhere between nothing and all of it in every group.
@@ -173,11 +211,6 @@ def _information(
         secret.append(sum(weights[a], ZERO) + rest)
         total[:] = [(x * k + rest).nonnegative_part() for x, k in zip(total, orders, strict=True)]
     return mutual(joint, secret)
-
-
-def _row(below: Callable[[int], Ball], cuts: list[int], f: int) -> list[Ball]:
-    """The chances of the groups between cuts for the answer f: P(Y < c | f) = P(noise <= c - 1 - f)."""
-    return [(y - x).nonnegative_part() for x, y in pairwise([ZERO, *(below(c - 1 - f) for c in cuts), ONE])]
 
 
 def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: str) -> float:
@@ -210,16 +243,16 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
 
 def _rates(channel: Releases, stated: dict[str, Any], where: str) -> list[tuple[Ball, int]]:
     """The rate of each group of releases that have the same, and how many they are; every release is in one group."""
-    cone.rates(channel.parts, where)
-    many = len(channel.parts)
+    strongest = cone.strongest(channel.parts, where)
+    many = len(strongest)
     listed = sequence(field(stated, "releases", where), f"'releases' of {where}")
     groups = [[whole(j, "a release", 0, many - 1) for j in sequence(group, "a group of releases")] for group in listed]
     if sorted(j for group in groups for j in group) != list(range(many)) or not all(groups):
         refuse(f"{where}: its groups do not have every release once")
     for group in groups:
-        if any(channel.parts[j].exact[1] != channel.parts[group[0]].exact[1] for j in group):
+        if any(strongest[j].size != strongest[group[0]].size for j in group):
             refuse(f"{where}: the releases {', '.join(map(str, group))} of one group have different rates")
-    return [(channel.parts[group[0]].parameter, len(group)) for group in groups]
+    return [(strongest[group[0]].parameter, len(group)) for group in groups]
 
 
 def _single(channel: Releases, stated: dict[str, Any], where: str) -> tuple[sums.Large, Ball]:

@@ -390,7 +390,13 @@ def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
 
 
 def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
-    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge (see kernel/closed_forms.py).
+    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
+
+    For T the class and r any law of classes
+        I(A;Y) <= I(A;T) <= sum pi log( pi(t|a) / r(t) ) = sum_a p_a D(w_a || rho_a) + sum pi log( rho(t|a) / r(t) ),
+    a majorant with eta = 1 (kernel/closing.py). The best r(t) for s = order / (order - 1) is proportional to
+    m(t) = ( sum_a rho(a) rho(t|a)^order )^(1/order), and (C) is then at most s K + s log sum_t m(t), the second part
+    of which is Sibson's information of that order [sibson69].
 
     Where rho(t|a) is tiny for all a, the sum stands for the mean of the order, which it bounds. So it does for what is
     not seen: (x + y)^(1/alpha) is at most the sum of the two powers, y being the part of classes that are not seen.

@@ -20,7 +20,6 @@ Kind = Callable[[Question, dict[str, Any], str], Bounds]
 
 KINDS: dict[str, Kind] = {
     "trivial": closed_forms.trivial,
-    "sibson": closed_forms.sibson,
     "reference": closed_forms.reference,
     "choices": choices.bounds,
     "convex": convex.bounds,
