@@ -1,12 +1,13 @@
 """Guesses before and after a release."""
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR
 
 import pytest
 from flint import arb, ctx
 
 import dalenius as dl
-from dalenius.results.guess import guess, sentence
+from dalenius.results.guess import _percent, guess, sentence
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,9 @@ def test_sentences_round_to_the_safe_side() -> None:
     assert sentence(0.110945) == f"whoever guesses right with chance 50 % {end} 73.2 % after it"
     assert sentence(0.01, 1 / 3) == f"whoever guesses right with chance 33.3 % {end} 40.1 % after it"
     assert sentence(0.69314) == f"whoever guesses right with chance 50 % {end} 99.99996 % after it"
+    # The float that prints as 0.55 is above 0.55.
+    assert _percent(0.55, ROUND_CEILING) == "55.1 %"
+    assert _percent(0.55, ROUND_FLOOR) == "55 %"
     assert sentence(math.inf).endswith("may be certain after it; this bound does not exclude that")
 
 

@@ -126,9 +126,13 @@ def sentence(upper: float, before: float = 0.5, unit: str = "nats", whoever: str
 
 
 def _percent(chance: float, rounding: str) -> str:
-    """A chance below 1 with three digits, and more where it would be rounded to 100 %."""
+    """A chance below 1 with three digits, and more where it would be rounded to 100 %.
+
+    Rounded down it is what the float prints as, as `guess` takes it; rounded up the float itself, which may be more.
+    """
+    exact = Decimal(repr(chance)) if rounding == ROUND_FLOOR else Decimal(chance)
     for digits in range(3, 20):
-        shown = Context(prec=digits, rounding=rounding).multiply(Decimal(repr(chance)), Decimal(100))
+        shown = Context(prec=digits, rounding=rounding).multiply(exact, Decimal(100))
         if shown < 100:  # per cent
             break
     return f"{shown.normalize():f} %"
