@@ -30,13 +30,13 @@ CASES = {
 def sometimes(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The two files of the page and their lines in the tables; what builds such a release."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[2:]
-    solver, check = (ModuleType(f"page_{k}") for k in range(2))
+    solver, check = ModuleType("page"), ModuleType("dalenius.verifier.steps.sometimes")
     for module, code in zip((solver, check), blocks, strict=True):
         monkeypatch.setitem(sys.modules, module.__name__, module)
         exec(compile(code, str(PAGE), "exec"), module.__dict__)
     monkeypatch.setattr(roads, "STEPS", [*roads.STEPS, solver.step])
     monkeypatch.setattr(storage, "READERS", {"published": solver.stored, **storage.READERS})
-    form = verifier.Form(check, ("masses",), written=True, independent=False)
+    form = verifier.Form("steps.sometimes", ("masses",), written=True, independent=False)
     monkeypatch.setitem(verifier.FORMS, "sometimes", form)
     return solver.Sometimes
 
