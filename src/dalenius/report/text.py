@@ -204,7 +204,7 @@ def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
     """Return the heaviest cells of the witness, and how many more have mass."""
     masses = audit.prior.masses
     with_mass = int(np.count_nonzero(masses))
-    # Masses next to each other that agree to 1e-5 are tied: a file has fewer digits, and may hold them in another order.
+    # Neighbours in the order that agree to 1e-5 are tied: a file has fewer digits, and may order them otherwise.
     falling = np.argsort(-masses, axis=None, kind="stable")
     sizes = masses.ravel()[falling]
     rank = np.cumsum(-np.diff(sizes, prepend=sizes[:1]) > 1e-5 * sizes[0])
