@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import parity_distance
 from matplotlib.colors import to_rgb, to_rgba
-from paper.reproduce.sample_rows import LN2, results
+from paper.reproduce.sample_rows import results
 from refusals import refuses
 
 import dalenius as dl
@@ -18,6 +18,7 @@ from dalenius.paper.reproduce.figures import marks
 from dalenius.paper.reproduce.figures.figures import PICTURES, draw, draw_dependencies
 from dalenius.paper.reproduce.figures.loop_figures import BOXES
 from dalenius.paper.reproduce.points import parity_distortion, parity_leakage
+from dalenius.paper.reproduce.printed import LN2
 from dalenius.paper.reproduce.rows import Row
 
 RESULTS = results()
@@ -110,7 +111,7 @@ def test_certified_dots_lie_in_their_brackets_and_medians_where_they_were_found(
         all(row["lower"] <= y <= row["upper"] for row, y in zip(rows, line.get_ydata(), strict=True))
         for line in certified
     )
-    found = [line for line in lines if line.get_color() == marks.RUST and line.get_marker() == marks.MARKERS[1]]
+    found = [line for line in lines if line.get_color() == marks.RUST and line.get_marker() == marks.MARKERS[2]]
     assert found[0].get_ydata().tolist() == [row["paper_median"] for row in rows]
     segments = next(one for one in ax.containers if one.lines[0] is found[0]).lines[2][0].get_segments()
     assert np.allclose([bar[:, 1] for bar in segments], [(row["paper_min"], row["paper_max"]) for row in rows])
@@ -120,7 +121,7 @@ def test_certified_dots_lie_in_their_brackets_and_medians_where_they_were_found(
 
 def test_lines_between_the_dots_are_closed_forms(pictures: dict[str, Any]) -> None:
     for n, ax in zip((4, 5, 6), pictures["entropy"].axes, strict=True):
-        for flip, style in zip((0.1, 0.3), ("-", "--"), strict=True):
+        for flip, style in zip((0.1, 0.2, 0.3, 0.4), marks.STYLES, strict=False):
             (line,) = lines_of(ax, style)
             expected = [parity_leakage(n, float(b), flip) for b in line.get_xdata()]
             np.testing.assert_allclose(line.get_ydata(), expected, atol=1e-12)
