@@ -25,6 +25,7 @@ from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.per_record import SomeRecords
 from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Table
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.written import rebuild
@@ -253,7 +254,7 @@ def test_a_mean_error_is_that_of_its_rows(name: str) -> None:
         # Unclamped noise has the error of its law, anything else none.
         assert (mechanism.expected_distortion() is None) == (mechanism.as_sum is None)
         return
-    expected = float(np.exp(mechanism.statistic.log_class_sizes()) @ (rows * distance).sum(axis=1))
+    expected = float(np.exp(UNIFORM.log_classes(mechanism.statistic)) @ (rows * distance).sum(axis=1))
     assert mechanism.expected_distortion() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -261,7 +262,7 @@ def test_a_mean_error_is_that_of_its_rows(name: str) -> None:
 def test_a_prior_leaks_what_it_leaks_through_the_rows(name: str) -> None:
     mechanism = ALL[name]()
     rows = (UNWRITTEN[name]()[1] if name in UNWRITTEN else mechanism).written().rows
-    shape = mechanism.statistic.log_reference(0).shape
+    shape = UNIFORM.log_joint(mechanism.statistic, 0).shape
     masses = np.random.default_rng(0).dirichlet(np.ones(shape[0] * shape[1])).reshape(shape)
     joint = masses @ rows
     assert float(mutual_information(mechanism.joint(masses))) == pytest.approx(float(mutual_information(joint)))

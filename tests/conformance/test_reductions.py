@@ -20,6 +20,7 @@ from dalenius.model.channels.real import Real
 from dalenius.model.distortion import Distortion
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -78,7 +79,7 @@ def coarse(names: tuple[str, str], rng: np.random.Generator) -> Iterator[Trip]:
     small, lift, _ = coarsen(large, 0, 0.5, settings=SMALL_GRID)
     cells = Cells(small, 0.5)
     pi = rng.dirichlet(np.ones(cells.size))
-    masses, rho = lift.masses(pi), np.exp(large.statistic.log_reference(0))
+    masses, rho = lift.masses(pi), np.exp(UNIFORM.log_joint(large.statistic, 0))
     known = float(cells.divergence(pi[None])[0]), float(kl(masses.ravel(), rho.ravel()))
     value, here = float(cells.leakage(pi[None])[0]), float(mutual_information(masses @ dense.rows))
     yield Trip(cells.q, value - 1e-14, np.inf, here, pi, lift.cells(masses[None], cells.size)[0], known)

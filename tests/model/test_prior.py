@@ -7,6 +7,7 @@ from refusals import refuses
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import entropy, mutual_information
 
 MECHANISMS = [
@@ -19,7 +20,7 @@ MECHANISMS = [
 
 
 def _random(mechanism: Mechanism, record: int, seed: int) -> Prior:
-    finite = np.isfinite(mechanism.statistic.log_reference(record))
+    finite = np.isfinite(UNIFORM.log_joint(mechanism.statistic, record))
     masses = np.where(finite, np.random.default_rng(seed).exponential(size=finite.shape), 0.0)
     return Prior(mechanism, record, masses / masses.sum())
 

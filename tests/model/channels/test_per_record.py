@@ -13,7 +13,7 @@ import dalenius as dl
 from dalenius.model.channels.parts import Part
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.prior import Prior
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 
 CASES = [
     ("randomized_response(epsilon=1)", "count(n=4)"),
@@ -100,4 +100,4 @@ def test_a_partition_knows_what_it_is_about() -> None:
     assert part.class_name(4) == "the datasets with record 1 = 1 and 1 of 2 others equal"
     assert Part(5, 2, (1,), (0, 2)).class_name(5) == "the datasets with record 1 = 1 and records 0,2 = 0,1"
     assert Part(5, 2, (1, 3), ()).class_name(2) == "the datasets with records 1,3 = 1,0"
-    refuses("about the records 1, not about record 0", part.log_reference, 0)
+    refuses("about the records 1, not about", UNIFORM.log_joint, part, 0)

@@ -9,6 +9,7 @@ from refusals import refuses
 
 from dalenius.model.gallery import queries
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 
 Dataset = tuple[int, ...]
 VALUES = [-1, 2, 7]
@@ -82,7 +83,7 @@ def test_strings() -> None:
 def test_a_million_records_are_cheap() -> None:
     query = queries.modular_sum(n=10**6, modulus=2)
     assert query.log_universe == pytest.approx(10**6 * np.log(2))
-    np.testing.assert_allclose(np.exp(query.statistic.log_reference(999_999)), 0.25, atol=1e-15)
+    np.testing.assert_allclose(np.exp(UNIFORM.log_joint(query.statistic, 999_999)), 0.25, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,6 @@ def test_values_of_a_total_may_add_the_same() -> None:
     query = queries.total(n=2, values=[0, 1, 1])
     assert query.records == (3, 3)
     assert list(query.answers) == [0, 1, 2]
-    assert np.allclose(np.exp(query.statistic.log_class_sizes()), [1 / 9, 4 / 9, 4 / 9])
-    joint = np.exp(query.statistic.log_reference(0))
+    assert np.allclose(np.exp(UNIFORM.log_classes(query.statistic)), [1 / 9, 4 / 9, 4 / 9])
+    joint = np.exp(UNIFORM.log_joint(query.statistic, 0))
     assert np.allclose(joint, [[1 / 9, 2 / 9, 0], [0, 1 / 9, 2 / 9], [0, 1 / 9, 2 / 9]])

@@ -372,7 +372,7 @@ class NoisySum(Noisy):
         # What the noise has beyond its reach is not seen in a float.
         reach = min(self.high - self.low, self.reach())
         mean = np.concatenate([[0.0], np.cumsum(self.noise.tail(np.arange(1.0, reach + 1)))])
-        weight = np.exp(self.statistic.log_class_sizes())
+        weight = np.exp(UNIFORM.log_classes(self.statistic))
         sides = self.high - self.answers, self.answers - self.low
         steps = float(weight @ sum(mean[np.minimum(side, reach)] for side in sides))
         return steps * float(self.query.unit)

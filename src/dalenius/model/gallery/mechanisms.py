@@ -28,6 +28,7 @@ from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
 from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call, documented_mechanism
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Table
 from dalenius.numerics.types import Floats
 
@@ -415,7 +416,7 @@ def constant(query: Query) -> Written:
         True
     """
     asked(query)
-    expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
+    expected = np.exp(UNIFORM.log_classes(query.statistic)) @ query.distance()
     best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
     rows = np.zeros((query.statistic.size, len(query.outputs)))
     rows[:, best] = 1.0
