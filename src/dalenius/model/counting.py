@@ -190,9 +190,9 @@ def _product(
     (law, n), alone = parts[0], len(parts) == 1
     alike = alone and len(set(law)) == 1
     if alone and n == 1:
-        values, place = np.unique(np.array(shape, dtype=np.int64), return_inverse=True)
-        mass = np.bincount(place, weights=law)
-        return values[mass > 0], np.log(mass[mass > 0] / math.fsum(law))
+        grid, place = np.unique(np.array(shape, dtype=np.int64), return_inverse=True)
+        masses = np.bincount(place, weights=law)
+        return grid[masses > 0], np.log(masses[masses > 0] / math.fsum(law))
     if alike and (reason := unlisted(n, shape)) is not None:
         refuse(reason)
     if alone and max(shape) <= 1:
@@ -203,8 +203,8 @@ def _product(
     if alike:
         from flint import fmpz_poly
 
-        counts = (fmpz_poly(np.bincount(shape).tolist()) ** n).coeffs()
-        listed = [(t, math.log(int(c)) - n * math.log(len(shape))) for t, c in enumerate(counts) if c]
+        counts = map(int, (fmpz_poly(np.bincount(shape).tolist()) ** n).coeffs())
+        listed = [(t, math.log(c) - n * math.log(len(shape))) for t, c in enumerate(counts) if c]
         return np.array([t for t, _ in listed], dtype=np.int64), np.array([logarithm for _, logarithm in listed])
     n = sum(many for _, many in parts)
     if n * max(shape) > most_degree:

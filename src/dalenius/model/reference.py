@@ -249,6 +249,8 @@ class Reference:
         group, records = secrets.members(secret), statistic.records
         if isinstance(statistic, Part):
             return statistic.draw(cls, self._log_law_in(statistic), rng)
+        if group is not None and len(group) == len(records):
+            return np.array(secrets.values(secret, a, records))
         if group is not None and self._in_closed_form(statistic):
             fixed = np.full(len(records), -1, dtype=np.int64)
             fixed[list(group)] = secrets.values(secret, a, records)
