@@ -20,7 +20,6 @@ from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.counting import Law
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
-from dalenius.model.query import UnlistedSum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum
@@ -225,7 +224,7 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
         part = counts.cell(witness.get("cell", 0))
     if channels is not None and not mechanism.has_rows:
         part = channels.look_at((record,), 0)
-    if isinstance(mechanism.query, UnlistedSum) and (noisy := mechanism.as_sum) is not None:
+    if (noisy := mechanism.as_sum) is not None and not noisy.query.listed:
         if others is None:
             part = noisy.near(given)
         else:

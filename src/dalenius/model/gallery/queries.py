@@ -14,8 +14,8 @@ from dalenius.errors import InputError, nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
-from dalenius.model.gallery.parameters import documented_query
-from dalenius.model.query import Name, Query, Steps, UnlistedHistogram, UnlistedSum
+from dalenius.model.gallery import parameters
+from dalenius.model.query import Name, Query, Steps, UnlistedQuery
 from dalenius.model.statistic import Histogram, Sum, Table
 
 MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
@@ -24,7 +24,7 @@ MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many a
 Names = Sequence[str] | None
 
 
-@documented_query
+@parameters.documented_query
 def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n mod modulus, for bits.
 
@@ -47,7 +47,7 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     return Query("modular_sum", arguments, statistic, answers, outputs, sensitivity, names=called)
 
 
-@documented_query
+@parameters.documented_query
 def count(n: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n, for bits: how many said yes.
 
@@ -66,7 +66,7 @@ def count(n: int, *, names: Names = None) -> Query:
     return _summed("count", arguments, statistic, called)
 
 
-@documented_query
+@parameters.documented_query
 def pairs(n: int, *, names: Names = None) -> Query:
     """f(x) = sum over i < j of x_i x_j = t(t-1)/2 for t ones: the number of pairs of ones.
 
@@ -87,7 +87,7 @@ def pairs(n: int, *, names: Names = None) -> Query:
     return Query("pairs", arguments, statistic, t * (t - 1) // 2, outputs, n - 1, names=called)
 
 
-@documented_query
+@parameters.documented_query
 def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed values, which add up.
 
@@ -113,12 +113,12 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
 def _summed(name: str, arguments: tuple[tuple[str, object], ...], statistic: Sum, names: tuple[str, ...]) -> Query:
     n, low, high = statistic.n, min(statistic.contributions), max(statistic.contributions)
     if not statistic.listed:
-        return UnlistedSum(name, arguments, statistic, high - low, names)
+        return UnlistedQuery(name, arguments, statistic, high - low, names)
     outputs = _integers(n * low, n * high)
     return Query(name, arguments, statistic, statistic.values.copy(), outputs, high - low, names=names)
 
 
-@documented_query
+@parameters.documented_query
 def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> Query:
     """f(x) = (v_{x_1} + ... + v_{x_n}) / n, for records with the values low, low + step, ..., high.
 
@@ -215,7 +215,7 @@ def real_mean(n: int, low: float, high: float) -> RealQuery:
     return real_query("real_mean", n, low, high)
 
 
-@documented_query
+@parameters.documented_query
 def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = w_1 x_1 + ... + w_n x_n, for bits with whole-number weights.
 
@@ -245,7 +245,7 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
     return Query("weighted_sum", arguments, Table(records, classes), answers, outputs, spread, names=called)
 
 
-@documented_query
+@parameters.documented_query
 def histogram(n: int, k: int, *, names: Names = None) -> Query:
     """f(x) = how many records equal v, for each v in 0..k-1.
 
@@ -266,7 +266,7 @@ def histogram(n: int, k: int, *, names: Names = None) -> Query:
     return _counts(statistic, "histogram", arguments, names=called)
 
 
-@documented_query
+@parameters.documented_query
 def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = how many records are in each cell of a contingency table.
 
@@ -301,13 +301,13 @@ def _counts(
     shape: tuple[int, ...] = (),
 ) -> Query:
     if not statistic.listed:
-        return UnlistedHistogram(name, arguments, statistic, 2, names, shape)
+        return UnlistedQuery(name, arguments, statistic, 2, names, shape)
     outputs, answers = tuple(map(tuple, statistic.counts.tolist())), statistic.counts.copy()
     spread = 2 if statistic.k > 1 else 0
     return Query(name, arguments, statistic, answers, outputs, spread, names=names, shape=shape)
 
 
-@documented_query
+@parameters.documented_query
 def identity(k: int, *, names: Names = None) -> Query:
     """f(x) = x: one record with values 0..k-1.
 
@@ -346,7 +346,7 @@ def _called(
     return (*arguments, ("names", found)), found
 
 
-@documented_query
+@parameters.documented_query
 def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, names: Names = None) -> Query:
     """f(x) for any Python function.
 
