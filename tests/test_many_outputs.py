@@ -149,7 +149,7 @@ def test_a_survey_of_five_hundred_can_be_calibrated() -> None:
 
 
 def test_a_calibration_says_when_there_was_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "PACE", calibration.Pace(loudest=math.log(10)))
+    monkeypatch.setattr(calibration, "LOUDEST", math.log(10))
     # Few outputs count as too many, so that each level has one audit.
     settings = Settings(portfolio=replace(only("formulas"), most_outputs=20))
     with pytest.raises(

@@ -41,7 +41,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Coarseness, Grid, coarsen
 from dalenius.reductions.lump import Lift, Lumped
-from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, polish, random_priors
+from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, climb, feasible, polish, random_priors
 from dalenius.search.deadline import Deadline
 
 
@@ -197,7 +197,7 @@ def on_few_points(
     settings, noise = problem.settings, noise or on_points(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
     few = len(log_joint) * settings.of(PointRows).least <= settings.of(PointRows).cells
-    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.of(AscentSearch).small_knowledge
+    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > SMALL_KNOWLEDGE
     if noise is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
@@ -229,7 +229,7 @@ def from_below(
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
     audit.try_formulas(*proofs)
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
-    if knowledge < settings.of(AscentSearch).small_knowledge:
+    if knowledge < SMALL_KNOWLEDGE:
         found = ascend(cells, deadline, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:

@@ -204,8 +204,11 @@ def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
     """Return the heaviest cells of the witness, and how many more have mass."""
     masses = audit.prior.masses
     with_mass = int(np.count_nonzero(masses))
-    # Masses that agree to nine digits are tied: a file, or another machine, may hold them a little differently.
-    order = np.argsort(-np.round(masses / masses.max(), 9), axis=None, kind="stable")[: min(many, with_mass)]
+    # Neighbours in the order that agree to 1e-5 are tied: a file has fewer digits, and may order them otherwise.
+    falling = np.argsort(-masses, axis=None, kind="stable")
+    sizes = masses.ravel()[falling]
+    rank = np.cumsum(-np.diff(sizes, prepend=sizes[:1]) > 1e-5 * sizes[0])
+    order = falling[np.lexsort((falling, rank))][: min(many, with_mass)]
     where = zip(*(axis.tolist() for axis in np.unravel_index(order, masses.shape)), strict=True)
     return [Cell(cell_words(audit, a, t), float(masses[a, t])) for a, t in where], with_mass - order.size
 
