@@ -29,6 +29,7 @@ from dalenius.reductions.lump import lump
 from dalenius.reductions.quantise import quantise
 from dalenius.reductions.symmetry import symmetrise
 
+REPEATED = np.random.default_rng(0).dirichlet(np.full(3, 0.7), size=5)[np.random.default_rng(1).integers(5, size=18)]
 SMALL_GRID = Coarseness(blocks=9, cuts=7)
 
 
@@ -59,6 +60,8 @@ def lumped(mechanism: Mechanism, rng: np.random.Generator) -> Iterator[Trip]:
     for record in range(mechanism.n):
         small, lift = lump(mechanism, record)
         cells = Cells(small, 1.0)
+        assert (np.diff(small.secret) >= 0).all()
+        assert cells.rho.sum() == pytest.approx(1, abs=1e-14)
         pi = rng.dirichlet(np.full(cells.size, 0.5))
         masses = lift.masses(pi)
         weights = Prior(mechanism, record, masses).weights()
@@ -88,6 +91,8 @@ def coarse(names: tuple[str, str], rng: np.random.Generator) -> Iterator[Trip]:
 def quantised(mechanism: Real, rng: np.random.Generator) -> Iterator[Trip]:
     for error, secrets in product((0.3, 1e-3, 1e-7), (2, 3)):
         small = quantise(mechanism, error)
+        assert (small.channel.given[:, -1] > 0).all()  # the rest: nothing was cut off at zero
+        assert small.channel.describe() == mechanism.describe()
         masses = drawn(mechanism, rng, secrets)
         value = float(mutual_information(masses @ small.channel.rows))
         low, high = small.lower(value), small.upper(value)
@@ -124,6 +129,7 @@ REDUCTIONS: dict[str, tuple[Callable[..., Iterator[Trip]], list[object]]] = {
             mechanisms.symmetric(queries.function([2, 3], lambda x: x[0] * x[1]), flip=0.2),
             mechanisms.constant(queries.count(n=3)),
             Mechanism.from_rows(queries.count(n=3), [[0.5, 0.5], [0.1, 0.9], [0.1, 0.9], [0.5, 0.5]]),
+            Mechanism.from_matrix(REPEATED, [3, 1, 2, 3]),
         ],
     ),
     "coarse": (coarse, [*PAIRS, ("geometric(epsilon=0.7)", "count(n=60)")]),

@@ -82,27 +82,6 @@ def test_records_of_one_orbit_have_one_reference(statistic: Statistic) -> None:
             np.testing.assert_array_equal(UNIFORM.log_joint(statistic, record), UNIFORM.log_joint(statistic, orbit[0]))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "statistic",
-    [Sum(5, (0, 1)), Sum(5, (0, 1), 2), Sum(4, (0, 1, 3)), Sum(4, (0, 1, 3), 3), Histogram(4, 3), STATISTICS[13]],
-    ids=repr,
-)
-def test_samples_are_uniform_in_their_cell(statistic: Statistic) -> None:
-    rng = np.random.default_rng(5)
-    record, x, classes = 1, _datasets(statistic), statistic.class_table()
-    cells, sizes = np.unique(np.stack([x[:, record], classes], axis=1), axis=0, return_counts=True)
-    a, cls = (int(v) for v in cells[np.argmax(sizes)])
-    members = {tuple(v) for v in x[(x[:, record] == a) & (classes == cls)].tolist()}
-    draws = 100 * len(members)
-    found = [tuple(UNIFORM.draw(statistic, record, a, cls, rng).tolist()) for _ in range(draws)]
-    assert set(found) == members
-    counts = np.array([found.count(m) for m in members])
-    chi_square = ((counts - 100.0) ** 2 / 100).sum()
-    freedom = len(members) - 1
-    assert chi_square < freedom + 5 * np.sqrt(2 * freedom) + 5
-
-
 def test_sampling_a_million_bits_keeps_value_and_class() -> None:
     statistic = Sum(10**6, (0, 1), 3)
     x = UNIFORM.draw(statistic, 17, 1, 2, np.random.default_rng(0))
