@@ -23,10 +23,11 @@ from dalenius.errors import InputError
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.per_record import SomeRecords
+from dalenius.model.channels.written import Written
 from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Table
+from dalenius.model.statistic import Histogram, Table
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.written import rebuild
 
@@ -86,6 +87,9 @@ MADE: dict[str, Callable[[], dl.Mechanism]] = {
     "a joint release": lambda: dl.compose(
         dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1),
         dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.2),
+    ),
+    "rows per count vector": lambda: Written(Histogram(3, 2), ROWS, (0, 0.5)),
+        Histogram(2, 2), [[0.5, 0.25, 0.25], [0, 1, 0], [0.2, 0.2, 0.6]], (0, 0.5, 1)
     ),
     "outputs processed": lambda: dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1).then(lambda y: y > 1),
 }
@@ -316,6 +320,12 @@ def test_files_give_an_equal_channel(name: str, tmp_path: Path) -> None:
     assert loaded == mechanism
     assert loaded.describe() == mechanism.describe()
     if mechanism.has_rows:
+        if getattr(mechanism, "clamp", True):
+            for suffix in (".csv", ".npy"):
+                mechanism.save(tmp_path / f"m{suffix}")
+                back = dl.Mechanism.from_matrix(tmp_path / f"m{suffix}", mechanism.records)
+                np.testing.assert_array_equal(back.given, mechanism.matrix())
+                (tmp_path / f"m{suffix}").unlink()
         np.testing.assert_array_equal(loaded.written().given, mechanism.written().given)
         assert loaded.written().labels == mechanism.written().labels
     elif mechanism.as_samples is None:
