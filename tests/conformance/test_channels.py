@@ -89,8 +89,6 @@ MADE: dict[str, Callable[[], dl.Mechanism]] = {
         dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.2),
     ),
     "rows per count vector": lambda: Written(Histogram(3, 2), ROWS, (0, 0.5)),
-        Histogram(2, 2), [[0.5, 0.25, 0.25], [0, 1, 0], [0.2, 0.2, 0.6]], (0, 0.5, 1)
-    ),
     "outputs processed": lambda: dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1).then(lambda y: y > 1),
 }
 WRITTEN = {f"{mechanism} of {query}": named(mechanism, query) for mechanism, query in CALLS} | MADE
