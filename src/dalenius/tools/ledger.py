@@ -728,6 +728,8 @@ class Ledger(Result):
         if not verify:
             ledger.adversary = ledger._scheduled[min(max(len(ledger.releases), 1), len(ledger._scheduled)) - 1]
         account = _account(content["account"], ledger)
+        if verify and (found := ledger.account()).audit is not None and found.exact:
+            found.audit.verify()
         ledger._account = ledger.account() if verify else account
         return ledger
 

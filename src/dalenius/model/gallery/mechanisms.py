@@ -552,7 +552,7 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
             return plugins.load(name)
     from dalenius.model.gallery.families import FAMILIES
 
-    message = f"there is no mechanism {name!r}; {nearest(name, FAMILIES)} `dalenius list` names them all"
+    message = f"there is no mechanism {name!r}; {nearest(name, FAMILIES)}; `dalenius list` names them all"
     raise AttributeError(message)
 
 

@@ -452,8 +452,8 @@ def __getattr__(name: str) -> NoReturn:
     """Say which query may have been meant."""
     from dalenius.model.gallery.parse import OWN_STATISTICS, QUERIES
 
-    hint = "write it as dl.queries.function(records, f), or as a histogram with then(f);"
+    hint = "write it as dl.queries.function(records, f), or as a histogram with then(f)"
     if name not in OWN_STATISTICS:
         hint = nearest(name, (*QUERIES, "function"))
-    message = f"there is no query {name!r}; {hint} `dalenius list` names them all"
+    message = f"there is no query {name!r}; {hint}; `dalenius list` names them all"
     raise AttributeError(message)

@@ -133,13 +133,13 @@ def cell_key(
         >>> dl.mechanisms.cell_key(dl.queries.count(n=2), [(0, 0, 1), (1, -1, 0.5), (1, 1, 0.5)]).labels
         (0, 1, 2, 3)
     """
-    laws, cycle = _table(table)
+    laws, cycle, where = _table(table)
     last, used = max(laws), {}
 
     def kernel(y: int) -> dict[int, Fraction]:
         place = y if y <= last else last + (y - last - 1) % cycle - cycle + 1
         if place not in laws:
-            refuse(f"the perturbation table has no row for the answer {place}; give one for each answer up to its last")
+            refuse(f"{where}the perturbation table has no row for the answer {place}; give one for each up to its last")
         used[place if cycle == 1 else y] = laws[place]
         total = sum(map(Fraction, laws[place].values()))
         return {y + change: Fraction(p) / total for change, p in laws[place].items()}
@@ -302,8 +302,8 @@ def _of_whole_numbers(kernel: Kernel) -> Kernel:
 Table = dict[int, dict[int, float]]
 
 
-def _table(table: object) -> tuple[Table, int]:
-    """The chances of changes of every answer in a perturbation table; and how many of the last serve all larger."""
+def _table(table: object) -> tuple[Table, int, str]:
+    """The chances of changes of every answer; how many of the last answers serve all larger ones; and the file."""
     named = isinstance(table, (str, os.PathLike))
     triples, cycle = _file(table) if named else (_triples(table), 1)
     where = f"{path_of(table)}: " if named else ""
@@ -324,7 +324,7 @@ def _table(table: object) -> tuple[Table, int]:
             )
     if not laws:
         refuse(f"{where}the perturbation table has no rows; give rows of (answer, change, probability)")
-    return laws, cycle
+    return laws, cycle, where
 
 
 def _triples(table: object) -> list[tuple[int, int, float]]:
