@@ -108,7 +108,7 @@ CASES = [
     ("audit COUNT --reference missing.csv", "cannot read missing.csv"),
     ("audit COUNT --reference law.doc", "law.doc has suffix '.doc'"),
     ("reproduce", "--out"),
-    ("reproduce --out new --only tabel", "there is no experiment 'tabel'; did you mean 'table'? the experiments"),
+    ("reproduce --out new --only tabel", "there is no experiment 'tabel'; did you mean 'table'?"),
     ("reproduce --out new --jobs 0", "jobs = 0 is too small"),
     ("reproduce --out new --seed -1", "seed = -1 is too small"),
     ("reproduce --out file", "is a file; name a directory"),
