@@ -122,7 +122,7 @@ def test_no_prior_leaks_more_than_the_bounds(
     large, dense = both_histograms(mechanism, f"histogram(n={n}, k={k})")
     law = LAWS[k] if skewed else None
     masses = np.array(law or [1 / k] * k)
-    of_counts, of_centre = blend_of_counts(n, knowledge, masses).upper, centre_of_counts(large, knowledge, masses).upper
+    of_counts, of_centre = blend_of_counts(n, knowledge, masses).upper, centre_of_counts(large, knowledge, masses)
     of_noise = blend_of_counts(n, knowledge, masses, large.contraction([(n, masses)])).upper
     rho = np.exp(of_all_classes(n, law, k))
     for _ in range(5):
@@ -139,8 +139,8 @@ def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
     t = np.arange(10)
     far = ((t - 6) ** 2 + (9 - t - 3) ** 2) / 18
     law = np.array([math.comb(9, int(j)) * 0.7**j * 0.3 ** (9 - j) for j in t])
-    assert found.data["centre"] == [6, 3]
-    assert found.upper == pytest.approx(found.s * (0.2 + math.log(law @ np.exp(far / found.s))), rel=1e-12)
+    tried = [s * (0.2 + math.log(law @ np.exp(far / s))) for s in np.geomspace(0.05, 5, 2001)]
+    assert found == pytest.approx(min(tried), rel=1e-5)
 
 
 @pytest.mark.slow
@@ -161,11 +161,11 @@ def test_brackets_of_many_records_are_worth_having(mechanism: str, query: str, k
     assert dl.verify(audit, mechanism=audit.mechanism)
 
 
-def test_wide_noise_is_bounded_by_the_rows_around_the_mean() -> None:
+def test_wide_discrete_gaussian_noise_leaves_little_of_a_divergence() -> None:
     query = dl.queries.histogram(n=1000, k=5)
     audit = dl.audit(dl.mechanisms.discrete_gaussian(query, sigma=2000, clamp=True), knowledge=1)
-    assert audit.bounds == "centre"
-    assert 0 < audit.lower < audit.upper < 1e-3
+    assert audit.bounds == "blend"
+    assert 0 < audit.lower < audit.upper < 2e-3
     assert dl.verify(audit)
 
 

@@ -54,7 +54,7 @@ class RealRecordSearch(Part):
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
 ONE_POINT = ("stationary", "monotone", "capacity", "formulas", "convex", "rows")
-KINDS = ("sibson", "convex", "rows", "monotone", "centre", "law")
+KINDS = ("sibson", "convex", "rows", "monotone", "law")
 ONE_LEAF = ("choices",)
 
 

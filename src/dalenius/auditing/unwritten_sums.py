@@ -4,7 +4,7 @@ Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the
 Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
 meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret
 where the reference is skewed, and with what the noise takes of a divergence where it is wide; or how far the rows are
-from the noise around the mean (MATH 4.9), or from a law by steps: the capacity, with and without limited knowledge.
+from a law by steps (MATH 4.9): the capacity, with and without limited knowledge.
 """
 
 import math
@@ -19,7 +19,7 @@ from dalenius.auditing import portfolio
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import stationary
-from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
+from dalenius.bounds.closed_forms import SumSearch, blend, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
 from dalenius.bounds.output_law import laws_below
@@ -163,7 +163,6 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
     forms: list[Callable[[], Formula | None]] = [
         lambda: power(mechanism, knowledge, reference) if isinstance(about, int) else None,
         lambda: sibson(log_joint, knowledge),
-        lambda: centre(mechanism, knowledge, reference),
     ]
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:

@@ -217,7 +217,10 @@ class Ledger(Result):
         return self._account
 
     def remaining(self) -> float:
-        """Return what may still leak: budget - account().upper, rounded down, never below 0."""
+        """Return what may still leak: budget - account().upper, rounded down, never below 0.
+
+        Where a schedule of knowledge rises at the next release, that one finds less: see its `what_if`.
+        """
         budget = self._limit()
         upper = self._account.upper
         return budget if upper == 0 else max(0.0, math.nextafter(budget - upper, -math.inf))
