@@ -113,7 +113,7 @@ CASES = [
     ("reproduce --out new --seed -1", "seed = -1 is too small"),
     ("reproduce --out file", "is a file; name a directory"),
     ("reproduce --out mine", "is not empty and holds no run.json"),
-    ("reproduce --out old", "holds results of version 0.0.1"),
+    ("reproduce --out old", "is of another run than this one"),
     ("sweep missing.toml", "cannot read"),
     ("sweep s.toml --csv t.txt", "does not end in .csv"),
     ("sweep s.toml --jobs 0", "jobs = 0 is too small"),
