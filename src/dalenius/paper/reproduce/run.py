@@ -3,7 +3,6 @@
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -94,13 +93,11 @@ class Reproduction:
 
 
 def publish(folder: Folder, names: list[str], results: Results) -> None:
-    """Write tables and pictures of these experiments, and the pages about all that is there."""
+    """Write pictures of these experiments, and the pages about all that is there."""
     from dalenius.paper.reproduce.figures.figures import PICTURES, draw
     from dalenius.paper.reproduce.page import write_index
     from dalenius.paper.reproduce.relation import map_text, relation_text
 
-    for name in names:
-        folder.write_table(name, results[name])
     for name in PICTURES:
         if name in {*names, "algorithms"}:
             draw(name, results.get(name, []), folder.out)
@@ -157,6 +154,8 @@ def reproduce(
         total = _measure_missing(folder, plan, wanted, workers, listener)
         results = {name: folder.rows(one.points(quick)) for name, one in plan.experiments.items()}
         there = {name: rows for name, rows in results.items() if rows}
+        for one in wanted:
+            folder.write_table(one.name, there[one.name])
         listener(Progress(total, 0, total, text="drawing the pictures"))
         try:
             plan.publish(folder, [one.name for one in wanted], there)
@@ -173,19 +172,11 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
     # The longest first, so that no process is left with one at the end.
     order = sorted(points.keys() - there.keys(), key=lambda key: (-_effort(points[key]), key))
     missing = {key: Measurement(points[key], folder.run["seed"], plan.measure) for key in order}
-    left = Counter(points[key].experiment for key in missing)
     failed: dict[str, str] = {}
 
-    def keep(ended: list[Entry]) -> str:
+    def keep(ended: list[Entry]) -> None:
         folder.keep([(points[entry.key], entry) for entry in ended])
         failed.update({entry.key: entry.reason for entry in ended if entry.status == "failed"})
-        done = Counter(points[entry.key].experiment for entry in ended if entry.status == "done")
-        left.subtract(done)
-        whole = [name for name in done if not left[name]]
-        for name in whole:
-            folder.write_table(name, folder.rows(plan.experiments[name].points(folder.run["quick"])))
-        so_far = f"{len(points) - left.total()} of {len(points)} points in all"
-        return "; ".join(f"{name}: measured, {so_far}" for name in whole)
 
     run = Run({key: f"{point.key} of {point.experiment}" for key, point in points.items()}, report, keep)
     for key in points.keys() & there.keys():
