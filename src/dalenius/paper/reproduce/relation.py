@@ -49,7 +49,7 @@ def _part(part: str, known: Numbers) -> str:
 
 def _claims(results: Results, known: Numbers) -> str:
     found = [finding(name, results[name]) for name in (*CLAIMED, "convergence") if results.get(name)]
-    claims = [(one.says, one.true) for one in found] + [(says, filled(true, known)) for says, true in CLAIMS]
+    claims = [*found, *((says, filled(true, known)) for says, true in CLAIMS)]
     return "\n".join(f"- *Claimed:* {says}\\\n  *True:* {true}" for says, true in claims if true)
 
 
@@ -60,8 +60,6 @@ def _measured(words: str, known: Numbers, *, only: bool = False) -> str:
 
 
 def _span(row: Row, name: str) -> str:
-    if row.get(f"{name}_median") is None:
-        return ""
     return f"{row[f'{name}_median']:.4f} [{row[f'{name}_min']:.4f}, {row[f'{name}_max']:.4f}]"
 
 
