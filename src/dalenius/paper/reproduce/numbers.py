@@ -4,7 +4,7 @@ A number that was not measured is missing, and so is then every sentence that ne
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -59,7 +59,7 @@ def _bends(line: list[Row], along: str) -> Any:
     return ((1 - share) * y[:-2] + share * y[2:] - y[1:-1]).tolist()
 
 
-def _missing(rows: Iterable[Row], prefix: str = "") -> Numbers:
+def _missing(rows: list[Row], prefix: str = "") -> Numbers:
     """The largest share of the leakage that the median start misses, and the best; where loops ran to the finest eps.
 
     A coarser loop may stop short by itself.

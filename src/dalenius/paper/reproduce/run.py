@@ -22,14 +22,8 @@ from dalenius.studies.store import Entry
 from dalenius.studies.task import Answered
 
 NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
-EFFORT = {
-    "primal": 30,
-    "dual": 30,
-    "convergence": 10,
-    "pairs": 3,
-    "modular": 3,
-    "text": 0.001,
-}  # of a start, by experiment, where others take 1
+# Of a start, by experiment, where others take 1.
+EFFORT = {"primal": 30, "dual": 30, "convergence": 10, "pairs": 3, "modular": 3, "text": 0.001}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -169,8 +163,9 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
     """Measure and keep what is not there yet; return how many points there are in all."""
     points = {folder.key(point): point for one in wanted for point in one.points(folder.run["quick"])}
     there = folder.kept()
-    # The longest first, so that no process is left with one at the end.
-    order = sorted(points.keys() - there.keys(), key=lambda key: (-_effort(points[key]), key))
+    # The longest first, as far as that can be guessed, so that no process is left with one at the end.
+    effort = {key: EFFORT.get(point.experiment, 1) * point.starts for key, point in points.items()}
+    order = sorted(points.keys() - there.keys(), key=lambda key: (-effort[key], key))
     missing = {key: Measurement(points[key], folder.run["seed"], plan.measure) for key in order}
     failed: dict[str, str] = {}
 
@@ -194,11 +189,6 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
             "finished is kept: the same command tries them again"
         )
     return len(points)
-
-
-def _effort(point: Point) -> float:
-    """A guess of how long a point takes."""
-    return EFFORT.get(point.experiment, 1) * point.starts
 
 
 def _summary(folder: Folder, name: str, points: list[Point]) -> Summary:
