@@ -17,7 +17,7 @@ from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found, listed
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import even_information, phi, safe_log
@@ -126,7 +126,7 @@ def symmetric(problem: AuditProblem, mechanism: Symmetric) -> Found:
     value, most = mechanism.capacity(), math.nextafter(math.log(mechanism.k), math.inf)
     lower, upper = max(0.0, value - MARGIN_DOWN), min(value + MARGIN_UP, most)
     kind = "symmetric" if upper < most else "trivial"
-    prior = EvenPrior.of(mechanism, 0)
+    prior = Prior.uniform(mechanism)
     return _alone(prior, (lower, upper), {"kind": "uniform"}, {"kind": kind}, (lower, upper, value))
 
 

@@ -13,6 +13,7 @@ from verdicts import refused
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import sibson
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import mutual_information
 from dalenius.settings import without
 from dalenius.verifier.forms import sums
@@ -48,7 +49,7 @@ def test_the_law_of_a_witness_is_that_of_the_dense_channel(mechanism: str, query
     rng = np.random.default_rng(seed)
     starts = [0, *sorted(rng.choice(np.arange(1, mine.answers.size), 3, replace=False).tolist())]
     cuts = sorted(rng.choice(np.arange(mine.low + 1, mine.high + 1), 4, replace=False).tolist())
-    rho = np.exp(mine.statistic.log_reference(0))
+    rho = np.exp(UNIFORM.log_joint(mine.statistic, 0))
     reference = np.add.reduceat(rho, starts, axis=1)
     masses = rng.dirichlet(np.ones(reference.size)).reshape(reference.shape) * (reference > 0)
     masses /= masses.sum()
@@ -157,7 +158,7 @@ def test_the_witness_of_a_dense_audit_needs_rows(sound: Json) -> None:
 @pytest.mark.parametrize(("mechanism", "query"), PAIRS)
 def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, knowledge: float) -> None:
     mine = both(mechanism, query)[0]
-    log_rho = mine.statistic.log_reference(0)
+    log_rho = UNIFORM.log_joint(mine.statistic, 0)
     channel = sums.rebuild(dict(mine.describe()))
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
     of_sum = sibson(log_rho, knowledge)

@@ -2,13 +2,12 @@
 
 # ruff: noqa: FBT001 - whether a run is quick is every experiment's one question
 
-import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dalenius.errors import refuse
+from dalenius.errors import nearest, refuse
 from dalenius.model.gallery.parse import parse_query
 from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.points import Point
@@ -286,7 +285,5 @@ def chosen(only: Iterable[str] | None, experiments: Mapping[str, Experiment] = E
     """The experiments of these names, all of them when none is named, in the order of the paper."""
     names = set(only or experiments)
     for name in names - experiments.keys():
-        close = difflib.get_close_matches(name, experiments, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        refuse(f"there is no experiment {name!r}; {hint}the experiments are {', '.join(experiments)}")
+        refuse(f"there is no experiment {name!r}; {nearest(name, experiments)}")
     return [one for name, one in experiments.items() if name in names]
