@@ -12,6 +12,7 @@ import click
 
 import dalenius as dl
 from dalenius.errors import InputError
+from dalenius.model.reference import UNIFORM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,7 +186,7 @@ def _command() -> str:
 
 def _expected_error(query: "Query", mechanism: "dl.Mechanism") -> float:
     """E |y - f(x)| of uniform data."""
-    rows, shares = mechanism.written().rows, [math.exp(share) for share in mechanism.statistic.log_class_sizes()]
+    rows, shares = mechanism.written().rows, [math.exp(share) for share in UNIFORM.log_classes(mechanism.statistic)]
     return math.fsum(share * float(row @ far) for share, row, far in zip(shares, rows, query.distance(), strict=True))
 
 

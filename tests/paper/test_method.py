@@ -285,20 +285,10 @@ def test_results_say_which_repairs_and_which_reading_ran() -> None:
     assert certified["repairs"] is None
 
 
-def test_a_method_has_its_own_numbers() -> None:
-    mechanism = named("modular_sum(n=2, modulus=2)", "laplace(epsilon=1)")
-    method = dl.paper.Method(starts=2, most_audited=8)
-    audit = dl.audit(mechanism, entropy=0.5, method=method)
-    assert {step.start for step in audit.history} == {0, 1}
-    with pytest.raises(dl.InputError, match="above its limit of 8 entries for an audit"):
-        dl.audit(named("count(n=3)", "geometric(epsilon=1)"), entropy=0.5, method=method)
-
-
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
         ({"starts": 0}, "starts = 0"),
-        ({"search_share": 2.0}, "search_share = 2.0"),
         ({"repairs": ("escrot",)}, "there is no repair 'escrot'; did you mean 'escort'"),
         ({"repairs": ("penalty_owner",), "reading": "strict"}, "both choose who sets the penalty"),
     ],

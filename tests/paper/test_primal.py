@@ -63,17 +63,6 @@ def test_the_least_j_over_changing_penalties_may_break_its_constraint() -> None:
     assert max(over) > 0.02
 
 
-def test_the_worst_case_leakage_is_kept_round_by_round_and_is_not_monotone() -> None:
-    """The theorem on Algorithm 6 says that it does not rise."""
-    rng = np.random.default_rng(2)
-    found = primal.leakage_distortion_tradeoff(parity(2), (2, 2), 0.1, 0.0, rng=rng, eps=1e-9, T_max=8)
-    worst = [step.worst for step in found.history]
-    assert len(worst) == len([trace for trace in found.inner if trace.algorithm == 1])
-    assert worst == [trace.values[-1] for trace in found.inner if trace.algorithm == 1]
-    assert max(np.diff(worst)) > 0.01
-    assert all(trace.inner for trace in found.inner)
-
-
 def test_the_same_seed_gives_the_same_mechanism_and_time_ends_it() -> None:
     args = (parity(2), (2, 2), 0.2, 0.5)
     once, twice = (primal.leakage_distortion_tradeoff(*args, rng=np.random.default_rng(4)) for _ in range(2))

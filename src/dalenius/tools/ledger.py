@@ -220,7 +220,10 @@ class Ledger(Result):
         return self._account
 
     def remaining(self) -> float:
-        """Return what may still leak: budget - account().upper, rounded down, never below 0."""
+        """Return what may still leak: budget - account().upper, rounded down, never below 0.
+
+        Where a schedule of knowledge rises at the next release, that one finds less: see its `what_if`.
+        """
         budget = self._limit()
         upper = self._account.upper
         return budget if upper == 0 else max(0.0, math.nextafter(budget - upper, -math.inf))
@@ -728,6 +731,8 @@ class Ledger(Result):
         if not verify:
             ledger.adversary = ledger._scheduled[min(max(len(ledger.releases), 1), len(ledger._scheduled)) - 1]
         account = _account(content["account"], ledger)
+        if verify and (found := ledger.account()).audit is not None and found.exact:
+            found.audit.verify()
         ledger._account = ledger.account() if verify else account
         return ledger
 

@@ -142,7 +142,7 @@ def _proof(ledger: "Ledger") -> Section:
 def _checked(ledger: "Ledger") -> str:
     account = ledger.account()
     if account.certificate is not None:
-        return NOT_CHECKED.format(what="the proof") if account.audit is None else proof_words([account.audit])
+        return NOT_CHECKED if account.audit is None else proof_words([account.audit])
     if not account.releases:
         return "Nothing was released yet."
     if account.loaded:

@@ -97,24 +97,16 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("version", "0.0.9", "holds results of version 0.0.9, and this run is of version"),
-        ("recipe", 0, "holds results of recipe 0"),
-        ("quick", True, "holds results of quick on, and this run is of quick off"),
-        ("seed", 5, "holds results of seed 5, and this run is of seed 0"),
-    ],
-)
-def test_runs_are_not_mixed(tmp_path: Path, name: str, value: object, words: str) -> None:
+@pytest.mark.parametrize(("name", "value"), [("version", "0.0.9"), ("recipe", 0), ("quick", True), ("seed", 5)])
+def test_runs_are_not_mixed(tmp_path: Path, name: str, value: object) -> None:
     with opened(tmp_path):
         pass
     path = tmp_path / "run.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
     before = content(tmp_path)
-    with pytest.raises(InputError, match=words) as refusal, opened(tmp_path):
+    words = "is of another run than this one .*recipe 6, quick False, seed 0., and results are not mixed: name another"
+    with pytest.raises(InputError, match=words), opened(tmp_path):
         pass
-    assert "not mixed: name another directory, or delete this one" in str(refusal.value)
     assert content(tmp_path) == before
 
 
@@ -130,7 +122,7 @@ def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ['{"format": "other"}', "[1]"])
 def test_a_run_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(InputError, match="is not of dalenius reproduce"), opened(tmp_path):
+    with pytest.raises(InputError, match="is of another run than this one"), opened(tmp_path):
         pass
 
 

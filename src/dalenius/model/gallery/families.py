@@ -66,6 +66,8 @@ def family_of(name: object) -> tuple[Family, Parameter]:
     found = FAMILIES.get(name) if isinstance(name, str) else None
     if found is not None and found.parameter is not None:
         return found, found.parameter
+    if found is not None:
+        refuse(f"{name} has no number that makes its noise more or less; calibrate one of {', '.join(known)}")
     close = difflib.get_close_matches(show(name).strip("'"), known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
     refuse(f"there is no family {show(name)}; {hint}it must be one of {', '.join(known)}")

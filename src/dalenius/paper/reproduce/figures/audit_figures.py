@@ -9,8 +9,8 @@ import numpy as np
 from dalenius.paper.reproduce.figures import marks
 from dalenius.paper.reproduce.points import parity_leakage
 from dalenius.paper.reproduce.printed import LN2, exponential_flip, laplace_flip
-from dalenius.paper.reproduce.rows import Row, called, groups, having, one_curve, rising
-from dalenius.report.plots import DARK, LIGHT, MIDDLE, Axes, Drawing, figure_of
+from dalenius.paper.reproduce.rows import Row, groups, having, one_curve, rising
+from dalenius.report.plots import DARK, MIDDLE, Axes, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,26 +54,6 @@ def entropy(rows: list[Row]) -> "Figure":
     entries = _curves_named([f"flip {flip:g}" for flip in flips])
     roles = [marks.entry(kind) for kind in ("line", "certified", "method", "repaired")]
     marks.below(figure, [*entries, *roles], 3)
-    return figure
-
-
-def curves(rows: list[Row]) -> "Figure":
-    """L(b), a marker for each query and mechanism; between two certified points what follows from L never rising."""
-    curves = groups(having(rows, "b", "lower"), "query", "mechanism")
-    figure = figure_of(marks.WIDTH, 3.9)
-    ax = figure.subplots()
-    entries = []
-    for place, ((query, _), points) in enumerate(curves.items()):
-        curve = rising(points, "b")
-        marks.between(ax, marks.column(curve, "b"), curve)
-        marks.curve(ax, curve, "b", place, size=5)
-        look = {"linestyle": "none", "marker": marks.MARKERS[place], "markersize": 5, "markerfacecolor": "w"}
-        entries.append(marks.proxy(f"{called(points[0])} of {query}", color=marks.RUST, **look))
-    ax.set(xlabel=marks.ENTROPY, ylabel=marks.LEAKAGE)
-    marks.from_zero(ax, 1.05 * ax.get_ylim()[1])
-    marks.clean(ax)
-    band = marks.proxy("certified between the points, where L never rises", color=LIGHT, linewidth=6)
-    marks.below(figure, [*entries, marks.entry("certified"), band, marks.entry("method")], 4)
     return figure
 
 
@@ -156,43 +136,6 @@ def _epsilon_axes(ax: Axes, scale: list[float], strip: float) -> None:
     ax.minorticks_off()
 
 
-def distortion(rows: list[Row]) -> "Figure":
-    """Leakage along the distortion on one scale, the DP epsilon of the same channel on a second axis."""
-    from matplotlib.transforms import offset_copy
-
-    rows = having(rows, "lower")
-    entropies = sorted({row["b"] for row in rows})
-    figure, axes, parts = _by_records(rows, 3.7)
-    for ax, n, panel in parts:
-        for place, run in enumerate(one_curve(panel, "distortion")):
-            curve = rising(run, "distortion")
-            p = np.linspace(0, 0.5, 80)
-            line = [parity_leakage(n, run[0]["b"], float(flip)) for flip in p]
-            marks.exact(ax, p, line, marks.STYLES[place], label=f"$b$ = {_from_to(run)}")
-            marks.certified(ax, marks.column(curve, "distortion"), curve)
-        for (family, b), points in groups(rising(panel, "b")[::-1], "family", "b").items():
-            shade = marks.shade(entropies.index(b), len(entropies))
-            place = list(marks.NAMES).index(family)
-            shifted = offset_copy(ax.transData, figure, x=3.6 * (place - 1), units="points")  # they share their places
-            look = {"fmt": marks.MARKERS[place], "markerfacecolor": shade, "transform": shifted, **marks.CROWDED}
-            marks.spans(ax, marks.column(points, "distortion"), points, "paper", **look)
-        ax.legend(loc="upper right")
-        ax.set_xlim(0, 0.5)
-        _dp_axis(ax)
-    marks.from_zero(axes[0], 1.12 * float(marks.column(rows, "upper").max(initial=0.1)))
-    axes[0].set_ylabel(marks.LEAKAGE)
-    marks.name_across(axes, "expected distortion $|y - f(x)|$")
-    look = {"linestyle": "none", "color": "0.25", "markerfacecolor": "w", "markersize": 5}
-    kinds = [marks.proxy(name, marker=marks.MARKERS[k], **look) for k, name in enumerate(marks.NAMES.values())]
-    roles = [
-        marks.proxy("closed form and certified dots: the same for all three", color=DARK, marker=".", markersize=6),
-        marks.entry("method"),
-        marks.proxy("(the three are set side by side)", alpha=0),
-    ]
-    marks.below(figure, [*roles, *kinds, *marks.shades(entropies)], 3)
-    return figure
-
-
 def distortion_printed(rows: list[Row]) -> "Figure":
     """Distortion on the paper's own axes: against its leakage for one channel, against their DP epsilon for two."""
     rows = having(rows, "lower")
@@ -237,15 +180,6 @@ def _curves_named(names: list[str]) -> list[Drawing]:
     return [
         marks.proxy(name, linestyle=marks.STYLES[k], marker=marks.MARKERS[k], **look) for k, name in enumerate(names)
     ]
-
-
-def _dp_axis(ax: Axes) -> None:
-    """A second axis: the DP epsilon ln((1-p)/p) of the binary symmetric channel with distortion p."""
-    levels = np.array([4, 2, 1, 0.5, 0])
-    top = ax.secondary_xaxis("top", functions=(lambda x: x, lambda x: x))
-    top.set_xticks(1 / (1 + np.exp(levels)), [f"{level:g}" for level in levels])
-    top.tick_params(labelsize=8)
-    top.set_xlabel("DP $\\epsilon$ of the channel, $\\ln\\frac{1-p}{p}$", fontsize=8)
 
 
 def _from_to(run: list[Row]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike as Numbers
 
 from dalenius.paper.reproduce.rows import Row, having
-from dalenius.report.plots import DARK, LIGHT, Axes, Drawing, figure_of, tidy
+from dalenius.report.plots import DARK, Axes, Drawing, figure_of, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,13 +45,6 @@ def certified(ax: Axes, x: Numbers, rows: list[Row], **options: Drawing) -> None
 def exact(ax: Axes, x: Numbers, y: Numbers, style: Drawing = "-", **options: Drawing) -> None:
     """Draw a closed form."""
     ax.plot(x, y, linestyle=style, **{"color": DARK, "linewidth": 1.0, **options})
-
-
-def between(ax: Axes, x: Drawing, rows: list[Row]) -> None:
-    """Shade what is certified between the points of a quantity that never rises: from the next lower to this upper."""
-    lower, upper = column(rows, "lower"), column(rows, "upper")
-    for k in range(len(rows) - 1):
-        ax.fill_between([x[k], x[k + 1]], lower[k + 1], upper[k], color=LIGHT, alpha=0.55, linewidth=0)
 
 
 def repaired(ax: Axes, x: Numbers, rows: list[Row], *, lying: bool = False) -> None:
@@ -151,11 +144,11 @@ def name_across(axes: Axes, label: str) -> None:
     axes[len(axes) // 2].set_xlabel(label)
 
 
-def curve(ax: Axes, curve: list[Row], name: str, place: int, size: float = 3.2) -> None:
+def curve(ax: Axes, curve: list[Row], name: str, place: int) -> None:
     """Draw the certified brackets of one curve and the paper's medians on it."""
     x = column(curve, name)
     certified(ax, x, curve, fmt=MARKERS[place], markersize=2.6)
-    spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=size)
+    spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=3.2)
     with_escort = having(curve, "escort_median")
     if with_escort:
         repaired(ax, column(with_escort, name), with_escort)
