@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dalenius.errors import nearest, refuse
@@ -206,11 +206,7 @@ def _table(quick: bool) -> list[Point]:
 
 def _closed_forms(quick: bool) -> list[Point]:
     starts = recipe.FEW if quick else recipe.MANY
-    points = []
-    for value in VALUES:
-        parameters = asdict(value)
-        points.append(Point("closed-forms", parameters.pop("key"), "value", parameters, starts))
-    return points
+    return [Point("closed-forms", key, "value", stated, starts) for key, stated in VALUES.items()]
 
 
 def _pairs(quick: bool) -> list[Point]:
