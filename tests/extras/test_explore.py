@@ -268,7 +268,6 @@ def test_two_hundred_requests_eight_at_once_leave_memory_where_it_was(server: Se
     assert resident(server.process.pid) < 120
 
 
-
 def test_strangers_are_refused_on_every_path_with_a_sentence(browser: Browser, server: Server) -> None:
     paths = (
         "/",
