@@ -133,3 +133,10 @@ def test_long_sums_of_one_law_do_not_underflow() -> None:
     assert residues.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(log_r, math.log(0.25), atol=1e-9)
     refuses("one law for all", sum_law, (((0.9, 0.05, 0.05), 10**5),), (0, 1, 3), None)
+
+
+@pytest.mark.parametrize(("law", "left"), [((), [0.5, 0.5]), ((0.25, 0.75, 0.0), [0.25, 0.75])])
+def test_one_record_may_have_values_far_apart(law: tuple[float, ...], left: list[float]) -> None:
+    values, log_p = sum_law(((law, 1),), (0, 10**9, 10**9 + 5)[: len(law) or 2], None)
+    assert values.tolist() == [0, 10**9]
+    np.testing.assert_allclose(np.exp(log_p), left)
