@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.designing.linear_limits import MARGIN, Bools, LinearLimits
+from dalenius.designing.linear_limits import MARGIN, LinearLimits
 from dalenius.designing.master import Best, Master, Plane
 from dalenius.designing.oracle import Attack, Oracle, OracleSearch
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
 from dalenius.model.constraints import Constraints
 from dalenius.model.problem import Goal
 from dalenius.numerics.information import TINY, mutual_information
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Bools, Floats
 from dalenius.reductions.symmetry import NO_CONSTRAINTS, Domain
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Part, Settings

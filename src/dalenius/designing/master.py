@@ -10,20 +10,18 @@ and one of the objectives: least max_k I_k, least distortion, or the mechanism n
 bounds on leakage and distortion. Only the mechanism is taken from the solver, never its objective.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import clarabel
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dalenius.designing.interior_master import InteriorMaster, InteriorSearch, Pool, Task
 from dalenius.designing.linear_limits import LinearLimits
+from dalenius.numerics.conic import Conic
 from dalenius.numerics.information import TINY
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Bools, Floats
 from dalenius.reductions.symmetry import Domain
 from dalenius.settings import DEFAULT, Part, Settings
 
@@ -42,10 +40,7 @@ class MasterSearch(Part):
     parameters: int = 40
 
 
-Bools = NDArray[np.bool_]
 Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
-
-ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +99,13 @@ class Master:
         """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
         if (found := self._interior(pool, height=1.0, distortion=distortion)) is not None:
             return found
-        program = self._program(pool, np.inf, distortion)
-        return self._solve(pool, program, program.only(t=1.0))
+        return self._solve(pool, np.inf, distortion)
 
     def least_distortion(self, pool: list[Plane], leakage: float) -> Best | None:
         """argmin_q E d over I_k <= leakage."""
         if (found := self._interior(pool, linear=self._cost, leakage=leakage)) is not None:
             return found
-        program = self._program(pool, leakage, np.inf)
-        return self._solve(pool, program, program.only(u=self._cost))
+        return self._solve(pool, leakage, np.inf, linear=self._cost)
 
     def nearest(self, pool: list[Plane], leakage: float, distortion: float, centre: Floats) -> Best | None:
         """The mechanism nearest to the centre with I_k <= leakage and E d <= distortion."""
@@ -121,8 +114,7 @@ class Master:
         found = self._interior(pool, linear=-middle, quadratic=times, leakage=leakage, distortion=distortion)
         if found is not None:
             return found
-        program = self._program(pool, leakage, distortion)
-        return self._solve(pool, program, program.only(u=-middle), program.only(u=times))
+        return self._solve(pool, leakage, distortion, linear=-middle, quadratic=times)
 
     def _interior(
         self,
@@ -159,42 +151,61 @@ class Master:
         np.add.at(sums, (np.repeat(np.arange(size), width), self.domain.orbit.ravel()), 1.0)
         return np.unique(sums[:, self.allowed], axis=0)
 
-    def _program(self, pool: list[Plane], leakage: float, distortion: float) -> "_Program":
-        terms = [plane.z.shape[0] for plane in pool]
-        program = _Program(int(self.allowed.sum()), sum(terms), self.settings.of(MasterSearch))
-        program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
-        least = 0.0 if self.limits is None else self.limits.floor
-        program.at_most(program.block(u=-scipy.sparse.eye(program.many)), -least)
+    def _programme(self, pool: list[Plane], leakage: float, distortion: float) -> tuple[Conic, slice]:
+        """The programme without its objective, and which of its rows are the cones of terms."""
+        u, limits, sums = np.arange(int(self.allowed.sum())), self.limits, scipy.sparse.coo_matrix(self._sums)
+        sizes = [plane.z.shape[0] for plane in pool]
+        t, term = u.size, np.arange(sum(sizes))
+        conic = Conic(t + 1 + term.size)
+        conic.equal(np.ones(len(self._sums)), (sums.row, sums.col, sums.data))
+        conic.at_most(np.full(u.size, 0.0 if limits is None else -limits.floor), (u, u, -1.0))
         if np.isfinite(distortion) and not self.nearest_only:
-            program.at_most(program.block(u=self._cost[None]), distortion)
-        if self.limits is not None:
-            matrix, equal = self.limits.matrix[:, self.allowed], self.limits.equal
-            program.add(program.block(u=matrix[equal]), 0.0, clarabel.ZeroConeT)
-            program.at_most(program.block(u=matrix[~equal]), 0.0)
+            conic.at_most(np.array([distortion]), (0, u, self._cost))
+        if limits is not None:
+            limits.add(conic, self.allowed)
         if np.isfinite(leakage):
-            program.at_most(program.block(t=np.ones((1, 1))), leakage)
-        if pool:
-            which = scipy.sparse.block_diag([np.ones((1, n)) for n in terms])
-            program.at_most(program.block(t=-np.ones((len(pool), 1)), e=which), 0.0)
-            z, v = (
-                scipy.sparse.vstack([getattr(plane, name)[:, self.allowed] for plane in pool]) for name in ("z", "v")
-            )
-            parts = [program.block(e=scipy.sparse.eye(program.terms)), program.block(u=-z), program.block(u=-v)]
-            order = np.arange(3 * program.terms).reshape(3, -1).T.ravel()  # (-e, z, v) of one term after another
-            program.add(scipy.sparse.csr_matrix(scipy.sparse.vstack(parts))[order], 0.0, None)
-        return program
+            conic.at_most(np.array([leakage]), (0, np.array([t]), 1.0))
+        if not pool:
+            return conic, slice(0)
+        # The terms of a prior add up to t at most; (-e, z, v) of one term after another.
+        of, e = np.repeat(np.arange(len(pool)), sizes), t + 1 + term
+        conic.at_most(np.zeros(len(pool)), (of, e, 1.0), (np.arange(len(pool)), np.full(len(pool), t), -1.0))
+        z, v = (
+            scipy.sparse.coo_matrix(scipy.sparse.vstack([getattr(plane, name) for plane in pool])[:, self.allowed])
+            for name in ("z", "v")
+        )
+        joint, output = (3 * z.row + 1, z.col, -z.data), (3 * v.row + 2, v.col, -v.data)
+        return conic, conic.entropies(np.zeros(3 * term.size), (3 * term, e, 1.0), joint, output)
 
     def _solve(
-        self, pool: list[Plane], program: "_Program", linear: Floats, quadratic: Floats | None = None
+        self,
+        pool: list[Plane],
+        leakage: float,
+        distortion: float,
+        *,
+        linear: Floats | None = None,
+        quadratic: Floats | None = None,
     ) -> Best | None:
-        solved = program.solve(linear, np.zeros_like(linear) if quadratic is None else quadratic)
+        """Minimise <linear, u> + <quadratic, u^2> / 2, or t where neither is given; None when the solver fails.
+
+        The multipliers of a term's cone are proportional to (-1, -(r+1), exp r) for r = log(z/v).
+        """
+        chosen, (conic, cones) = self.settings.of(MasterSearch), self._programme(pool, leakage, distortion)
+        many = int(self.allowed.sum())
+        objective, square = np.zeros(conic.width), np.zeros(conic.width)
+        objective[:many] = 0.0 if linear is None else linear
+        objective[many] = linear is None
+        square[:many] = 0.0 if quadratic is None else quadratic
+        solved = conic.solve(objective, chosen.accuracy, quadratic=square)
         if solved is None:
             return None
-        u, log_ratios = solved
+        of_cones = solved.z[cones].reshape(-1, 3)
+        most = chosen.largest_log_ratio
+        log_ratios = np.clip(of_cones[:, 1] / np.minimum(of_cones[:, 0], -TINY) - 1, -most, most)
         ends = np.cumsum([plane.z.shape[0] for plane in pool])[:-1]
         parts = np.split(log_ratios, ends) if pool else []
         ratios = [part.reshape(plane.masses.shape[0], -1) for part, plane in zip(parts, pool, strict=True)]
-        return self._mechanism(u, ratios)
+        return self._mechanism(solved.x[:many], ratios)
 
     def _mechanism(self, u: Floats, ratios: list[Floats]) -> Best | None:
         parameters = np.zeros(self.allowed.size)
@@ -204,59 +215,3 @@ class Master:
         if not np.abs(total - 1).max() < self.settings.of(MasterSearch).largest_row_error:
             return None
         return Best(np.asarray(rows / total), ratios)
-
-
-@dataclass(eq=False)
-class _Program:
-    """Constraints over x = (u, t, e) in Clarabel's form: right - matrix x in a cone."""
-
-    many: int  # parameters u
-    terms: int  # terms e
-    chosen: MasterSearch
-    matrices: list[Matrix] = field(default_factory=list)
-    rights: list[Floats] = field(default_factory=list)
-    cones: list[object] = field(default_factory=list)
-
-    def block(self, u: Matrix | None = None, t: Matrix | None = None, e: Matrix | None = None) -> Matrix:
-        """Rows over x whose other parts are zero."""
-        rows = next(part.shape[0] for part in (u, t, e) if part is not None)
-        widths = (self.many, 1, self.terms)
-        parts = [
-            scipy.sparse.csr_matrix((rows, n)) if part is None else scipy.sparse.csr_matrix(part)
-            for part, n in zip((u, t, e), widths, strict=True)
-        ]
-        return scipy.sparse.csr_matrix(scipy.sparse.hstack(parts))
-
-    def only(self, u: Floats | float = 0.0, t: float = 0.0) -> Floats:
-        """A vector over x."""
-        return np.concatenate([np.broadcast_to(u, self.many), [t], np.zeros(self.terms)])
-
-    def at_most(self, matrix: Matrix, right: float) -> None:
-        """Add matrix x <= right."""
-        self.add(matrix, right, clarabel.NonnegativeConeT)
-
-    def add(self, matrix: Matrix, right: float, cone: Callable[[int], object] | None) -> None:
-        """Add rows; without a cone they are exponential cones of three rows each."""
-        if not matrix.shape[0]:
-            return
-        self.matrices.append(matrix)
-        self.rights.append(np.full(matrix.shape[0], right))
-        self.cones += [clarabel.ExponentialConeT()] * self.terms if cone is None else [cone(matrix.shape[0])]
-
-    def solve(self, linear: Floats, quadratic: Floats) -> tuple[Floats, Floats] | None:
-        """Minimise <linear, x> + <quadratic, x^2> / 2; u and log(z/v) of every term, or None when the solver fails.
-
-        The multipliers of a term's cone are proportional to (-1, -(r+1), exp r) for r = log(z/v).
-        """
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.chosen.accuracy
-        matrix, right = scipy.sparse.csc_matrix(scipy.sparse.vstack(self.matrices)), np.concatenate(self.rights)
-        objective = scipy.sparse.csc_matrix(scipy.sparse.diags(quadratic))
-        solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
-        if str(solved.status) not in ACCEPTED:
-            return None
-        cones = np.array(solved.z)[len(right) - 3 * self.terms :].reshape(-1, 3)
-        r = cones[:, 1] / np.minimum(cones[:, 0], -TINY) - 1
-        most = self.chosen.largest_log_ratio
-        return np.array(solved.x)[: self.many], np.clip(r, -most, most)
