@@ -87,6 +87,7 @@ def design() -> bytes:
 
 def decoy() -> bytes:
     """The best mechanisms for ten and a hundred people against limited knowledge, for a hundred independent ones."""
+    from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.5, 3.6), layout="constrained")
@@ -96,8 +97,10 @@ def decoy() -> bytes:
         best = dl.design(query, leakage=0.05, knowledge=0.1, relative=0.05, time_limit=60, verify=False)
         shown = slice(near, n + 1 - near)
         ends = (near - 0.5, n - near + 0.5)
-        axes.imshow(best.mechanism.rows[shown, shown], cmap="Blues", vmin=0, vmax=1, origin="lower", extent=2 * ends)
-        axes.set(xlabel="released", ylabel="count", title=f"{n} people, knowledge 0.1: truth or decoy")
+        # Decoys of many people have small chances each: shades go by the root.
+        rows, shades = best.mechanism.rows[shown, shown], PowerNorm(0.5, 0, 1)
+        axes.imshow(rows, cmap="Blues", norm=shades, origin="lower", extent=2 * ends)
+        axes.set(xlabel="released", ylabel="count", title=f"{n} people, limited knowledge")
     many = dl.design(query, leakage=0.05, adversary="independent", verify=False)
     noise = dl.calibrate("geometric", query, leakage=0.05, adversary="independent").mechanism
     outputs, words = np.arange(38, 63), f"geometric, error {noise.expected_distortion():.2f}"

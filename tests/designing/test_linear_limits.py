@@ -113,9 +113,15 @@ def test_repairs_change_what_keeps_the_limit_by_next_to_nothing() -> None:
         ({"leakage": 0.1, "unbiased": True, "outputs": [1, 2]}, "the answer 0 has no outputs for it"),
         ({"leakage": 0.1, "keep_zero": True, "outputs": [1, 2]}, "the answer 0 has no outputs for it"),
         ({"leakage": 0.1, "within": 0.4, "outputs": [0, 2]}, "the answer 1 has no outputs for it"),
-        ({"leakage": 0.1, "unbiased": True, "max_epsilon": 1.0}, "no mechanism keeps max_epsilon = 1 and unbiased = True"),
+        (
+            {"leakage": 0.1, "unbiased": True, "max_epsilon": 1.0},
+            "no mechanism keeps max_epsilon = 1 and unbiased = True",
+        ),
         ({"leakage": 0.1, "unbiased": True}, "below what mechanisms that keep unbiased = True leak: the least is"),
-        ({"distortion": 0.1, "keep_zero": True, "outputs": [0, 1]}, "is below 0.25, the least .* that keeps keep_zero = True;"),
+        (
+            {"distortion": 0.1, "keep_zero": True, "outputs": [0, 1]},
+            "is below 0.25, the least .* that keeps keep_zero = True;",
+        ),
     ],
 )
 def test_what_is_refused(options: dict[str, object], words: str) -> None:

@@ -49,5 +49,6 @@ def check_possible(problem: Problem, asked: DesignProblem) -> None:
 def listed(asked: DesignProblem) -> str:
     """The constraints in words."""
     return " and ".join(
-        f"{name} = {value}" if value is True else f"{name} = {value:g}" for name, value in asked.constraints.given.items()
+        f"{name} = {value}" if value is True else f"{name} = {value:g}"
+        for name, value in asked.constraints.given.items()
     )
