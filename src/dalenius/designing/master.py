@@ -36,10 +36,11 @@ from dalenius.settings import DEFAULT, Part, Settings
 class MasterSearch(Part):
     """The master problem."""
 
-    # Rounds at most.
+    # Rounds at most, and how many in a row may bring a solution no nearer.
     rounds: int = 150
+    idle: int = 8
     # Gap and error of the equations at which it ends; the error at which a mechanism will do where digits run out.
-    accuracy: float = 1e-9
+    accuracy: float = 1e-10
     near: float = 1e-6
     # Share of the way to the boundary that a step may go.
     inside: float = 0.95
@@ -189,12 +190,13 @@ class Master:
     def _solve(self, planes: list[Plane], task: Task) -> Floats | None:
         """Newton's method; where it breaks down near a solution that solution will do."""
         chosen, pool = self._chosen, Pool.of_priors([plane.masses for plane in planes], self.domain.first)
-        point, length, near = self._start(pool, task), 1.0, None
+        point, length, near, least, idle = self._start(pool, task), 1.0, None, np.inf, 0
         for _ in range(chosen.rounds):
             equations, gap = self._equations(pool, task, point), point.gap
-            if equations.off < chosen.near:
-                near = point
-            if max(gap, equations.off) < chosen.accuracy:
+            error, idle = max(gap, equations.off), idle + 1
+            if equations.off < chosen.near and error < least:
+                near, least, idle = point, error, 0
+            if least < chosen.accuracy or (idle >= chosen.idle and near is not None):
                 break
             # mu stays where it is until the gradient is about as small as the gap
             waits = np.abs(equations.gradient).max() > chosen.ratio * gap
