@@ -14,6 +14,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.model.problem import NATS_PER_UNIT
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import entropy
 from dalenius.results.audit import Audit, Extremes, Records
 
@@ -59,7 +60,7 @@ def parity(n: int = 4, b: float = 2.2, unit: str = "nats", **changes: object) ->
 
 def built(mechanism: Mechanism, knowledge: float, record: int = 0, **changes: object) -> Audit:
     """Any mechanism against a prior that halves the uniform one's first cells; bounds are invented but consistent."""
-    log_reference = mechanism.statistic.log_reference(record)
+    log_reference = UNIFORM.log_joint(mechanism.statistic, record)
     masses = np.exp(log_reference)
     masses.ravel()[::3] *= 3
     prior = Prior(mechanism, record, masses / masses.sum())

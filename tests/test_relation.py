@@ -1,34 +1,15 @@
 """The page 'Relation to the paper' is what a full run of `dalenius reproduce` wrote, and that run is still true."""
 
-import ast
-import csv
-from pathlib import Path
-from typing import Any
-
 import pytest
+from paper.reproduce.sample_rows import DOCS
+from paper.reproduce.sample_rows import kept as rows
 
 from dalenius.paper.reproduce.experiments import EXPERIMENTS
 from dalenius.paper.reproduce.points import measure
 from dalenius.paper.reproduce.relation import MARK, map_text, relation_text
 
-DOCS = Path(__file__).parents[1] / "docs"
-NUMBERS = DOCS / "reproduced"
 # Of the saddle's surface, which the pages do not need, nothing is kept; of loops every iteration is a row.
 WITHOUT = ("saddle", "convergence")
-
-
-def value(cell: str) -> Any:
-    if not cell:
-        return None
-    try:
-        return ast.literal_eval(cell)
-    except (ValueError, SyntaxError):
-        return cell
-
-
-def rows(name: str) -> list[dict[str, Any]]:
-    with (NUMBERS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return [{key: value(cell) for key, cell in row.items()} for row in csv.DictReader(file)]
 
 
 def test_the_page_is_written_from_the_numbers_beside_it() -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend, sibson
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import mutual_information
 from dalenius.settings import without
 from dalenius.verifier.verify import verify_here
@@ -35,7 +36,7 @@ def test_no_allowed_prior_tells_more(seed: int, values: int, knowledge: float) -
 
 def test_it_is_the_better_one_where_the_reference_is_skewed() -> None:
     query = dl.queries.count(n=4000)
-    uniform = query.statistic.log_reference(0)
+    uniform = UNIFORM.log_joint(query.statistic, 0)
     assert sibson(uniform, 0.3).upper < blend(uniform, 0.3).upper
     formulas = dl.Settings(portfolio=without("window"))
     audit = dl.audit(dl.mechanisms.geometric(query, epsilon=1), knowledge=1.0, reference=SKEWED, settings=formulas)
@@ -49,16 +50,6 @@ def certificate() -> str:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=4000), epsilon=1)
     formulas = dl.Settings(portfolio=without("window"))
     return dl.audit(mechanism, knowledge=1.0, reference=SKEWED, secret=[0, 1], settings=formulas).certificate.text()
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("order", 1.0), ("order", 0.5), ("order", None), ("share", 1.5), ("share", -0.1), ("share", "half")],
-)
-def test_what_is_spoilt_is_refused(certificate: str, key: str, value: object) -> None:
-    data = json.loads(certificate)
-    data["proofs"][0][key] = value
-    assert not verify_here(data)
 
 
 def test_other_parameters_prove_less(certificate: str) -> None:

@@ -13,6 +13,7 @@ import dalenius as dl
 from dalenius.model.channels.real import Real
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.results.audit import Audit
 
 QUICK = {"time_limit": 20.0}
@@ -102,7 +103,7 @@ def test_priors_lie_in_the_bracket(mechanism: Real) -> None:
     assert audit.prior.leakage() >= audit.lower
     assert audit.prior.divergence() <= 0.7 + 1e-9
     rng = np.random.default_rng(2)
-    reference = np.exp(mechanism.statistic.log_reference(0))
+    reference = np.exp(UNIFORM.log_joint(mechanism.statistic, 0))
     for _ in range(20):
         share = rng.uniform(0, 0.5)
         masses = (1 - share) * reference + share * rng.dirichlet(np.ones(8)).reshape(2, 4) * (reference > 0)

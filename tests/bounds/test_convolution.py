@@ -11,6 +11,7 @@ from dalenius.bounds.capacity import capacity
 from dalenius.bounds.convolution import Rows, capacity_by_convolution, knowledge_bound
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
+from dalenius.model.reference import UNIFORM
 from dalenius.search.deadline import Deadline
 
 MORE = [
@@ -58,7 +59,7 @@ def test_out_of_time_the_bracket_is_that_of_the_first_round() -> None:
 def test_no_prior_of_that_knowledge_tells_more(mechanism: str, query: str, knowledge: float) -> None:
     large, dense = both(mechanism, query)
     bound = knowledge_bound(large, knowledge, Deadline(20.0))
-    rho = np.exp(large.statistic.log_class_sizes())
+    rho = np.exp(UNIFORM.log_classes(large.statistic))
     rng = np.random.default_rng(2)
     for _ in range(40):
         prior = rng.dirichlet(np.full(rho.size, 0.3))

@@ -10,6 +10,7 @@ from dalenius.bounds.decoys.bound import Corners, Decoys, Feasible, Multipliers,
 from dalenius.bounds.decoys.programme import LAWS, TRUTHS, DecoySearch, Task
 from dalenius.designing.decoys import best
 from dalenius.designing.designer import DesignSearch
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Sum
 from dalenius.search.deadline import Deadline
 
@@ -18,7 +19,7 @@ Floats = np.ndarray
 
 def reference(n: int) -> Floats:
     """rho(a,t) of a count."""
-    return np.exp(Sum(n, (0, 1)).log_reference(0))
+    return np.exp(UNIFORM.log_joint(Sum(n, (0, 1)), 0))
 
 
 def leaked(decoys: Decoys, n: int, knowledge: float) -> float:

@@ -13,6 +13,7 @@ from verdicts import refused
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.output_law import laws_below, output_law
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
 from dalenius.verifier.verify import verify_here
@@ -27,7 +28,7 @@ def test_the_bound_is_the_one_of_the_written_channel(mechanism: str, query: str,
     r = np.repeat(np.exp(law.data["log_r"]) / sizes, sizes)
     assert r.sum() == pytest.approx(1.0)
     divergence = rel_entr(dense.rows, r).sum(axis=1)
-    log_rho = dense.statistic.log_class_sizes()
+    log_rho = UNIFORM.log_classes(dense.statistic)
     expected = divergence.max() if law.s == 0 else law.s * (knowledge + logsumexp(log_rho + divergence / law.s))
     assert law.upper == pytest.approx(expected, abs=1e-12)
 
@@ -36,7 +37,7 @@ def test_the_bound_is_the_one_of_the_written_channel(mechanism: str, query: str,
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prior_leaks_more(mechanism: str, query: str, seed: int) -> None:
     mine, dense = both(mechanism, query)
-    rng, rho = np.random.default_rng(seed), np.exp(mine.statistic.log_reference(0))
+    rng, rho = np.random.default_rng(seed), np.exp(UNIFORM.log_joint(mine.statistic, 0))
     for knowledge in (0.05, 0.5):
         pi = feasible(rho, knowledge, rng)
         law = output_law(mine, knowledge, Deadline(60.0), groups=6)

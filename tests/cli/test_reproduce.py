@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found.update(options, out=out, only=only)
         if "interrupted" in found:
             raise Interrupted(3, 4)
-        return Reproduction(out, (Summary("table", 14, 9.1e-7, 0.343, found["verified"], 1.5),), 2.5)
+        return Reproduction(out, (Summary("table", 14, 9.1e-7, found["verified"], 1.5),), 2.5)
 
     monkeypatch.setattr(run, "reproduce", reproduce)
     return found
@@ -45,7 +45,6 @@ def test_every_option_reaches_the_run(asked: dict[str, Any], tmp_path: Path) -> 
         "out": tmp_path, "only": ("table", "dual"), "quick": True, "jobs": 3, "seed": 5, "verified": True,
     }  # fmt: skip
     assert "table" in result.stdout
-    assert "34%" in result.stdout
     assert str(tmp_path / "index.html") in result.stdout
     assert result.stderr == "table: measured\n"
 
@@ -58,9 +57,7 @@ def test_defaults(asked: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.usefixtures("asked")
 def test_json_is_one_object(tmp_path: Path) -> None:
     found = json.loads(command("--out", tmp_path, "--json").stdout)
-    assert found["experiments"] == [
-        {"name": "table", "points": 14, "gap": 9.1e-7, "missed": 0.343, "verified": True, "seconds": 1.5}
-    ]
+    assert found["experiments"] == [{"name": "table", "points": 14, "gap": 9.1e-7, "verified": True, "seconds": 1.5}]
     assert (found["verified"], found["index"]) == (True, str(tmp_path / "index.html"))
 
 
@@ -100,7 +97,6 @@ def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     assert all(one["gap"] <= 1e-5 for one in found["experiments"])
     for name in SOME:
         assert all((out / f"{name}{ending}").stat().st_size > 500 for ending in (".csv", ".png", ".svg"))
-        assert f"{name}: measured" in done.stderr
     assert "<html" in (out / "index.html").read_text(encoding="utf-8")
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)

@@ -20,6 +20,7 @@ from dalenius.model.channels.real import Real
 from dalenius.model.distortion import Distortion
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import entropy, kl, mutual_information
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
@@ -28,6 +29,7 @@ from dalenius.reductions.lump import lump
 from dalenius.reductions.quantise import quantise
 from dalenius.reductions.symmetry import symmetrise
 
+REPEATED = np.random.default_rng(0).dirichlet(np.full(3, 0.7), size=5)[np.random.default_rng(1).integers(5, size=18)]
 SMALL_GRID = Coarseness(blocks=9, cuts=7)
 
 
@@ -58,6 +60,8 @@ def lumped(mechanism: Mechanism, rng: np.random.Generator) -> Iterator[Trip]:
     for record in range(mechanism.n):
         small, lift = lump(mechanism, record)
         cells = Cells(small, 1.0)
+        assert (np.diff(small.secret) >= 0).all()
+        assert cells.rho.sum() == pytest.approx(1, abs=1e-14)
         pi = rng.dirichlet(np.full(cells.size, 0.5))
         masses = lift.masses(pi)
         weights = Prior(mechanism, record, masses).weights()
@@ -78,7 +82,7 @@ def coarse(names: tuple[str, str], rng: np.random.Generator) -> Iterator[Trip]:
     small, lift, _ = coarsen(large, 0, 0.5, settings=SMALL_GRID)
     cells = Cells(small, 0.5)
     pi = rng.dirichlet(np.ones(cells.size))
-    masses, rho = lift.masses(pi), np.exp(large.statistic.log_reference(0))
+    masses, rho = lift.masses(pi), np.exp(UNIFORM.log_joint(large.statistic, 0))
     known = float(cells.divergence(pi[None])[0]), float(kl(masses.ravel(), rho.ravel()))
     value, here = float(cells.leakage(pi[None])[0]), float(mutual_information(masses @ dense.rows))
     yield Trip(cells.q, value - 1e-14, np.inf, here, pi, lift.cells(masses[None], cells.size)[0], known)
@@ -87,6 +91,8 @@ def coarse(names: tuple[str, str], rng: np.random.Generator) -> Iterator[Trip]:
 def quantised(mechanism: Real, rng: np.random.Generator) -> Iterator[Trip]:
     for error, secrets in product((0.3, 1e-3, 1e-7), (2, 3)):
         small = quantise(mechanism, error)
+        assert (small.channel.given[:, -1] > 0).all()  # the rest: nothing was cut off at zero
+        assert small.channel.describe() == mechanism.describe()
         masses = drawn(mechanism, rng, secrets)
         value = float(mutual_information(masses @ small.channel.rows))
         low, high = small.lower(value), small.upper(value)
@@ -123,6 +129,7 @@ REDUCTIONS: dict[str, tuple[Callable[..., Iterator[Trip]], list[object]]] = {
             mechanisms.symmetric(queries.function([2, 3], lambda x: x[0] * x[1]), flip=0.2),
             mechanisms.constant(queries.count(n=3)),
             Mechanism.from_rows(queries.count(n=3), [[0.5, 0.5], [0.1, 0.9], [0.1, 0.9], [0.5, 0.5]]),
+            Mechanism.from_matrix(REPEATED, [3, 1, 2, 3]),
         ],
     ),
     "coarse": (coarse, [*PAIRS, ("geometric(epsilon=0.7)", "count(n=60)")]),

@@ -14,7 +14,7 @@ import pytest
 from cases import named, random_channel
 
 import dalenius as dl
-from dalenius.report.text import UNCHECKED
+from dalenius.report.text import BY_FILE, UNCHECKED
 from dalenius.settings import without
 
 M, Q = dl.mechanisms, dl.queries
@@ -160,8 +160,8 @@ def test_it_is_sent_to_another_process(name: str) -> None:
     made = result(name)
     again = pickle.loads(pickle.dumps(made))
     assert repr(again) == repr(made)
-    checked = re.compile(r"\bverified\b")  # it has yet to be checked there
-    assert again.summary() == checked.sub(UNCHECKED, made.summary())
+    # It has yet to be checked there.
+    assert again.summary() == re.sub(r"\bverified\b", f"{UNCHECKED}: {BY_FILE} checks it", made.summary())
     if hasattr(made, "to_dict"):
         assert plain(again.to_dict()) == plain(made.to_dict())
 

@@ -17,6 +17,7 @@ from dalenius.designing.oracle import Attack
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import Goal
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.reductions.symmetry import symmetrise
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Settings
@@ -64,7 +65,7 @@ def pool_of(task: Problem, rng: np.random.Generator) -> CuttingPlanes:
     statistic = task.domain.statistic
     for _ in range(4):
         record = int(rng.integers(len(statistic.records)))
-        held = np.isfinite(statistic.log_reference(record))
+        held = np.isfinite(UNIFORM.log_joint(statistic, record))
         masses = np.zeros(held.shape)
         masses[held] = rng.dirichlet(np.ones(int(held.sum())))
         assert planes.learn(Attack(0.0, record, masses))
@@ -122,7 +123,7 @@ def test_the_bracket_holds_the_truth_and_closes(task: Problem, truth: float) -> 
         assert attack.leakage <= planes.leakage + 1e-9
     evidence = planes.lower.evidence
     assert evidence
-    reference = task.domain.statistic.log_reference(0)
+    reference = UNIFORM.log_joint(task.domain.statistic, 0)
     for item in evidence:
         held = item.masses > 0
         divergence = (item.masses[held] * (np.log(item.masses[held]) - reference[held])).sum()
@@ -148,9 +149,9 @@ def test_a_pool_that_grows_is_pruned_but_keeps_its_proof() -> None:
     proof = {id(e.masses) for e in planes.lower.evidence}
     rng = np.random.default_rng(1)
     statistic = task.domain.statistic
-    held = np.isfinite(statistic.log_reference(0))
+    held = np.isfinite(UNIFORM.log_joint(statistic, 0))
     for _ in range(2 * most):
-        masses = np.exp(statistic.log_reference(0)) * held
+        masses = np.exp(UNIFORM.log_joint(statistic, 0)) * held
         masses[held] *= np.exp(0.01 * rng.standard_normal(int(held.sum())))
         planes.learn(Attack(0.0, 0, masses / masses.sum()))
     before = planes.lower.value

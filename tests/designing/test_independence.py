@@ -13,6 +13,7 @@ from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.independence import _tilts, no_leakage
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.reductions.symmetry import symmetrise
 
 QUERIES = [
@@ -54,7 +55,7 @@ def test_without_knowledge_the_output_is_independent_of_every_record(query: Quer
     assert rows.sum(axis=1) == pytest.approx(1, abs=1e-9)
     assert rows.min() >= -1e-12
     for members in task.domain.statistic.orbits:
-        masses = np.exp(task.domain.statistic.log_reference(members[0]))
+        masses = np.exp(UNIFORM.log_joint(task.domain.statistic, members[0]))
         assert information(masses @ np.maximum(rows, 0)) == pytest.approx(0, abs=1e-9)
     truth = least_independent(query)
     assert task.distortion(rows) == pytest.approx(truth, abs=1e-9)
@@ -81,7 +82,7 @@ def test_with_knowledge_only_constants_leak_nothing(query: Query, knowledge: flo
 @pytest.mark.parametrize("knowledge", [0.0, 1e-9, 1e-3, 1.0])
 def test_tilts_are_priors_that_the_adversary_may_hold(knowledge: float) -> None:
     task = problem(dl.queries.count(n=3), knowledge)
-    reference = task.domain.statistic.log_reference(0)
+    reference = UNIFORM.log_joint(task.domain.statistic, 0)
     tilts = _tilts(task, np.random.default_rng(0))
     assert len(tilts) > (task.domain.statistic.size if knowledge > 0 else 0)
     for _, masses in tilts:

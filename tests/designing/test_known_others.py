@@ -10,6 +10,7 @@ from refusals import refuses
 import dalenius as dl
 from dalenius.designing.known_others import KnownOthersSearch
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 
 SMALL = [
     (dl.queries.count(n=3), {"leakage": 0.05}),
@@ -34,7 +35,7 @@ def test_brackets_close_and_no_random_mechanism_is_better(query: Query, budget: 
         audit = dl.audit(mechanism, adversary="independent")
         share = min(1.0, design.leakage.upper / audit.upper) if "leakage" in budget else 1.0
         mixed = share * mechanism.rows + (1 - share) * np.eye(width)[rng.integers(width)]
-        weights = np.exp(task.log_class_sizes())
+        weights = np.exp(UNIFORM.log_classes(task))
         distance = expected_distance(query, design)
         distortion = float((weights[:, None] * distance * mixed).sum())
         if "leakage" in budget:

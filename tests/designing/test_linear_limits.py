@@ -9,6 +9,7 @@ from dalenius.designing.linear_limits import LinearLimits
 from dalenius.model.channels.neighbours import dp_epsilon
 from dalenius.model.constraints import Constraints
 from dalenius.model.distortion import Distortion
+from dalenius.model.reference import UNIFORM
 from dalenius.reductions.symmetry import symmetrise
 
 WIDE = list(range(-2, 6))
@@ -59,7 +60,7 @@ def test_the_limit_costs_what_geometric_noise_does_at_most() -> None:
     assert design.lower <= noise + 1e-9
     rng = np.random.default_rng(0)
     limits = LinearLimits(symmetrise(Distortion.from_user(query)), Constraints(max_epsilon=epsilon))
-    weights, distance = np.exp(query.statistic.log_class_sizes()), query.distance()
+    weights, distance = np.exp(UNIFORM.log_classes(query.statistic)), query.distance()
     inner = limits.inner
     assert inner is not None
     for _ in range(50):
@@ -85,7 +86,7 @@ def test_no_mechanism_within_the_constraints_is_below_the_bound(seed: int) -> No
     rows = limits.repaired(0.7 * inner + 0.3 * limits.truthful)
     share = rng.random()
     rows = limits.repaired((1 - share) * rows + share * inner)
-    distortion = float((np.exp(query.statistic.log_class_sizes())[:, None] * task.table * rows).sum())
+    distortion = float((np.exp(UNIFORM.log_classes(query.statistic))[:, None] * task.table * rows).sum())
     mechanism = dl.Mechanism.from_matrix(rows[[0, 1, 1, 2]], records=[2, 2])
     audit = dl.audit(mechanism, knowledge=0.3, tolerance=1e-4)
     assert audit.upper >= design.lower_at([distortion])[0] - 1e-9

@@ -13,6 +13,7 @@ from dalenius.designing.master import Master, MasterSearch, Plane, Pool
 from dalenius.designing.weak_duality import Evidence, best_leakage, ratios
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.reductions.symmetry import Domain, symmetrise
 
 CLOSE = 2e-6
@@ -25,7 +26,7 @@ def problem(query: Query, many: int, seed: int, *, symmetric: bool = True) -> tu
     pool = []
     for _ in range(many):
         record = int(rng.integers(query.n))
-        held = np.isfinite(domain.statistic.log_reference(record))
+        held = np.isfinite(UNIFORM.log_joint(domain.statistic, record))
         masses = np.zeros(held.shape)
         masses[held] = rng.dirichlet(np.full(int(held.sum()), 0.7))
         pool.append(Plane(record, masses))

@@ -21,6 +21,7 @@ from dalenius.designing.weak_duality import (
 )
 from dalenius.model.distortion import Distortion
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.reductions.symmetry import Domain, symmetrise
 
 QUERIES = [
@@ -42,7 +43,7 @@ def random_evidence(domain: Domain, rng: np.random.Generator, many: int) -> tupl
     found = []
     for k in range(many):
         record = int(rng.integers(len(domain.statistic.records)))
-        held = np.isfinite(domain.statistic.log_reference(record))
+        held = np.isfinite(UNIFORM.log_joint(domain.statistic, record))
         masses = np.zeros(held.shape)
         masses[held] = rng.dirichlet(np.full(int(held.sum()), 0.5))
         width = domain.distance.shape[1]

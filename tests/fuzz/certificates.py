@@ -19,6 +19,7 @@ from kinds import Json
 
 import dalenius as dl
 from dalenius.model.gallery.parse import parse_query
+from dalenius.model.reference import UNIFORM
 from dalenius.verifier.verify import Verification, verify
 from fuzz import judge, pool
 
@@ -401,7 +402,7 @@ def judge_blocks(data: Json) -> None:
     assert audit["upper"] >= found.lower - SLACK, f"{audit['upper']} accepted where {found.lower} is attained"
     away = np.abs(np.subtract.outer(answers, data["problem"]["outputs"]))
     error = away if data["problem"]["distortion"] == "absolute" else away**2
-    cost = np.exp(query.statistic.log_class_sizes()) @ (rows * error).sum(axis=1)
+    cost = np.exp(UNIFORM.log_classes(query.statistic)) @ (rows * error).sum(axis=1)
     assert data["distortion"] >= cost - SLACK, f"{data['distortion']} accepted where the cost is {cost}"
 
 

@@ -284,9 +284,6 @@ def samples() -> dict[str, Sample]:
         "blend": unwritten("gaussian(sigma=2)", knowledge=0.01, settings=NO_ROWS),
         "blend, near the mean": near_mean(knowledge=0.2),
         "blend, near a rare mean": near_mean(knowledge=0.2, reference=[0.8, 0.2]),
-        "centre": unwritten(
-            "discrete_gaussian(sigma=12)", "total(n=8, values=[0, 1, 2])", knowledge=0.01, settings=NO_ROWS
-        ),
         "law": unwritten("geometric(epsilon=0.1)", knowledge=20.0),
         "law at bounded knowledge": unwritten("gaussian(sigma=12)", knowledge=3.0),
         "releases": released("geometric(epsilon=0.6)", "geometric(epsilon=0.3)", knowledge=0.5),
@@ -355,9 +352,6 @@ def samples() -> dict[str, Sample]:
         "symmetric": flipped,
         "symmetric, trivial": reshaped(flipped, "trivial", 1.4),
         "symmetric, response": symmetric("randomized_response(epsilon=1)", "identity(k=3)", entropy=0.0, secret=0),
-        "centres": reshaped(
-            unlisted("gaussian(sigma=20)", knowledge=0.01, settings=TIED), "centre", 0.005, centre=[1, 1, 1], s=0.043
-        ),
         "design": designed(distortion=0.3, entropy=0.5),
         "dual design": designed(leakage=0.1, entropy=0.5),
         "design, private": designed(leakage=0.3, entropy=0.5, max_epsilon=1.5),

@@ -8,36 +8,14 @@ from numpy.typing import NDArray
 from refusals import refuses, refuses_saying
 
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.written import Written
 from dalenius.model.files import write
 from dalenius.model.gallery import mechanisms, queries
-from dalenius.model.statistic import Histogram
-
-RANDOM = np.random.default_rng(0).dirichlet(np.ones(3), size=6)
-SAVED = [
-    mechanisms.geometric(queries.count(n=4), epsilon=0.7, sensitivity=2),
-    mechanisms.randomized_response(queries.identity(k=3), epsilon=1),
-    mechanisms.gaussian(queries.histogram(n=2, k=2), sigma=0.5),
-    mechanisms.symmetric(queries.function([2, 2], lambda x: "ab"[x[0] ^ x[1]]), flip=0.1),
-    Mechanism.from_rows(queries.count(n=1), [[0.1, 0.2, 0.7], [1, 0, 0]], labels=["a", "b", "c"]),
-    Mechanism.from_matrix(RANDOM, [2, 3], labels=["low", "mid", "high"]),
-    Written(Histogram(2, 3), RANDOM, (0, 0.5, 2.25)),
-    Written(Histogram(5, 2), RANDOM, (0, 1, 2), queries.modular_sum(n=5, modulus=3)),
-]
 
 
 def npy_header(shape: str) -> bytes:
     """A file that ends with its header."""
     text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
-
-
-@pytest.mark.parametrize("suffix", ["csv", "npy"])
-@pytest.mark.parametrize("mechanism", SAVED, ids=repr)
-def test_matrix_round_trip(mechanism: Mechanism, suffix: str, tmp_path: Path) -> None:
-    mechanism.save(tmp_path / f"m.{suffix}")
-    back = Mechanism.from_matrix(tmp_path / f"m.{suffix}", mechanism.records)
-    np.testing.assert_array_equal(back.given, mechanism.matrix())
 
 
 def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> None:
@@ -52,15 +30,11 @@ def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("c.csv", "0.5,0.5\n1,x\n", "line 2 column 2: 'x' is not a number"),
         ("c.csv", "a,0.5\n1,0\n", "line 1 column 1: 'a' is not a number"),
         ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where others have 2"),
-        ("c.csv", "", "holds no numbers"),
         ("c.csv", "a,b\n", "it has 0 rows below a header where the records have 2 datasets; check records="),
-        ("c.csv", "0.5,nan\n1,0\n", "row 0 (x = 0) holds nan"),
         ("c.csv", b"\xff\xfe\x00", "not a text file"),
         ("c.npy", b"not numpy", "not a .npy array"),
-        ("c.npy", b"", "not a .npy array"),
         ("c.npy", npy_header("(2, 2), "), "not a .npy array"),
         ("c.npy", npy_header("(400000000000, 3), }"), "not a .npy array"),
         ("c.json", "{}", "holds no list of rows"),
@@ -78,7 +52,7 @@ def test_unreadable_channels(name: str, content: str | bytes, says: str, tmp_pat
 def test_missing_files_and_folders(tmp_path: Path) -> None:
     refuses(r"cannot read .*No such file", Mechanism.from_matrix, tmp_path / "absent.csv", [2])
     refuses("cannot read", Mechanism.load, tmp_path)
-    refuses("cannot write", SAVED[0].save, tmp_path / "absent" / "m.json")
+    refuses("cannot write", mechanisms.constant(queries.count(n=1)).save, tmp_path / "absent" / "m.json")
 
 
 BASE = json.loads(json.dumps({"format": "dalenius/mechanism", "version": 1, "labels": [0, 1]}))

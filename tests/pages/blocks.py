@@ -89,7 +89,8 @@ def _said(line: str) -> bool:
 
 
 def _words(line: str) -> str:
-    """A line without its numbers and the width of its columns."""
+    """A line without its numbers and the width of its columns; 0 and what is rounded up from it are one number."""
+    line = re.sub(r"<(0\.0*1)\b", r"\1", line)
     return CHECKED.sub("", NUMBER.sub("#", re.sub(r"\s+", " ", BRACKET.sub("[bracket]", line)))).strip()
 
 

@@ -47,15 +47,6 @@ def test_infeasible_is_said() -> None:
     assert (found.conditionals, found.value, found.status) == (None, -math.inf, "INFEASIBLE")
 
 
-def test_the_printed_row_entropy_is_never_positive_where_it_is_needed() -> None:
-    for seed in range(20):
-        p = random_prior(np.random.default_rng(seed), 8, 1.6)
-        marginal, given = Universe((2, 2, 2)).split(p, 1)
-        b = min(1.6, entropy(p))
-        assert all(conditionals.row_entropy_printed(marginal, given, b, k) <= 1e-12 for k in range(2))
-    assert conditionals.row_entropy(np.array([1.0, 0.0]), np.full((2, 4), 0.25), 1.0, 1) == -math.inf
-
-
 @settings(max_examples=50, deadline=None, derandomize=True)
 @drawn(st.lists(st.floats(-5, 5), min_size=1, max_size=8))
 def test_simplex_projection_is_the_nearest_point(values: list[float]) -> None:
@@ -122,17 +113,3 @@ def test_extreme_points_are_all_tried_or_climbed() -> None:
 def test_a_record_alone_has_one_extreme_point() -> None:
     q = np.random.default_rng(0).dirichlet(np.ones(3), size=(100, 1))
     assert conditionals.best_extreme_point(np.full(100, 0.01), q).tolist() == [[1.0]] * 100
-
-
-def test_row_by_row_is_not_the_best_extreme_point() -> None:
-    """Theorem of Algorithm 3, part 3, says it is where no constraint is active; it gets stuck."""
-    stuck = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        rows, marginal = rng.dirichlet(np.full(3, 0.5), size=(3, 3)), rng.dirichlet(np.ones(3))
-        start = rng.dirichlet(np.ones(3), size=3)
-        found = conditionals.projected_gradient_coordinate_ascent(marginal, start, rows, 0.0, tau=1e-12)
-        best = float(information(marginal, answers(conditionals.best_extreme_point(marginal, rows), rows)))
-        assert found.value <= best + 1e-12
-        stuck += found.value < best - 1e-9
-    assert stuck >= 5

@@ -8,6 +8,7 @@ from dalenius.model.channels.joint import Adaptive
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
+from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.coarse import Coarseness, coarsen, coarsen_releases
 from dalenius.reductions.lump import lump
@@ -30,7 +31,7 @@ def test_single_classes_and_outputs_are_the_dense_problem(mechanism: str, query:
 def test_rows_are_averages_over_blocks_and_sums_over_groups(mechanism: str, query: str) -> None:
     large, dense = both(mechanism, query)
     coarse, lift, grid = coarsen(large, 0, 0.5, settings=Coarseness(blocks=4, cuts=3))
-    rho = np.exp(large.statistic.log_reference(0))
+    rho = np.exp(UNIFORM.log_joint(large.statistic, 0))
     groups = np.add.reduceat(dense.rows, np.append(0, grid.cuts - large.low), axis=1)
     c = 0
     for a in range(len(rho)):
@@ -93,7 +94,7 @@ def test_groups_of_a_chosen_release_go_with_their_choice() -> None:
     dense = np.zeros((query.statistic.size, len(groups)))
     for column, label in zip(both.written().rows.T, both.labels, strict=True):
         dense[:, groups.index(place[label])] += column
-    rho = np.exp(release.statistic.log_reference(0))
+    rho = np.exp(UNIFORM.log_joint(release.statistic, 0))
     assert grid.starts.tolist() == list(range(7))
     rows = [dense[t] for a in range(2) for t in range(7) if rho[a, t] > 0]
     assert coarse.rows == pytest.approx(np.array(rows), abs=1e-12)

@@ -1,80 +1,14 @@
-"""The reduction is exact: information, entropy and divergence on cells equal those on datasets."""
+"""What is merged, and what is not; that nothing is lost by it is in conformance/test_reductions.py."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
-from dalenius.model.prior import Prior
-from dalenius.numerics.information import entropy, kl, mutual_information
-from dalenius.reductions.lump import Lumped, lump
-
-STRUCTURED = [
-    mechanisms.geometric(queries.count(n=5), epsilon=1),
-    mechanisms.symmetric(queries.modular_sum(n=4, modulus=3), flip=0.3),
-    mechanisms.symmetric(queries.pairs(n=4), flip=0.3),
-    mechanisms.laplace(queries.total(n=3, values=[0, 1, 5]), epsilon=2),
-    mechanisms.exponential(queries.histogram(n=3, k=3), epsilon=1),
-    mechanisms.gaussian(queries.histogram(n=2, k=2), sigma=1),
-    mechanisms.randomized_response(queries.count(n=3), epsilon=1),
-    mechanisms.symmetric(queries.function([2, 3], lambda x: x[0] * x[1]), flip=0.2),
-    mechanisms.constant(queries.count(n=3)),
-    Mechanism.from_rows(queries.count(n=3), [[0.5, 0.5], [0.1, 0.9], [0.1, 0.9], [0.5, 0.5]]),
-]
-
-
-def _joint(lumped: Lumped, pi: NDArray[np.float64]) -> NDArray[np.float64]:
-    joint = np.zeros((lumped.secrets, lumped.rows.shape[1]))
-    np.add.at(joint, lumped.secret, pi[:, None] * lumped.rows)
-    return joint
-
-
-def _check(mechanism: Mechanism, record: int, seed: int) -> None:
-    lumped, lift = lump(mechanism, record)
-    assert (np.diff(lumped.secret) >= 0).all()
-    assert np.exp(lumped.log_reference).sum() == pytest.approx(1, abs=1e-14)
-    np.testing.assert_allclose(lumped.rows.sum(axis=1), 1, atol=1e-14)
-    pi = np.random.default_rng(seed).dirichlet(np.full(lumped.secret.size, 0.5))
-    prior = Prior(mechanism, record, lift.masses(pi))
-    weights = prior.weights()
-    values = np.array(np.unravel_index(np.arange(weights.size), mechanism.records))[record]
-    joint = np.zeros((mechanism.records[record], mechanism.rows.shape[1]))
-    np.add.at(joint, values, weights[:, None] * mechanism.matrix())
-    assert mutual_information(_joint(lumped, pi)) == pytest.approx(mutual_information(joint), abs=1e-12)
-    knowledge = kl(pi, np.exp(lumped.log_reference))
-    assert mechanism.log_universe - knowledge == pytest.approx(entropy(weights), abs=1e-12)
-
-
-@given(
-    st.lists(st.integers(1, 3), min_size=1, max_size=4),
-    st.integers(1, 4),
-    st.integers(1, 6),
-    st.integers(0, 2**32 - 1),
-)
-def test_random_matrices_with_repeated_rows_lose_nothing(records: list[int], width: int, kinds: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = rng.dirichlet(np.full(width, 0.7), size=kinds)
-    mechanism = Mechanism.from_matrix(rows[rng.integers(kinds, size=np.prod(records))], records)
-    record = int(rng.integers(len(records)))
-    _check(mechanism, record, seed)
-    assert lump(mechanism, record)[0].secret.size <= kinds * records[record]
-
-
-@pytest.mark.parametrize("mechanism", STRUCTURED, ids=repr)
-def test_the_full_matrix_lumps_to_the_same_cells(mechanism: Mechanism) -> None:
-    full = Mechanism.from_matrix(mechanism.rows[mechanism.statistic.class_table()], mechanism.records)
-    for record in range(mechanism.n):
-        (a, _), (b, _) = lump(mechanism, record), lump(full, record)
-        assert a.rows.shape == b.rows.shape
-        order_a, order_b = (np.lexsort([*x.rows.T.round(9), x.secret]) for x in (a, b))
-        np.testing.assert_array_equal(a.secret[order_a], b.secret[order_b])
-        np.testing.assert_allclose(a.rows[order_a], b.rows[order_b], atol=1e-15)
-        np.testing.assert_allclose(a.log_reference[order_a], b.log_reference[order_b], atol=1e-12)
+from dalenius.reductions import lump as module
+from dalenius.reductions.lump import Merged, lump
 
 
 def test_parity_of_many_bits_has_four_cells() -> None:
@@ -85,7 +19,7 @@ def test_parity_of_many_bits_has_four_cells() -> None:
 
 
 def test_equal_rows_of_different_classes_are_one_cell() -> None:
-    lumped, lift = lump(STRUCTURED[-1], 0)
+    lumped, lift = lump(Mechanism.from_rows(queries.count(n=3), [[0.5, 0.5], [0.1, 0.9], [0.1, 0.9], [0.5, 0.5]]), 0)
     assert lumped.secret.tolist() == [0, 0, 1, 1]
     assert lift.cell_of.tolist() == [[0, 1, 1, -1], [-1, 3, 3, 2]]
     np.testing.assert_allclose(np.exp(lumped.log_reference), [1 / 8, 3 / 8, 1 / 8, 3 / 8], atol=1e-15)
@@ -138,3 +72,56 @@ def test_a_dense_channel_of_many_rows_is_grouped() -> None:
     lumped, lift = lump(mechanism, 3)
     assert lumped.secret.size <= 2000
     assert lift.masses(np.exp(lumped.log_reference)).sum() == pytest.approx(1, abs=1e-12)
+
+
+def _by_dictionary(rows: list[list[float]]) -> tuple[list[int], list[int]]:
+    seen: dict[tuple[float, ...], int] = {}
+    group = [seen.setdefault(tuple(row), len(seen)) for row in rows]
+    return group, [group.index(g) for g in range(len(seen))]
+
+
+@pytest.mark.parametrize("repeated", [0, 1, 40])
+def test_equal_rows_as_a_dictionary_finds_them(repeated: int) -> None:
+    rng = np.random.default_rng(repeated)
+    rows = rng.dirichlet(np.ones(3), size=60)
+    rows[:, 0] = np.where(rng.random(60) < 0.3, 0.0, rows[:, 0])
+    rows[rng.integers(60, size=repeated)] = rows[rng.integers(60, size=repeated)] * np.array([1, 1, 1.0])
+    group, first = module._equal_rows(rows)
+    expected = _by_dictionary(rows.tolist())
+    assert (group.tolist(), first.tolist()) == expected
+
+
+def test_zero_and_minus_zero_are_equal_and_swapped_columns_are_not() -> None:
+    rows = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])
+    group, first = module._equal_rows(rows)
+    assert group.tolist() == [0, 0, 1]
+    assert first.tolist() == [0, 2]
+
+
+def test_all_records_share_one_channel_and_it_is_no_copy() -> None:
+    q = np.random.default_rng(0).dirichlet(np.ones(4), size=16)
+    mechanism = Mechanism.from_matrix(q, [2] * 4)
+    merged = Merged.of(mechanism)
+    assert merged.channel is mechanism.rows
+    for record in range(4):
+        lumped, _ = lump(mechanism, record, merged)
+        assert lumped.channel is mechanism.rows
+        np.testing.assert_array_equal(lumped.rows, mechanism.rows[lumped.row])
+
+
+def test_in_every_row_of_a_problem_the_channels_rows_ascend() -> None:
+    q = np.random.default_rng(1).dirichlet(np.ones(2), size=6)[[0, 1, 1, 2, 0, 3, 4, 5, 5, 2, 1, 0]]
+    for record in range(3):
+        lumped, _ = lump(Mechanism.from_matrix(q, [2, 3, 2]), record)
+        same = np.diff(lumped.secret) == 0
+        assert (np.diff(lumped.row)[same] > 0).all()
+
+
+@pytest.mark.parametrize("keys", [[0, 2, 5], [5, 2, 2, 0, 5]])
+def test_groups_of_keys(keys: list[int]) -> None:
+    order, cells, start, cell = module._grouped(np.array(keys))
+    assert cells.tolist() == sorted(set(keys))
+    assert [cells[c] for c in cell] == keys
+    ordered = np.array(keys)[order]
+    assert (np.diff(ordered) >= 0).all()
+    assert ordered[start].tolist() == cells.tolist()

@@ -266,9 +266,11 @@ def test_a_name_is_one_word_in_the_command_that_reproduces_it(name: str, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("secret", [1, [0, 1]])
+@pytest.mark.parametrize("secret", [1, [0, 1], "0.1", ["0.0", "1.1"]])
 def test_a_secret_of_records_is_part_of_what_reproduces_it(secret: Any) -> None:
-    found = dl.audit(dl.mechanisms.geometric(QUERY, epsilon=1), knowledge=0.3, secret=secret, verify=False)
+    query = dl.queries.table(n=2, shape=(2, 2)) if "." in str(secret) else QUERY
+    options = {"knowledge": 0.3, "secret": secret, "time_limit": 5, "relative": 0.5}
+    found = dl.audit(dl.mechanisms.geometric(query, epsilon=1), verify=False, **options)
     command, python = audit_again(found).split("\n\n", 1)
     assert not command.startswith("#")
     run = CliRunner().invoke(main, [*shlex.split(command)[1:], "--json"])

@@ -22,7 +22,7 @@ def test_every_kind_of_proof_has_words() -> None:
     # Points of the convex bound go by the name of what they are then; kinds that need no rows are checked elsewhere.
     single = {"capacity", "contraction"}
     unwritten = set(KINDS) - {*CHECKED, *single, *INDEPENDENT}
-    assert set(KINDS) >= {*CHECKED, *single, *INDEPENDENT, "blend", "centre", "law"}
+    assert set(KINDS) >= {*CHECKED, *single, *INDEPENDENT, "blend", "law"}
     assert all(any(f'"{kind}"' in text for text in VERIFIER) for kind in unwritten)
     named = r'^    kind(?:: ClassVar\[str\])? = "([\w-]+)"|Formula\("([\w-]+)"'
     written = {a or b for path in BOUNDS for a, b in re.findall(named, path, re.MULTILINE)}

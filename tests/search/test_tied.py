@@ -1,7 +1,6 @@
 """Priors that tie every value to its own count: beside all datasets and outputs, and as priors that people hold."""
 
 import math
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,6 +13,7 @@ from dalenius.bounds.counted import CountedSearch
 from dalenius.bounds.moved_counts import MovedSearch
 from dalenius.model.tied import TiedPrior
 from dalenius.numerics.information import mutual_information
+from dalenius.search import tied
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import Tied, TiedSearch, tie, tie_others
 
@@ -53,10 +53,13 @@ def test_the_bound_is_what_the_guess_tells_over_all_datasets_and_outputs(
 
 
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS[:3])
-def test_the_same_where_the_counts_of_others_are_tilted(mechanism: str, query: str) -> None:
+def test_the_same_where_the_counts_of_others_are_tilted(
+    mechanism: str, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tied, "SHARES", (1.0,))
     large, _ = both_histograms(mechanism, query)
     t = np.arange(large.n + 1)
-    found = tie_others(large, 0.5, (0.5 * t, 0.2 * (t - 1.0) ** 2), Deadline(60), replace(SETTINGS, shares=(1.0,)))
+    found = tie_others(large, 0.5, (0.5 * t, 0.2 * (t - 1.0) ** 2), Deadline(60), SETTINGS)
     joint, outputs, weights = joint_of(found, mechanism, query)
     weight = np.array(found.decoder.weights)[np.searchsorted(found.decoder.cuts, outputs, side="right")]
     told = math.log(large.k) + float((joint * np.log(weight / weight.sum(axis=1, keepdims=True)).T).sum())
@@ -106,6 +109,7 @@ def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
     refuses("at least", prior.joint)
 
 
-def test_wide_windows_are_left_to_one_count() -> None:
+def test_wide_windows_are_left_to_one_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tied, "ENTRIES", 2**16)
     mechanism = dl.mechanisms.gaussian(dl.queries.histogram(n=20_000, k=3), sigma=2000)
-    assert tie(mechanism, 0.1, Deadline(60), replace(SETTINGS, entries=2**16)) is None
+    assert tie(mechanism, 0.1, Deadline(60), SETTINGS) is None

@@ -527,7 +527,7 @@ def test_a_picture_is_of_numbers(toml: Path) -> None:
             'task = "design"\nleakage = 0.3',
             "The largest expected error is at most",
         ),
-        ('task = "design"\ndistortion = 0.3', "</span> leak about any one person, at knowledge = "),
+        ('task = "design"\ndistortion = 0.3', "</span> leak about any one person, at the worst point."),
         (
             'task = "calibrate"\nfamily = "geometric"\nleakage = 0.3',
             "the release publishes how many of 2 people say yes, with random noise added",

@@ -197,7 +197,8 @@ def test_words() -> None:
     book.release(PARITY, name="parity of March")
     text = book.summary()
     assert "1. parity of March: at most" in text
-    assert "by an audit of all releases together; certificate attached, not yet checked" in text
+    how = "account().audit.verify() or dalenius ledger show FILE --verify checks it"
+    assert f"by an audit of all releases together; certificate attached, not yet checked: {how}" in text
     assert "an average over outputs, not for every output" in text
     assert "3 records of 2 values" in repr(book)
     assert "parity of March" in book._repr_html_()
@@ -275,6 +276,7 @@ def test_a_ledger_from_a_file_says_what_it_trusts_and_computes_it_on_request(tmp
     assert "Ledger.load(path, verify=True)" in trusted.summary()
     checked = dl.Ledger.load(path, verify=True)
     assert not checked.account().loaded
+    assert getattr(checked.account().audit, "verified", None)
     assert checked.account().to_dict() == book.account().to_dict()
     assert "from the file" not in checked.summary()
     refuses("must be True or False", dl.Ledger.load, path, verify=1)

@@ -25,6 +25,7 @@ from verdicts import accepted, at, places, refused
 import dalenius.verifier.verify as verifier
 from dalenius import Mechanism
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.reference import UNIFORM
 from dalenius.verifier.verify import verify, verify_here, verify_stream
 
 LN2 = math.log(2)
@@ -85,7 +86,7 @@ def contraction(rows: Floats) -> float:
 def test_where_the_multiplier_exceeds_the_contraction_a_stationary_point_is_certified(query: str) -> None:
     # MATH 4.3: the local answer of MATH 3 at a multiplier s > eta is the global one, with no gap.
     mechanism = parse_mechanism("geometric(epsilon=0.5)", parse_query(query))
-    q, rho = mechanism.rows, np.exp(mechanism.statistic.log_reference(0))
+    q, rho = mechanism.rows, np.exp(UNIFORM.log_joint(mechanism.statistic, 0))
     eta = np.array([contraction(q[share > 0]) for share in rho])
     s = 1.2 * float(eta.max())
     v = np.random.default_rng(1).uniform(1, 2, (rho.shape[0], q.shape[1]))

@@ -12,6 +12,7 @@ from dalenius.errors import InputError
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Histogram
 from dalenius.model.statistic import Statistic as FloatStatistic
 from dalenius.verifier.forms.counting import Histogram as BallHistogram
@@ -68,7 +69,7 @@ def test_rows_and_multiplicities_are_those_of_the_gallery(query: str, mechanism:
 
 def check_shares(balls: Statistic, floats: FloatStatistic) -> None:
     for record in {0, floats_n(floats) - 1}:
-        expected = np.exp(floats.log_reference(record))
+        expected = np.exp(UNIFORM.log_joint(floats, record))
         found = np.zeros_like(expected)
         for a, share in enumerate(balls.shares(record)):
             for t, rho in share.items():
@@ -112,7 +113,7 @@ def test_tables_count_datasets_per_value_and_class() -> None:
     balls = rebuild(mechanism.describe())
     assert not balls.statistic.interchangeable
     for record in range(3):
-        expected = np.exp(mechanism.statistic.log_reference(record))
+        expected = np.exp(UNIFORM.log_joint(mechanism.statistic, record))
         for a, share in enumerate(balls.statistic.shares(record)):
             assert {t: pytest.approx(float(p)) for t, p in share.items()} == {
                 t: p for t, p in enumerate(expected[a]) if p > 0

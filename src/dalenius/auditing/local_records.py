@@ -22,7 +22,7 @@ from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lift, lump
-from dalenius.search.ascent import Ascent, AscentSearch, ascend, polish, random_priors
+from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, polish, random_priors
 from dalenius.search.deadline import Deadline
 
 # Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below what
@@ -149,8 +149,7 @@ def _entries(k: int, outputs: int, counted: int) -> int:
 
 def _climbed(cells: Cells, lift: Lift, part: SomeRecords, deadline: Deadline, rng: np.random.Generator) -> Ascent:
     """Ascents from the reference tilted towards datasets in which the others agree with the secret, and random ones."""
-    settings = cells.settings.of(AscentSearch)
-    if cells.knowledge < settings.small_knowledge:
+    if cells.knowledge < SMALL_KNOWLEDGE:
         return ascend(cells, deadline, rng)
     statistic = part.looked_at
     alike = _alike(part)

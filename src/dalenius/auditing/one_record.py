@@ -17,14 +17,22 @@ from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found, listed
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.symmetric import EvenPrior, Symmetric
+from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import even_information, phi, safe_log
 from dalenius.numerics.types import Floats
-from dalenius.search.ascent import AscentSearch
+from dalenius.search.ascent import NO_KNOWLEDGE
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
+
+# Values x outputs up to which one Newton run answers before Ctrl-C is looked after, some 2 ms at most.
+TINY_ENTRIES = 2**12
+# Outputs up to which two rows are gone through in numbers, not in arrays.
+SCALAR_OUTPUTS = 16
+# The largest multiplier s where next to nothing is known: it loses less than 1e-12 nats, and one without limit
+# would leave no digits to those who check it.
+LARGEST_S = 1e12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +41,13 @@ class OneRecordSearch(Part):
 
     # Values or outputs up to which one Newton run answers.
     values: int = 2**12
-    # Values x outputs up to which it does so before Ctrl-C is looked after, some 2 ms at most.
-    tiny_entries: int = 2**12
-    # Outputs up to which two rows are gone through in numbers, not in arrays.
-    scalar_outputs: int = 16
-    # The largest multiplier s where next to nothing is known: it loses less than 1e-12 nats, and one without limit
-    # would leave no digits to those who check it.
-    largest_s: float = 1e12
 
 
 def tiny(problem: AuditProblem) -> bool:
     """Whether there is one record, of so few values and outputs that nobody waits for the answer."""
-    mechanism, most = problem.mechanism, problem.settings.of(OneRecordSearch).tiny_entries
+    mechanism = problem.mechanism
     alone = len(mechanism.records) == 1 and mechanism.has_rows
-    return alone and mechanism.records[0] * mechanism.n_outputs <= most
+    return alone and mechanism.records[0] * mechanism.n_outputs <= TINY_ENTRIES
 
 
 def one_record(problem: AuditProblem, deadline: Deadline) -> Found | None:
@@ -76,8 +77,7 @@ def at_reference(problem: AuditProblem, rows: Floats, unconstrained: tuple[float
     leaked = max(0.0, float(np.add.reduce(divergence)) / many)
     upper, kind, proof = leaked, "reference", dict[str, Any]()
     if knowledge > 0:
-        largest_s = problem.settings.of(OneRecordSearch).largest_s
-        upper, s = near_reference(divergence, knowledge, largest_s)
+        upper, s = near_reference(divergence, knowledge)
         kind, proof = "convex", {"s": s, "eta": 1.0, "theta": 0.0, "rho": log_r.tolist()}
     bracket = max(0.0, leaked - MARGIN_DOWN), upper + MARGIN_UP
     if knowledge > 0 and bracket[1] - bracket[0] > problem.tolerance:
@@ -126,7 +126,7 @@ def symmetric(problem: AuditProblem, mechanism: Symmetric) -> Found:
     value, most = mechanism.capacity(), math.nextafter(math.log(mechanism.k), math.inf)
     lower, upper = max(0.0, value - MARGIN_DOWN), min(value + MARGIN_UP, most)
     kind = "symmetric" if upper < most else "trivial"
-    prior = EvenPrior.of(mechanism, 0)
+    prior = Prior.uniform(mechanism)
     return _alone(prior, (lower, upper), {"kind": "uniform"}, {"kind": kind}, (lower, upper, value))
 
 
@@ -147,7 +147,7 @@ def _rows(mechanism: Mechanism) -> Floats:
     return np.asarray(mechanism.written().rows[mechanism.statistic.class_table()])
 
 
-def near_reference(divergence: Floats, knowledge: float, largest_s: float) -> tuple[float, float]:
+def near_reference(divergence: Floats, knowledge: float) -> tuple[float, float]:
     """Guarantee: no prior with D(p || uniform) <= knowledge leaks more than the bound, up to rounding; and its s.
 
     L <= s K + s log( mean_x exp( D_x / s ) ) for D_x = D( q(.|x) || r ) and any s > 0 (MATH 4.4 with theta = 0), which
@@ -156,7 +156,7 @@ def near_reference(divergence: Floats, knowledge: float, largest_s: float) -> tu
     many = len(divergence)
     mean = float(np.add.reduce(divergence)) / many
     apart = divergence - mean
-    s = min(max(1.0, math.sqrt(float(apart.dot(apart)) / many / (2 * knowledge))), largest_s)
+    s = min(max(1.0, math.sqrt(float(apart.dot(apart)) / many / (2 * knowledge))), LARGEST_S)
     above = s * math.log1p(float(np.add.reduce(np.expm1(apart / s))) / many)
     return mean + above + s * knowledge, s
 
@@ -169,7 +169,7 @@ def _possible(problem: AuditProblem) -> bool:
         len(records) == 1
         and mechanism.has_rows
         and adversary.kind == "bounded"
-        and (adversary.free or adversary.knowledge <= settings.of(AscentSearch).no_knowledge)
+        and (adversary.free or adversary.knowledge <= NO_KNOWLEDGE)
         and adversary.reference.uniform
         and (problem.secret is None or problem.secret == 0)
         and max(records[0], mechanism.n_outputs) <= settings.of(OneRecordSearch).values
@@ -183,7 +183,7 @@ def _capacity(problem: AuditProblem, rows: Floats, deadline: Deadline) -> Capaci
     settings = problem.settings
     tolerance = max(settings.of(ChoiceSearch).tolerance * problem.tolerance, settings.of(ChoiceSearch).finest)
     accuracy = settings.of(ChoiceSearch).accuracy * tolerance
-    if len(rows) == 2 and rows.shape[1] <= settings.of(OneRecordSearch).scalar_outputs:  # two rows
+    if len(rows) == 2 and rows.shape[1] <= SCALAR_OUTPUTS:  # two rows
         return two_rows(rows, accuracy)
     return bracket(rows, accuracy, deadline)
 

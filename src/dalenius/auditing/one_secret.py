@@ -32,7 +32,7 @@ from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
-from dalenius.search.ascent import Ascent, AscentSearch, ascend, best_of, polish
+from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class SecretAudit(Bracket):
     def choices_affordable(self) -> bool:
         """Whether choices are few enough to be searched; without any choice the limit is far higher."""
         cells, settings = self.cells, self.cells.settings
-        alone = cells.alone and cells.knowledge >= settings.of(AscentSearch).small_knowledge
+        alone = cells.alone and cells.knowledge >= SMALL_KNOWLEDGE
         most = settings.of(ChoiceSearch).most_alone if alone else settings.of(ChoiceSearch).most
         return cells.size * cells.n_outputs <= most
 
@@ -216,7 +216,7 @@ class SecretAudit(Bracket):
     def stationary(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
         cells = self.cells
-        if self.s > LEAST_S and cells.alone and cells.knowledge < cells.settings.of(AscentSearch).small_knowledge:
+        if self.s > LEAST_S and cells.alone and cells.knowledge < SMALL_KNOWLEDGE:
             self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
         else:
             self.keep_upper(stationary.steep(cells, self.pi, self.s, deadline))
@@ -317,7 +317,7 @@ class SecretAudit(Bracket):
         self.unconstrained = (self.lower, self.trivial)
 
     def _ascend_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        if self.cells.knowledge < self.cells.settings.of(AscentSearch).small_knowledge:
+        if self.cells.knowledge < SMALL_KNOWLEDGE:
             self.keep_lower(ascend(self.cells, deadline, rng))
         else:
             from dalenius.search import ascent_chunked

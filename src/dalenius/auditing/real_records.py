@@ -23,6 +23,25 @@ from dalenius.reductions.real_records import ROUNDED, Whole, above, below, round
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part, only
 
+# Cells that the edges of a density may need; where they need more, cells are cut by edges.
+MOST_STEPS = 200
+# Grids from this many cells on are halved for the bound from below of a bin, which loses a quarter as much.
+HALVED = 128
+# Cells of the problem on a grid x its outputs: some seconds of an audit, and as much memory as a check may take.
+MOST_ENTRIES = 2**22
+# Sums that are never written out: cells of a record, so many over the number of records but within these two. With
+# 50 records 64 and 96 cells are alike; 200 lose more between points with 48 cells than 32 hide.
+UNWRITTEN_SUM = 3200
+UNWRITTEN_CELLS = 80
+LEAST_UNWRITTEN = 32
+# Records up to which Gaussian noise is written out as well: it has no monotone rows on points.
+MOST_WRITTEN = 50
+# Answers of a sum at most, from below: 1,000 records in 96 cells take some seconds.
+MOST_ANSWERS = 10**5
+# Bits of the powers of generating functions by which sums of records that are rounded as one are compared with sums
+# of rounded ones: a second at 200 records and 64 cells, 10 s at the limit.
+MOST_BITS = 2**28
+
 
 @dataclass(frozen=True, kw_only=True)
 class RealRecordSearch(Part):
@@ -31,29 +50,11 @@ class RealRecordSearch(Part):
     # Numbers of cells of the range of a record. What a grid hides falls with their square: one record with Laplace
     # noise of scale 1 has brackets of width 2e-3 with 32 cells, 2e-4 with 128 and 2e-5 with 512, checked in 2 s.
     cells: tuple[int, ...] = (12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-    # Cells that the edges of a density may need; where they need more, cells are cut by edges.
-    most_steps: int = 200
-    # Grids from this many cells on are halved for the bound from below of a bin, which loses a quarter as much.
-    halved: int = 128
-    # Cells of the problem on a grid x its outputs: some seconds of an audit, and as much memory as a check may take.
-    most_entries: int = 2**22
-    # Sums that are never written out: cells of a record, so many over the number of records but within these two. With
-    # 50 records 64 and 96 cells are alike; 200 lose more between points with 48 cells than 32 hide.
-    unwritten_sum: int = 3200
-    unwritten_cells: int = 80
-    least_unwritten: int = 32
-    # Records up to which Gaussian noise is written out as well: it has no monotone rows on points.
-    most_written: int = 50
-    # Answers of a sum at most, from below: 1,000 records in 96 cells take some seconds.
-    most_answers: int = 10**5
-    # Bits of the powers of generating functions by which sums of records that are rounded as one are compared with sums
-    # of rounded ones: a second at 200 records and 64 cells, 10 s at the limit.
-    most_bits: int = 2**28
 
 
 # Bounds with one law r and one s for all values of a record: they hold for real-valued records, and others do not.
 ONE_POINT = ("stationary", "monotone", "capacity", "formulas", "convex", "rows")
-KINDS = ("sibson", "convex", "rows", "monotone", "centre", "law")
+KINDS = ("sibson", "convex", "rows", "monotone", "law")
 ONE_LEAF = ("choices",)
 
 
@@ -101,19 +102,18 @@ class _Question:
         if self.mechanism.steps is not None:
             self._check_bins(self.mechanism.steps)
             return self.mechanism.steps
-        most = self.problem.settings.of(RealRecordSearch).most_steps
-        return math.lcm(self.density.steps(most), self._bin_steps(most))
+        return math.lcm(self.density.steps(MOST_STEPS), self._bin_steps())
 
-    def _bin_steps(self, most: int) -> int:
+    def _bin_steps(self) -> int:
         """Number of cells that the bins need, so that none of their edges cuts a cell."""
         if self.bins is None:
             return 1
         low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
         needed = math.lcm(*(((decimal(e) - low) / wide).denominator for e in self.bins.edges))
-        if needed > most:
+        if needed > MOST_STEPS:
             refuse(
-                f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {most}; use "
-                "edges on a coarser grid"
+                f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {MOST_STEPS}; "
+                "use edges on a coarser grid"
             )
         return needed
 
@@ -162,7 +162,7 @@ class _Question:
             return each()
         if self.mechanism.steps is not None:
             return each()
-        together = rounded_together(self.density, m, self.n, self.problem.settings.of(RealRecordSearch).most_bits)
+        together = rounded_together(self.density, m, self.n, MOST_BITS)
         if together is None:
             return each()
         one = each(together)
@@ -234,16 +234,16 @@ def real_records(problem: AuditProblem, deadline: Deadline, seed: int) -> Found:
 
 def _grids(question: _Question) -> list[int]:
     """Return numbers of cells, coarse before fine: multiples of what the edges of the density need, if they fit."""
-    settings, n = question.problem.settings.of(RealRecordSearch), question.n
+    cells, n = question.problem.settings.of(RealRecordSearch).cells, question.n
     step = question.step
     if question.mechanism.steps is not None:
         return [step]
     # Discrete Gaussian noise reaches 7.5 deviations beyond both ends.
     tails = 0 if question.mechanism.laplace else math.ceil(15 * float(question.mechanism.exact))
     found: list[int] = []
-    for target in settings.cells:
+    for target in cells:
         m = step * math.ceil(target / step)
-        if (m + 1) * ((n - 1) * m + 1) * (n * m + 1 + tails * m) > settings.most_entries and found:
+        if (m + 1) * ((n - 1) * m + 1) * (n * m + 1 + tails * m) > MOST_ENTRIES and found:
             break
         found.append(m)
         if _hidden(question, m) <= 0.5 * question.problem.tolerance:
@@ -251,33 +251,31 @@ def _grids(question: _Question) -> list[int]:
     # A first look, and the finest.
     listed = found if len(found) <= 1 else [found[0], found[-1]]
     # Sums that are never written out have finer grids; monotone rows on points are for Laplace noise.
-    m = step * math.ceil(
-        min(settings.unwritten_cells, max(settings.unwritten_sum / n, settings.least_unwritten)) / step
-    )
+    m = step * math.ceil(min(UNWRITTEN_CELLS, max(UNWRITTEN_SUM / n, LEAST_UNWRITTEN)) / step)
     if question.bins is not None or (n * m + 1) ** 2 <= checks.MOST_ENTRIES:
         return listed
-    few = n <= settings.most_written and not question.mechanism.laplace
+    few = n <= MOST_WRITTEN and not question.mechanism.laplace
     return [listed[0], m] if few else [m]
 
 
 def _cells_below(question: _Question, m: int) -> int:
     """Return how many cells the grid of the lower bound has, beside m of the upper: to hide a quarter as much."""
-    settings, step, n = question.problem.settings.of(RealRecordSearch), question.step, question.n
+    cells, step, n = question.problem.settings.of(RealRecordSearch).cells, question.step, question.n
     if question.mechanism.steps is not None:
         return m
     if question.bins is not None or question.density.uneven(step):
-        return max(step, m // 2 // step * step) if m >= settings.halved else m
+        return max(step, m // 2 // step * step) if m >= HALVED else m
     try:
         hidden = question.above(m).margin / 4
     except InputError:
         return m
     if not question.mechanism.laplace:
         # Rounding hides as much of one record as before.
-        return max(step, m // 2 // step * step) if m >= settings.halved else m
+        return max(step, m // 2 // step * step) if m >= HALVED else m
     # n (rate/c)^2 / 24 <= hidden
     needed = float(question.mechanism.exact) * math.sqrt(n / 24 / hidden) if hidden > 0 else m
-    most = min(settings.cells[-1], settings.most_answers // n)
-    return step * max(1, math.floor(min(max(needed, settings.cells[0]), most) / step))
+    most = min(cells[-1], MOST_ANSWERS // n)
+    return step * max(1, math.floor(min(max(needed, cells[0]), most) / step))
 
 
 def _hidden(question: _Question, m: int) -> float:

@@ -3,8 +3,7 @@
 All records are independent with one law p, uniform or public, and the secret is one record, or attributes of one. Lower
 bound: one noisy count, which tells no more than all of them, is noise on a sum (unwritten_sums.py); or all of them, by
 a guess that looks at every count (search/tied.py). Upper bounds need the law of one count only: the ratio rho(t|a) /
-rho(t) = t_a / (n p_a) is that of one count, of an attribute that of the counts that have it added up (MATH 4.8), and
-how far the rows are from noise around the mean counts is a sum over them (MATH 4.9).
+rho(t) = t_a / (n p_a) is that of one count, of an attribute that of the counts that have it added up (MATH 4.8).
 """
 
 import math
@@ -16,7 +15,7 @@ import numpy as np
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.auditing.unwritten_sums import fano, from_below
-from dalenius.bounds.closed_forms import SumSearch, blend_of_counts, centre_of_counts
+from dalenius.bounds.closed_forms import SumSearch, blend_of_counts
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.counted import Counted, CountedSearch, counted_bounds
 from dalenius.bounds.moved_counts import MovedSearch, moved_counts
@@ -34,8 +33,6 @@ from dalenius.settings import Settings
 WITNESS_COUNTS = 2
 # Bounds of histograms are searched again with more effort while the gap falls below this share of itself.
 FINER_GAIN = 0.99
-# Terms of the laws of different counts, which a verifier adds up.
-COUNT_TERMS = 2**22
 # Pairs of a value and a count, on which a prior is written out.
 COUNT_PAIRS = 2**26
 
@@ -146,8 +143,6 @@ def closed_forms(
     proofs = [blend_of_counts(n, knowledge, law_of_secret)]
     if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, law_of_secret, eta))
-    if not deadline.expired() and np.unique(law).size * (n + 1) <= COUNT_TERMS:
-        proofs.append(centre_of_counts(mechanism, knowledge, law))
     return proofs
 
 

@@ -4,7 +4,7 @@ Lower bound: ascents (MATH 3) on coarse classes and outputs (MATH 2.1), from the
 Upper bound: the trivial one; or knowledge and what the sum itself tells under the reference (MATH 4.8), which nearly
 meets the lower bound where the noise is small beside the spread of the sum, blended with the entropy of the secret
 where the reference is skewed, and with what the noise takes of a divergence where it is wide; or how far the rows are
-from the noise around the mean (MATH 4.9), or from a law by steps: the capacity, with and without limited knowledge.
+from a law by steps (MATH 4.9): the capacity, with and without limited knowledge.
 """
 
 import math
@@ -19,7 +19,7 @@ from dalenius.auditing import portfolio
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import stationary
-from dalenius.bounds.closed_forms import SumSearch, blend, centre, sibson
+from dalenius.bounds.closed_forms import SumSearch, blend, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
 from dalenius.bounds.output_law import laws_below
@@ -41,7 +41,7 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.coarse import Coarseness, Grid, coarsen
 from dalenius.reductions.lump import Lift, Lumped
-from dalenius.search.ascent import AscentSearch, ascend, climb, feasible, polish, random_priors
+from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, climb, feasible, polish, random_priors
 from dalenius.search.deadline import Deadline
 
 
@@ -163,7 +163,6 @@ def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, dead
     forms: list[Callable[[], Formula | None]] = [
         lambda: power(mechanism, knowledge, reference) if isinstance(about, int) else None,
         lambda: sibson(log_joint, knowledge),
-        lambda: centre(mechanism, knowledge, reference),
     ]
     # Without a reference all values have the same probability, and Sibson's choice of r is better.
     if not reference.uniform:
@@ -197,7 +196,7 @@ def on_few_points(
     settings, noise = problem.settings, noise or on_points(mechanism)
     log_joint = problem.reference.log_joint(mechanism.statistic, about)
     few = len(log_joint) * settings.of(PointRows).least <= settings.of(PointRows).cells
-    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > settings.of(AscentSearch).small_knowledge
+    tried = "monotone" in settings.portfolio.bounds and problem.knowledge > SMALL_KNOWLEDGE
     if noise is None or not (few and tried and len(log_joint) > 1 and mechanism.answers.size > 1):
         return None
     answers = np.asarray(mechanism.answers)
@@ -229,7 +228,7 @@ def from_below(
     audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
     audit.try_formulas(*proofs)
     deadline.report_progress(0, 1, 0.0, audit.upper, "coarse classes")
-    if knowledge < settings.of(AscentSearch).small_knowledge:
+    if knowledge < SMALL_KNOWLEDGE:
         found = ascend(cells, deadline, np.random.default_rng(0))
         audit.pi, audit.lower = found.pi, found.value
     else:

@@ -180,26 +180,23 @@ def in_blocks(given: Floats, log_t: Floats, many: int = 200) -> tuple[Floats, Fl
     return np.logaddexp.reduceat(given, starts, axis=1), np.maximum.reduceat(ratio, starts, axis=1)
 
 
-def centre(mechanism: NoisySum, knowledge: float, reference: Reference = UNIFORM) -> Formula:
-    """Noise around the mean answer of a sum as the law r of outputs (MATH 4.9)."""
+def centre(mechanism: NoisySum, knowledge: float, reference: Reference = UNIFORM) -> float:
+    """Noise around the mean answer of a sum as the law r of outputs (MATH 4.9): what all records together tell."""
     log_size, answers = reference.log_classes(mechanism.statistic), mechanism.answers
     middle = round(float(np.exp(log_size) @ answers))
-    return _around(mechanism.noise, log_size[None], answers[None] - middle, knowledge, middle)
+    return _around(mechanism.noise, log_size[None], answers[None] - middle, knowledge)
 
 
-def centre_of_counts(mechanism: NoisyCounts, knowledge: float, law: Floats) -> Formula:
+def centre_of_counts(mechanism: NoisyCounts, knowledge: float, law: Floats) -> float:
     """The same around the mean count of every value: rows and r are products over the counts."""
     n = mechanism.n
     masses, times = np.unique(law, return_counts=True)
     log_size = np.stack([log_binomial(n, (1 - p, p)) for p in masses.tolist()])
     middles = np.rint(n * masses).astype(np.int64)
-    places = middles[np.searchsorted(masses, law)].tolist()
-    return _around(mechanism.noise, log_size, np.arange(n + 1) - middles[:, None], knowledge, places, times)
+    return _around(mechanism.noise, log_size, np.arange(n + 1) - middles[:, None], knowledge, times)
 
 
-def _around(  # noqa: PLR0917 - the letters of the formula
-    noise: Noise, log_size: Floats, apart: Ints, knowledge: float, centre: int | list[int], times: Ints = ONCE
-) -> Formula:
+def _around(noise: Noise, log_size: Floats, apart: Ints, knowledge: float, times: Ints = ONCE) -> float:
     """s K + sum_v (s/k) log sum_t P_v(t) exp( k D(t - c_v) / s ), D that of the noise, v one of k counts.
 
     D(q_t || r) <= sum_v D(t_v - c_v), then Hoelder's inequality for the product of the k exponentials.
@@ -212,5 +209,4 @@ def _around(  # noqa: PLR0917 - the letters of the formula
     def gain(s: float) -> Floats:
         return np.asarray((s / k) * (times @ logsumexp(log_size + k * far / s, axis=1))[None])
 
-    s, upper = least_closed(TOGETHER, gain, knowledge)
-    return Formula("centre", upper, {"centre": centre, "s": s}, s)
+    return least_closed(TOGETHER, gain, knowledge)[1]

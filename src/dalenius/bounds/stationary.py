@@ -14,7 +14,7 @@ from dalenius.bounds.convex import LEAST_S, Convex, Dual
 from dalenius.numerics.iterations import squarem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.search.ascent import AscentSearch, at_multiplier, log_posterior
+from dalenius.search.ascent import LEAP, at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
 
 
@@ -44,9 +44,7 @@ def settle(cells: Cells, s: float, deadline: Deadline, rounds: int = 500, still:
         first = log_posterior(cells, at_multiplier(cells, log_v, s))
         plain = at_multiplier(cells, first, s)
         second = log_posterior(cells, plain)
-        leap = at_multiplier(
-            cells, np.minimum(squarem(log_v, first, second, cells.settings.of(AscentSearch).leap), 0.0), s
-        )
+        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, LEAP), 0.0), s)
         tried = np.concatenate([plain, leap])
         values = cells.leakage(tried) - s * cells.divergence(tried)
         best = int(np.nanargmax(values))

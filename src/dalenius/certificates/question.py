@@ -16,12 +16,10 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.alike import Runs
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.symmetric import EvenPrior
 from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.counting import Law
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
-from dalenius.model.query import UnlistedSum
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum
@@ -163,14 +161,13 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
     return Prior(part, secret, masses.reshape(len(masses), -1) / given.sum(), reference)
 
 
-def _even(mechanism: Mechanism, secret: Secret) -> EvenPrior:
+def _even(mechanism: Mechanism, secret: Secret) -> Prior:
     """The uniform prior of one record through a symmetric channel."""
-    symmetric = mechanism.as_symmetric
-    if symmetric is None or secret != 0:
+    if mechanism.as_symmetric is None or secret != 0:
         refuse(
             "its witness is the uniform prior of one record, and its mechanism is not a symmetric channel of one record"
         )
-    return EvenPrior.of(symmetric, 0)
+    return Prior.uniform(mechanism)
 
 
 def _counted(mechanism: Mechanism, secret: Secret, certificate: dict[str, Any], reference: Reference) -> CountedPrior:
@@ -227,7 +224,7 @@ def independent_prior(mechanism: Mechanism, record: int, witness: Mapping[str, A
         part = counts.cell(witness.get("cell", 0))
     if channels is not None and not mechanism.has_rows:
         part = channels.look_at((record,), 0)
-    if isinstance(mechanism.query, UnlistedSum) and (noisy := mechanism.as_sum) is not None:
+    if (noisy := mechanism.as_sum) is not None and not noisy.query.listed:
         if others is None:
             part = noisy.near(given)
         else:

@@ -10,6 +10,7 @@ from dalenius.bounds.decoys.bound import stated
 from dalenius.bounds.decoys.programme import DecoySearch, Found, Task
 from dalenius.designing.cutting_planes import Problem
 from dalenius.model.problem import DesignProblem
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Blocks, Sum
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.symmetry import Domain
@@ -75,7 +76,7 @@ def in_blocks(asked: DesignProblem, chosen: DecoySearch) -> tuple[DesignProblem,
         return None
     statistic = query.statistic
     assert isinstance(statistic, Sum)  # for the type checker: it is counted
-    weights = np.exp(statistic.log_class_sizes())
+    weights = np.exp(UNIFORM.log_classes(statistic))
     block = _runs(weights, chosen)
     if block is None:
         return None

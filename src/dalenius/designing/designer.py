@@ -391,7 +391,7 @@ class Designer:
     def _audit_settings(self) -> Settings:
         """Where nothing is known of one record, I is concave and flat, and its own dual closes the audit."""
         settings = self.asked.settings
-        if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge, settings):
+        if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge):
             return _own_dual(settings)
         return settings
 

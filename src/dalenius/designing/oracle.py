@@ -11,7 +11,7 @@ from dalenius.model.statistic import Statistic
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
-from dalenius.search.ascent import AscentSearch, climb, random_priors
+from dalenius.search.ascent import NO_KNOWLEDGE, climb, random_priors
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Part, Settings
 
@@ -60,7 +60,7 @@ class Oracle:
             record = members[0]
             lumped, lift = lump(mechanism, record, merged, self.reference)
             cells = Cells(lumped, self.knowledge, settings=self.settings)
-            if self.knowledge <= self.settings.of(AscentSearch).no_knowledge:
+            if self.knowledge <= NO_KNOWLEDGE:
                 pi, value = cells.rho[None], cells.leakage(cells.rho[None])
             else:
                 warm = [attack.masses for attack in known if attack.record == record][-chosen.warm_starts :]

@@ -25,9 +25,9 @@ from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bou
 from dalenius.numerics.information import TINY, logsumexp
 from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
-from dalenius.search.ascent import AscentSearch
+from dalenius.search.ascent import NO_KNOWLEDGE
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Part, Settings
+from dalenius.settings import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,15 +89,15 @@ class _Point:
         return float(-(rho @ self.log_z)) - self.beta * self.distortion
 
 
-def possible(records: int, knowledge: float, settings: Settings = DEFAULT) -> bool:
+def possible(records: int, knowledge: float) -> bool:
     """Whether there is one record, and next to nothing is known of it."""
-    return records == 1 and knowledge <= settings.of(AscentSearch).no_knowledge
+    return records == 1 and knowledge <= NO_KNOWLEDGE
 
 
 def applies(problem: Problem) -> bool:
     """Whether, besides, every class is one value of the record, and the slope is finite."""
     domain = problem.domain
-    if not possible(len(domain.statistic.records), problem.knowledge, problem.settings):
+    if not possible(len(domain.statistic.records), problem.knowledge):
         return False
     if (np.add.reduce(domain.masses > 0, axis=0) != 1).any():
         return False

@@ -11,35 +11,13 @@ from dalenius.model.checks import MOST_CLASSES
 from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
 
-Law = tuple[float, ...]  # probabilities of a record's values, as given: they stand for themselves over their sum
+# Probabilities of a record's values, as given: they stand for themselves over their sum; () is the uniform law.
+Law = tuple[float, ...]
 Parts = tuple[tuple[Law, int], ...]  # different laws, and how many records have each
 
 
 @lru_cache(maxsize=8)
 def sum_law(
-    n: int, contributions: tuple[int, ...], modulus: int | None, seen: range | None = None
-) -> tuple[Ints, Floats]:
-    """Return the attainable values of a sum of n uniform contributions, and log P(value).
-
-    Values ascend; with a modulus they are residues. seen: of a sum of bits, the only values that are returned.
-    """
-    if seen is not None:
-        return _seen(n, (1.0,) * len(contributions), contributions, seen)
-    low, step, shape = _steps(contributions)
-    if modulus is None or _short(n, shape):
-        grid, log_p = _plain(n, shape)
-        values = n * low + step * grid
-        if modulus is not None:
-            values, log_p = _fold(values, log_p, modulus)
-    else:
-        uniform = (1.0,) * len(contributions)
-        values, log_p = _cyclic(((uniform, n),), contributions, modulus)
-    values.flags.writeable = log_p.flags.writeable = False
-    return values, log_p
-
-
-@lru_cache(maxsize=8)
-def mixed_law(
     parts: Parts, contributions: tuple[int, ...], modulus: int | None, seen: range | None = None
 ) -> tuple[Ints, Floats]:
     """Return the values that a sum of independent contributions has with probability above 0, and log P(value).
@@ -47,6 +25,7 @@ def mixed_law(
     A contribution is picked with the law of its record: the product of the laws' generating functions. Values ascend;
     with a modulus they are residues. seen: of a sum of bits of one law, the only values that are returned.
     """
+    parts = tuple((law or (1.0,) * len(contributions), many) for law, many in parts or (((), 0),))
     certain = [(law, many) for law, many in parts if sum(p > 0 for p in law) == 1]
     if seen is not None and not certain:
         ((law, many),) = parts
@@ -55,7 +34,7 @@ def mixed_law(
         # Records whose value is certain move the sum, and nothing else.
         moved = sum(many * contributions[max(range(len(law)), key=law.__getitem__)] for law, many in certain)
         rest = tuple(part for part in parts if part not in certain)
-        found, log_p = mixed_law(rest, contributions, modulus) if rest else (np.zeros(1, dtype=np.int64), np.zeros(1))
+        found, log_p = sum_law(rest, contributions, modulus) if rest else (np.zeros(1, dtype=np.int64), np.zeros(1))
         values = found + moved
         if modulus is not None:
             values, log_p = _fold(values, log_p, modulus)
@@ -192,27 +171,6 @@ def unlisted(
     )
 
 
-def _plain(n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats]:
-    """Law of a sum of n uniform picks from shape (least 0, gcd 1), on its attainable values; refused if too long."""
-    span = max(shape)
-    if n == 1:
-        values, times = np.unique(np.array(shape, dtype=np.int64), return_counts=True)
-        return values, np.log(times / len(shape))
-    if (reason := unlisted(n, shape)) is not None:
-        refuse(reason)
-    if span == 1:
-        return np.arange(n + 1), log_binomial(n, (float(len(shape) - sum(shape)), float(sum(shape))))
-    from flint import fmpz_poly
-
-    coefficients = [0] * (span + 1)
-    for value in shape:
-        coefficients[value] += 1
-    power = [int(c) for c in (fmpz_poly(coefficients) ** n).coeffs()]
-    grid = np.array([t for t, c in enumerate(power) if c], dtype=np.int64)
-    logs = np.array([math.log(c) for c in power if c])
-    return grid, logs - n * math.log(len(shape))
-
-
 def _fold(values: Ints, log_p: Floats, modulus: int) -> tuple[Ints, Floats]:
     """Law of a value modulo m: log-sum-exp over each residue."""
     residues = values % modulus
@@ -224,16 +182,31 @@ def _fold(values: Ints, log_p: Floats, modulus: int) -> tuple[Ints, Floats]:
 def _product(
     parts: Parts, shape: tuple[int, ...], most_degree: int = 4 * 10**4, precision: int = 128
 ) -> tuple[Ints, Floats]:
-    """Law of a sum of picks from shape (least 0, gcd 1): a binomial, or a product of polynomials in balls.
+    """Law of a sum of picks from shape (least 0, gcd 1), on its attainable values.
 
-    The product takes seconds at `most_degree`, and some 20 bits of the precision are lost there.
+    A binomial, the power of a polynomial of whole numbers where all values are alike, or a product of polynomials in
+    balls. The product takes seconds at `most_degree`, and some 20 bits of the precision are lost there.
     """
-    n = sum(many for _, many in parts)
-    if max(shape) == 1 and len(parts) == 1:
-        none, one = (math.fsum(p for v, p in zip(shape, parts[0][0], strict=True) if v == step) for step in (0, 1))
-        log_p = log_binomial(n, (none, one))
+    (law, n), alone = parts[0], len(parts) == 1
+    alike = alone and len(set(law)) == 1
+    if alone and n == 1:
+        grid, place = np.unique(np.array(shape, dtype=np.int64), return_inverse=True)
+        masses = np.bincount(place, weights=law)
+        return grid[masses > 0], np.log(masses[masses > 0] / math.fsum(law))
+    if alike and (reason := unlisted(n, shape)) is not None:
+        refuse(reason)
+    if alone and max(shape) <= 1:
+        none, one = (math.fsum(p for v, p in zip(shape, law, strict=True) if v == step) for step in (0, 1))
+        log_p = log_binomial(n, (none, one)) if one else np.zeros(1)
         grid = np.flatnonzero(np.isfinite(log_p))
         return grid, log_p[grid]
+    if alike:
+        from flint import fmpz_poly
+
+        counts = map(int, (fmpz_poly(np.bincount(shape).tolist()) ** n).coeffs())
+        listed = [(t, math.log(c) - n * math.log(len(shape))) for t, c in enumerate(counts) if c]
+        return np.array([t for t, _ in listed], dtype=np.int64), np.array([logarithm for _, logarithm in listed])
+    n = sum(many for _, many in parts)
     if n * max(shape) > most_degree:
         refuse(
             f"a sum of n = {n} records with given laws and values spread over {max(shape)} steps has "

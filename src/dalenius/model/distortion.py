@@ -15,6 +15,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.counting import log_multinomial
 from dalenius.model.laws import is_frame, of_frame
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.types import Floats, Ints
 
@@ -84,7 +85,9 @@ class Data:
         if self.kind == "uniform":
             return np.asarray(np.exp(log_size))
         if self.kind == "classes":
-            return np.asarray(self.weights[0][classes] * np.exp(log_size - query.statistic.log_class_sizes()[classes]))
+            return np.asarray(
+                self.weights[0][classes] * np.exp(log_size - UNIFORM.log_classes(query.statistic)[classes])
+            )
         if self.kind == "marginals":
             with np.errstate(divide="ignore", invalid="ignore"):
                 terms = np.where(counts > 0, counts * np.log(self.weights[0]), 0.0)
@@ -136,7 +139,7 @@ class Distortion:
         """E d(f(X), Y) of a mechanism of this query with these outputs, one row per class of the query."""
         query = self.query
         if self.data.kind == "uniform":
-            weights = np.exp(query.statistic.log_class_sizes())
+            weights = np.exp(UNIFORM.log_classes(query.statistic))
         elif self.data.kind == "classes":
             weights = self.data.weights[0]
         elif len(set(query.records)) == 1 and self.data.exchangeable(query.records):

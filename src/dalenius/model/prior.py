@@ -15,7 +15,6 @@ from dalenius.model.datasets import generator
 from dalenius.model.equality import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
-from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats, Ints
 
 
@@ -103,10 +102,15 @@ class Prior:
         """Whether the classes are counts of the value that the secret has (TiedPrior)."""
         return False
 
+    @classmethod
+    def uniform(cls, mechanism: Mechanism) -> "Prior":
+        """Return the uniform prior on the one record of a mechanism with one class."""
+        return cls(mechanism, 0, np.full((mechanism.k, 1), 1 / mechanism.k))
+
     @property
     def even(self) -> bool:
-        """Whether it is the uniform prior on one record, whose values are the only classes (EvenPrior)."""
-        return False
+        """Whether it is the uniform prior on the one record of a symmetric channel that is never written out."""
+        return self.mechanism.as_symmetric is not None
 
     def log_reference(self) -> Floats:
         """Return log rho(a,t) of every cell."""
@@ -161,7 +165,7 @@ class Prior:
 
     def leakage(self) -> float:
         """Return I(secret; Y), in nats."""
-        return float(mutual_information(self.joint()))
+        return self.mechanism.leakage(self.masses)
 
     def __repr__(self) -> str:
         cells = int(np.count_nonzero(self.masses))

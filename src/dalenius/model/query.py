@@ -1,11 +1,10 @@
 """A query: what the data holder wants to release, one answer per class of a statistic."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NoReturn, cast
+from typing import ClassVar, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from dalenius.errors import InputError, printable, refuse
 from dalenius.model import checks
 from dalenius.model.datasets import commas
 from dalenius.model.equality import Described, set_state
-from dalenius.model.statistic import Statistic, Sum
+from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.types import Floats
 
 # Answers that a notebook lists.
@@ -64,6 +63,9 @@ class Query(Described):
     names: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
     steps: "Steps | None" = None
+
+    # Whether its answers are few enough to list.
+    listed: ClassVar[bool] = True
 
     __setstate__ = set_state
 
@@ -199,10 +201,13 @@ class Query(Described):
         return np.asarray(1.0 - hits[[column.get(f, -1) for f in self.answers]])
 
 
-class UnlistedQuery(Query, ABC):
-    """A query whose answers cannot be listed: `answers` and `outputs` raise InputError with the reason."""
+class UnlistedQuery(Query):
+    """A query whose answers cannot be listed: `answers` and `labels` raise InputError with the reason.
 
-    numeric = real = False
+    A histogram or a sum of very many records, to which noise can be added; the outputs of a sum are a range.
+    """
+
+    listed: ClassVar[bool] = False
 
     def __init__(  # noqa: PLR0917 - the fields of a query
         self,
@@ -218,9 +223,18 @@ class UnlistedQuery(Query, ABC):
         for key, value in (given | {"named": True, "names": names, "shape": shape, "steps": None}).items():
             object.__setattr__(self, key, value)
 
-    @abstractmethod
     def refuse(self) -> NoReturn:
         """Raise InputError: this is for answers that can be listed."""
+        if self.numeric:
+            refuse(
+                f"{self} has {self.statistic.size} answers, above the limit of {checks.MOST_CLASSES} to list; add "
+                "geometric, laplace, gaussian or discrete_gaussian noise, which needs no list, or use fewer records or "
+                "a modular_sum"
+            )
+        refuse(
+            f"{self} has more count vectors than the limit of {checks.MOST_CLASSES} numbers to list; add geometric, "
+            "laplace or gaussian noise to every count, which needs no list, or use fewer records or values"
+        )
 
     @property
     def answers(self) -> NoReturn:
@@ -228,71 +242,41 @@ class UnlistedQuery(Query, ABC):
         self.refuse()
 
     @property
-    def outputs(self) -> NoReturn:
-        """Refused, as the answers."""
-        self.refuse()
-
-
-class UnlistedHistogram(UnlistedQuery):
-    """f(x) = how many records equal each value, where the answers are too many to list.
-
-    Noise can be added to every count separately (model/channels/noisy_counts.py).
-    """
-
-    vector = True
-
-    def refuse(self) -> NoReturn:
-        """Raise InputError: the answers would not fit."""
-        refuse(
-            f"{self} has more count vectors than the limit of {checks.MOST_CLASSES} numbers to list; add geometric, "
-            "laplace or gaussian noise to every count, which needs no list, or use fewer records or values"
-        )
-
-    def __repr__(self) -> str:
-        return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"
-
-
-class UnlistedSum(UnlistedQuery):
-    """A count or total of so many records that its answers are not listed; its outputs are a range.
-
-    Noise can be added to it (model/channels/noisy_sum.py).
-    """
-
-    numeric = real = rises = True
-    vector = False
-
-    @property
-    def outputs(self) -> range:  # type: ignore[override]
-        """Every whole number from the least to the greatest answer."""
-        statistic = self.statistic
-        assert isinstance(statistic, Sum)  # for the type checker
-        return range(self.n * min(statistic.contributions), self.n * max(statistic.contributions) + 1)
-
-    @property
     def labels(self) -> NoReturn:
         """Refused, as the answers."""
         self.refuse()
 
-    def between(self, seen: range) -> Query:
-        """Return the query with these answers as its classes."""
-        statistic = replace(cast("Sum", self.statistic), seen=seen)
-        return Query(
-            self.name,
-            self.arguments,
-            statistic,
-            statistic.values,
-            cast("tuple[int, ...]", self.outputs),  # a range serves as well
-            self.sensitivity,
-            names=self.names,
-        )
+    @property
+    def outputs(self) -> range:  # type: ignore[override]
+        """Every whole number from the least to the greatest answer of a sum; others are refused, as the answers."""
+        if not isinstance(self.statistic, Sum):
+            self.refuse()
+        added = self.statistic.contributions
+        return range(self.n * min(added), self.n * max(added) + 1)
 
-    def refuse(self) -> NoReturn:
-        """Raise InputError: the answers would not fit."""
-        refuse(
-            f"{self} has {self.statistic.size} answers, above the limit of {checks.MOST_CLASSES} to list; add "
-            "geometric, laplace, gaussian or discrete_gaussian noise, which needs no list, or use fewer records or a "
-            "modular_sum"
-        )
+    @property
+    def numeric(self) -> bool:
+        """Whether it is a sum, whose answers are integers."""
+        return isinstance(self.statistic, Sum)
+
+    real = rises = numeric
+
+    @property
+    def vector(self) -> bool:
+        """Whether it is a histogram."""
+        return isinstance(self.statistic, Histogram)
+
+    def between(self, seen: range) -> Query:
+        """Return the query of a sum with these answers as its classes."""
+        statistic = replace(cast("Sum", self.statistic), seen=seen)
+        outputs = cast("tuple[int, ...]", self.outputs)  # a range serves as well
+        values = statistic.values
+        return Query(self.name, self.arguments, statistic, values, outputs, self.sensitivity, names=self.names)
+
+    def __repr__(self) -> str:
+        if self.numeric:
+            return super().__repr__()
+        return f"<Query {self}: {self.n} records, {checks.size_text(self.records)} datasets, answers never listed>"
 
 
 @dataclass(frozen=True, eq=False)

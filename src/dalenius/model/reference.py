@@ -22,12 +22,12 @@ from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.alike import tally
 from dalenius.model.channels.parts import Everything, LogLaws, Part
-from dalenius.model.counting import Law, Parts, log_law, log_multinomial, mixed_law, sum_law
-from dalenius.model.datasets import checked
+from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law
+from dalenius.model.datasets import checked, commas
 from dalenius.model.equality import set_state
 from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
 from dalenius.model.secret import Attributes, Group, Secret
-from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.model.statistic import Blocks, Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
 from dalenius.numerics.information import xlogy
 from dalenius.numerics.types import Floats, Ints
@@ -155,8 +155,6 @@ class Reference:
 
     def log_classes(self, statistic: Statistic) -> Floats:
         """Return log P_rho(T = t), (K,)."""
-        if self.uniform:
-            return statistic.log_class_sizes()
         if isinstance(statistic, Part):
             joint = self.log_joint(statistic, Group(statistic.members))
             return np.asarray(np.logaddexp.reduce(joint, axis=0), dtype=float)
@@ -166,12 +164,17 @@ class Reference:
         """Return log P_rho(secret = a, T = t) as (A, K); -inf where impossible."""
         if isinstance(secret, Attributes):
             return secret.merged(self.log_joint(statistic, secret.whole))
-        if isinstance(statistic, Part):
-            return statistic.log_joint(self._log_law_in(statistic))
-        if self.uniform and isinstance(secret, int):
-            return statistic.log_reference(secret)
-        _check_size(secrets.size(secret, statistic.records), statistic.size)
         group = secrets.members(secret)
+        if isinstance(statistic, Part):
+            if group != statistic.members:
+                refuse(f"this partition is about the records {commas(statistic.members)}, not about {group}")
+            return statistic.log_joint(self._log_law_in(statistic))
+        if isinstance(statistic, Blocks):
+            return np.asarray(np.logaddexp.reduceat(self.log_joint(statistic.of, secret), statistic.starts, axis=1))
+        if isinstance(secret, int):
+            checks.record_index(secret, len(statistic.records))
+        if group != () and not (self.uniform and isinstance(secret, int)):
+            _check_size(secrets.size(secret, statistic.records), statistic.size)
         if group is not None and self._in_closed_form(statistic):
             return self._closed(statistic, group)
         if group is not None and self._known_outside(statistic, group):
@@ -246,6 +249,8 @@ class Reference:
         group, records = secrets.members(secret), statistic.records
         if isinstance(statistic, Part):
             return statistic.draw(cls, self._log_law_in(statistic), rng)
+        if group is not None and len(group) == len(records):
+            return np.array(secrets.values(secret, a, records))
         if group is not None and self._in_closed_form(statistic):
             fixed = np.full(len(records), -1, dtype=np.int64)
             fixed[list(group)] = secrets.values(secret, a, records)
@@ -298,8 +303,8 @@ class Reference:
 
     def _parts(self, group: tuple[int, ...], n: int) -> Parts:
         """The different laws of the records outside a group, and how many have each."""
-        if len(self.laws) == 1:
-            return ((self.laws[0], n - len(group)),)
+        if len(self.laws) <= 1:
+            return ((self.laws[0] if self.laws else (), n - len(group)),)
         counted = Counter(tally(self.laws))
         counted.subtract(self.laws[i] for i in group)
         return tuple((law, many) for law, many in counted.items() if many)
@@ -330,7 +335,7 @@ class Reference:
         """log P_rho(X_group = a), by the values of the group in lexicographic order."""
         total = np.zeros(1)
         for i in group:
-            total = np.add.outer(total, np.full(k, -math.log(k)) if self.uniform else log_law(self._law_of(i))).ravel()
+            total = np.add.outer(total, self.log_law_of(i, k)).ravel()
         return total
 
     def _closed(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
@@ -338,39 +343,39 @@ class Reference:
 
     def _of_sum(self, statistic: Sum, group: tuple[int, ...]) -> Floats:
         """log( P(X_group = a) P(S' + c_a = value) ), S' the sum of the records outside the group."""
-        n, contributions, modulus = statistic.n, statistic.contributions, statistic.modulus
-        parts = () if self.uniform else self._parts(group, n)
+        contributions, parts = statistic.contributions, self._parts(group, statistic.n)
         shift = group_sums(contributions, len(group))
         result = np.full((shift.size, statistic.size), -np.inf)
         for row, c, mass in zip(result, shift.tolist(), self._log_values(group, len(contributions)), strict=True):
             seen = statistic.without(c)
-            if self.uniform:
-                others, log_p = sum_law(n - len(group), contributions, modulus, seen)
-            else:
-                others, log_p = mixed_law(parts, contributions, modulus, seen)
+            others, log_p = sum_law(parts, contributions, statistic.modulus, seen)
             made = others + c
             kept = slice(None) if seen is None else (made >= statistic.values[0]) & (made <= statistic.values[-1])
             row[statistic.class_of_sum(made[kept])] = log_p[kept] + mass
         return result
 
     def _of_counts(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
-        """log( (n-g)! / prod_v (c_v - g_v)! x prod_v m(v)^c_v ), g the counts of the group's values."""
+        """log P(c), and the chance of drawing the group's values from these counts, one after the other."""
         statistic = cast("Histogram", statistic)
-        k, counts = statistic.k, statistic.counts
-        law = np.array(self.laws[0] if self.laws else (1.0,) * k)
-        mass = xlogy(counts, law / math.fsum(law)).sum(axis=1)
-        result = np.full((k ** len(group), statistic.size), -np.inf)
-        for row, values in zip(result, product(range(k), repeat=len(group)), strict=True):
-            left = counts - np.bincount(np.array(values, dtype=np.int64), minlength=k)
-            inside = (left >= 0).all(axis=1)
-            row[inside] = log_multinomial(left[inside]) + mass[inside]
-        return result
+        n, k, counts = statistic.n, statistic.k, statistic.counts
+        log_p = log_multinomial(counts) - (statistic.log_universe if self.uniform else 0.0)
+        if self.laws:
+            log_p += xlogy(counts, np.array(self.laws[0]) / math.fsum(self.laws[0])).sum(axis=1)
+        chances = np.ones((k ** len(group), statistic.size))
+        for row, values in enumerate(product(range(k), repeat=len(group))):
+            for j, a in enumerate(values):
+                chances[row] *= np.maximum(counts[:, a] - values[:j].count(a), 0) / (n - j)
+        with np.errstate(divide="ignore"):
+            return np.asarray(log_p + np.log(chances))
 
     def _added_up(self, statistic: Statistic, secret: Secret) -> Floats:
         """Log-sum-exp of log rho(x) over the datasets of every pair (a, t)."""
+        classes, shape = statistic.class_table(), (secrets.size(secret, statistic.records), statistic.size)
+        cell = secrets.table(secret, statistic.records) * statistic.size + classes
+        if self.uniform:
+            with np.errstate(divide="ignore"):
+                return np.log(np.bincount(cell, minlength=math.prod(shape)) / cell.size).reshape(shape)
         log_rho = self.log_table(statistic.records)
-        shape = secrets.size(secret, statistic.records), statistic.size
-        cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
         alive = np.isfinite(log_rho)
         cell, log_rho = cell[alive], log_rho[alive]
         peak = np.full(math.prod(shape), -np.inf)

@@ -1,7 +1,6 @@
 """Statistics T(x): partitions of the datasets into classes that a mechanism does not tell apart.
 
-Under the uniform prior on datasets every statistic knows log P(X_i = a, T = t), from which the
-log-multiplicities of MATH 2 follow: log N(a,t) = log P(X_i = a, T = t) + log|X|.
+Their laws, from which the log-multiplicities of MATH 2 follow, are a matter of the reference (reference.py).
 """
 
 import math
@@ -18,8 +17,8 @@ from numpy.typing import ArrayLike
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.alike import Runs
-from dalenius.model.counting import log_multinomial, near, sum_law, unlisted
-from dalenius.model.datasets import checked, commas, values_of
+from dalenius.model.counting import near, sum_law, unlisted
+from dalenius.model.datasets import checked, commas
 from dalenius.model.sampling import draw_sum
 from dalenius.numerics.types import Floats, Ints
 
@@ -53,12 +52,6 @@ class Statistic(Protocol):
     def class_table(self) -> Ints:
         """Return the class of every dataset in lexicographic order; refused when too many."""
 
-    def log_class_sizes(self) -> Floats:
-        """Return log P(T = t) for every class t, datasets uniform."""
-
-    def log_reference(self, record: int) -> Floats:
-        """Return log P(X_record = a, T = t) as (A, K), datasets uniform; -inf where impossible."""
-
     def neighbours(self) -> Iterator[Ints]:
         """Yield (lines, values) arrays of classes, one array per orbit of records.
 
@@ -88,7 +81,7 @@ class Sum:
         if self.modulus is not None:
             checks.integers("modulus", [checks.whole("modulus", self.modulus)])
         if self.seen is None and self.listed:
-            sum_law(self.n, self.contributions, self.modulus)
+            self._sums(self.n)
 
     @cached_property
     def listed(self) -> bool:
@@ -116,7 +109,11 @@ class Sum:
         """Attainable values, ascending: class t is T(x) = values[t]."""
         if self.seen is not None:
             return np.arange(self.seen.start, self.seen.stop)
-        return sum_law(self.n, self.contributions, self.modulus)[0]
+        return self._sums(self.n)
+
+    def _sums(self, n: int) -> Ints:
+        """The sums that n records can have."""
+        return sum_law((((), n),), self.contributions, self.modulus)[0]
 
     @property
     def size(self) -> int:
@@ -143,26 +140,13 @@ class Sum:
             total = np.add.outer(total, np.asarray(self.contributions)).ravel()
         return self.class_of_sum(total)
 
-    def log_class_sizes(self) -> Floats:
-        return sum_law(self.n, self.contributions, self.modulus, self.seen)[1]
-
-    def log_reference(self, record: int) -> Floats:
-        """Return log( P(S' + c_a = value) / k ), S' the sum of the other n - 1 records."""
-        checks.record_index(record, self.n)
-        result = np.full((len(self.contributions), self.size), -np.inf)
-        for a, contribution in enumerate(self.contributions):
-            others, log_p = sum_law(self.n - 1, self.contributions, self.modulus, self.without(contribution))
-            classes = self.class_of_sum(others + contribution)
-            result[a, classes] = log_p - math.log(len(self.contributions))
-        return result
-
     def without(self, contribution: int) -> range | None:
         """The sums of the others that make values that are seen; None where all are."""
         return None if self.seen is None else range(self.seen.start - contribution, self.seen.stop - contribution)
 
     def neighbours(self, most: int = 2**26) -> Iterator[Ints]:
         """Yield the classes of S' + c_a, for every sum S' of n - 1 records; most: entries of their table."""
-        others = sum_law(self.n - 1, self.contributions, self.modulus)[0]
+        others = self._sums(self.n - 1)
         checks.entries(others.size, len(self.contributions), "the table of neighbours", most)
         total = np.add.outer(others, np.asarray(self.contributions))
         yield self.class_of_sum(total)
@@ -216,12 +200,6 @@ class Blocks:
 
     def class_table(self) -> Ints:
         return self._block(self.of.class_table())
-
-    def log_class_sizes(self) -> Floats:
-        return np.asarray(np.logaddexp.reduceat(self.of.log_class_sizes(), self.starts))
-
-    def log_reference(self, record: int) -> Floats:
-        return np.asarray(np.logaddexp.reduceat(self.of.log_reference(record), self.starts, axis=1))
 
     def neighbours(self) -> Iterator[Ints]:
         for lines in self.of.neighbours():
@@ -303,16 +281,6 @@ class Histogram:
         digits = [self.k**i for i in range(self.n)]
         index = np.arange(size)
         return self._rank(sum((index // d % self.k == v).astype(np.int64) for d in digits) for v in range(self.k))
-
-    def log_class_sizes(self) -> Floats:
-        return log_multinomial(self.counts) - self.log_universe
-
-    def log_reference(self, record: int) -> Floats:
-        """Return log( (c_a / n) P(T = c) )."""
-        checks.record_index(record, self.n)
-        with np.errstate(divide="ignore"):
-            share = np.log(self.counts.T / self.n)
-        return share + self.log_class_sizes()
 
     def neighbours(self) -> Iterator[Ints]:
         """Yield the ranks of c' + e_a, for every count vector c' of n - 1 records."""
@@ -405,18 +373,6 @@ class Table:
 
     def class_table(self) -> Ints:
         return self.classes
-
-    def log_class_sizes(self) -> Floats:
-        return np.log(np.bincount(self.classes) / self.classes.size)
-
-    def log_reference(self, record: int) -> Floats:
-        """Return log( #{x : x_record = a, T(x) = t} / |X| )."""
-        checks.record_index(record, len(self.records))
-        alphabet = self.records[record]
-        cells = values_of(record, self.records) * self.size + self.classes
-        counts = np.bincount(cells, minlength=alphabet * self.size).reshape(alphabet, self.size)
-        with np.errstate(divide="ignore"):
-            return np.log(counts / self.classes.size)
 
     def neighbours(self) -> Iterator[Ints]:
         """Yield, record by record, the classes along that axis."""

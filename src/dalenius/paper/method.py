@@ -37,6 +37,12 @@ from dalenius.results.result import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
 
+# The share of a design's time that is for its starts; the rest is for the audit.
+SEARCH_SHARE = 0.7
+# The most datasets x outputs of an audit, where a dense channel of 2^15 entries takes half a minute a start; and of a
+# design, which runs Algorithm 1 in every round.
+MOST_AUDITED, MOST_DESIGNED = 2**15, 2**10
+
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
@@ -48,9 +54,6 @@ class Method:
         starts: random starts of Algorithm 1 in an audit.
         design_starts: random starts of Algorithm 6 or 9 in a design.
         check_starts: random starts of Algorithm 1 for each mechanism that a design finds.
-        search_share: share of a design's time that is for its starts; the rest is for the audit.
-        most_audited: most datasets x outputs of an audit; a dense channel of 2^15 entries takes half a minute a start.
-        most_designed: the same of a design, which runs Algorithm 1 in every round.
     """
 
     repairs: frozenset[str] = DEFAULT
@@ -58,14 +61,10 @@ class Method:
     starts: int = 20
     design_starts: int = 5
     check_starts: int = 5
-    search_share: float = 0.7
-    most_audited: int = 2**15
-    most_designed: int = 2**10
 
     def __post_init__(self) -> None:
-        for name in ("starts", "design_starts", "check_starts", "most_audited", "most_designed"):
+        for name in ("starts", "design_starts", "check_starts"):
             checks.whole(name, getattr(self, name))
-        checks.real("search_share", self.search_share, 0.0, 1.0, open_low=True)
         # Any list of names will do.
         object.__setattr__(self, "repairs", repairs_from(self.repairs))
         reading_from(self.reading, self.repairs)
@@ -87,7 +86,7 @@ class Method:
 
     def check_design(self, task: Distortion) -> None:
         """Refuse a design whose mechanism, one row per dataset, is too large."""
-        _check_size(task.query.records, len(task.outputs), self.most_designed, "a design")
+        _check_size(task.query.records, len(task.outputs), MOST_DESIGNED, "a design")
 
     def audit(self, problem: AuditProblem, run: Run) -> Audit:
         """Return what Algorithm 1 proves from random starts, 20 by default, on all datasets.
@@ -100,7 +99,7 @@ class Method:
         # Real outputs have no table at all: `written` says so.
         if outputs == math.inf:
             mechanism.written()
-        _check_size(mechanism.records, outputs, self.most_audited, "an audit")
+        _check_size(mechanism.records, outputs, MOST_AUDITED, "an audit")
         channel, records = mechanism.matrix(), mechanism.records
         ceiling = min(math.log(max(records)), math.log(outputs))
         starts: list[Leakage] = []
@@ -132,7 +131,8 @@ class Method:
         designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
         answer = design_answer(asked, problem, designed, budget=budget, run=run)
         if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
-            upper = _rounded_up(problem.distortion(problem.constant()))
+            # More, relatively, than the sum of a distortion over datasets can lose.
+            upper = problem.distortion(problem.constant()) * (1 + 1e-12)
             answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
         finished = finished and run.deadline.left > 0
         # Algorithm 6 has one reading, and the repair "penalty_owner" replaces both of Algorithm 9.
@@ -153,7 +153,7 @@ class Method:
         A mechanism that Algorithm 6 returns beyond D is later moved towards the noiseless one until it keeps D; a
         leakage budget may be exceeded. The last says whether all starts ran to their end.
         """
-        part = run.deadline.part(self.search_share * run.deadline.left)
+        part = run.deadline.part(SEARCH_SHARE * run.deadline.left)
         tried: list[Tradeoff] = []
         leaks: list[float] = []
         while len(tried) < self.design_starts and not (tried and part.expired()):
@@ -230,11 +230,6 @@ def _chosen(problem: Problem, tried: list[Tradeoff], leaks: list[float]) -> int:
     """The start that leaks least; with a leakage budget the least distorting of those that keep it, if any does."""
     kept = [k for k, leak in enumerate(leaks) if problem.goal == "distortion" and leak <= problem.budget]
     return min(kept, key=lambda k: tried[k].distortion) if kept else int(np.argmin(leaks))
-
-
-def _rounded_up(distortion: float, rounding: float = 1e-12) -> float:
-    """Add more, relatively, than the sum of a distortion over datasets can lose."""
-    return distortion * (1 + rounding)
 
 
 def _kept(problem: Problem, leakage: Audit) -> bool:

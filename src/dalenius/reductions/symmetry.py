@@ -208,7 +208,7 @@ def _on_counts(
     uniform = distortion.data.kind == "uniform"
     fair = len(set(reference.laws[0])) == 1 if reference.laws else True
     if parity and _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
-        weights = np.exp(query.statistic.log_class_sizes()) if uniform else distortion.data.weights[0]
+        weights = np.exp(UNIFORM.log_classes(query.statistic)) if uniform else distortion.data.weights[0]
         plain = replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
         return _compared(plain, distortion, constraints, np.arange(2))
     check_size(math.comb(n + k - 1, k - 1), distortion, most)

@@ -1,6 +1,6 @@
 """How to reproduce a result: the same question as a command and in Python, where it has names."""
 
-from dalenius.model.secret import members
+from dalenius.model.secret import Attributes, members
 from dalenius.report.call import IMPORT, Asked, Call, Subject, of_mechanism, of_query
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
@@ -90,7 +90,9 @@ def _note(audit: Audit) -> str:
 
 
 def _secret(audit: Audit) -> Asked:
-    """The secret, where it is some records: a function has no name."""
+    """The secret, where it is records or their attributes: another function has no name."""
+    if isinstance(audit.secret, Attributes):
+        return {"secret": list(audit.secret.words)}
     records = None if audit.secret is None else members(audit.secret)
     return {} if records is None else {"secret": list(records)}
 

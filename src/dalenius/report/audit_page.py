@@ -12,7 +12,7 @@ from dalenius.report.again import audit_again, design_again
 from dalenius.report.charts import WIDTH, Axis, bars, brackets, heat_map, number, text
 from dalenius.report.design_text import design_facts, error_words, query_words
 from dalenius.report.page import Download, Section
-from dalenius.report.plain import gain, judged, proof_words, secret_words, three_sentences, what_it_is_not
+from dalenius.report.plain import capital, gain, judged, proof_words, secret_words, three_sentences, what_it_is_not
 from dalenius.report.text import (
     ASSERTED,
     all_checked_words,
@@ -180,7 +180,7 @@ def channel_chart(mechanism: "Mechanism", most_cells: int, about: str, width: in
 
 def certificate_section(certificate: "Certificate", words: str, name: str = "certificate.json") -> Section:
     """The certificate inside the page, compressed where it is large; left out where a page would be too heavy."""
-    content = certificate.text().encode()
+    content, words = certificate.text().encode(), capital(words)
     if len(content) > MOST_CARRIED:
         content, name = gzip(content), f"{name}.gz"
     if len(content) > MOST_CARRIED:
@@ -192,7 +192,7 @@ def certificate_section(certificate: "Certificate", words: str, name: str = "cer
     how = "check it with: dalenius verify certificate.json"
     if name.endswith(".gz"):
         how = f"unpack it with gunzip, then {how}"
-    return Section("Certificate", (f"{words.capitalize()}.",), downloads=(Download(name, content, how),))
+    return Section("Certificate", (f"{words}.",), downloads=(Download(name, content, how),))
 
 
 def gzip(content: bytes) -> bytes:
@@ -243,7 +243,7 @@ def _least(design: Design) -> str:
 
 def certificates_section(results: Sequence[Audit | Design]) -> Section:
     """Certificates of several results in one compressed file, where that is small enough to carry."""
-    words = f"{all_checked_words(results).capitalize()}."
+    words = f"{capital(all_checked_words(results))}."
     content = gzip("".join(result.certificate.text() for result in results).encode())
     if len(content) > MOST_CARRIED:
         mib = len(content) / 2**20

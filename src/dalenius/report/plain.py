@@ -34,7 +34,8 @@ ALONE = "It is about one release alone. Several releases about the same people t
 ANYHOW = ", and may believe people to be related in any way"
 CHECKED = "A program that shares nothing with the one that found the numbers has checked {what}."
 
-NOT_CHECKED = "Not checked yet: the certificate at the end of this page holds {what}, for anybody to check."
+NOT_CHECKED = "Not checked yet. The proof is in a file, the certificate, for anybody to check."
+NONE_CHECKED = "Not checked yet. All proofs are in files, the certificates, for anybody to check."
 
 # What is counted or added up, by the name of the query.
 QUERIES = {
@@ -142,7 +143,11 @@ def guesses(guessed: Sequence[str], about: str, where: str = "") -> str:
     """Return sentences on guesses as one, which names what is guessed."""
     listed = guessed or ["how much a guess may gain is not known"]
     words = "; ".join(one.replace(" right with chance", f" {about} right with chance", 1) for one in listed)
-    words = f"{where}{words}."
+    return f"{capital(f'{where}{words}')}."
+
+
+def capital(words: str) -> str:
+    """Return words as a sentence begins."""
     return f"{words[0].upper()}{words[1:]}"
 
 
@@ -212,9 +217,9 @@ def _held(audit: Audit) -> float:
 
 def proof_words(results: "Sequence[Audit | Design]") -> str:
     """Say whether the proofs were checked."""
-    what = "the proof" if len(results) == 1 else "all proofs"
+    alone = len(results) == 1
     if any(result.refused for result in results):
         return "A PROOF WAS CHECKED AND IS WRONG: do not rely on this page."
     if all(result.verified for result in results):
-        return CHECKED.format(what=what)
-    return NOT_CHECKED.format(what=what)
+        return CHECKED.format(what="the proof" if alone else "all proofs")
+    return NOT_CHECKED if alone else NONE_CHECKED

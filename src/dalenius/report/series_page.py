@@ -96,7 +96,8 @@ def _best_ways(designs: Sequence[Design]) -> tuple[str, str, str]:
 def _ends(designs: Sequence[Design]) -> str:
     """What leaks at both ends."""
     first, last = (
-        f"{most_words(one.upper, one.unit)} at an error of {one.budget:.6g}" for one in (designs[0], designs[-1])
+        f"{most_words(max(one.upper, 1e-6), one.unit)} at an error of {one.budget:.6g}"
+        for one in (designs[0], designs[-1])
     )
     best = "The table of numbers has what no other way can do better than."
     return f"They leak at most {first}, and at most {last}, about any one person. {best}"

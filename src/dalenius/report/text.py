@@ -1,6 +1,5 @@
 """An audit in plain words."""
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.result import Loaded, Step, Stopped, missing_words
+from dalenius.shown import pairs
 from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ Facts = list[tuple[str, list[str]]]  # headings, each with its lines
 
 
 # What is said of a certificate before its check.
-UNCHECKED = "certificate attached, not yet checked: verify() or dalenius verify FILE checks it"
+UNCHECKED = "certificate attached, not yet checked"
+BY_FILE = "verify() or dalenius verify FILE"
 # Stands behind what a certificate does not carry.
 FROM_FILE = "from the file"
 # What audits of mechanisms known by samples say.
@@ -111,23 +112,14 @@ def stacked(named: Facts, width: int = 11) -> str:
 
 def as_html(named: Facts) -> str:
     """Return facts as a table; spaces are kept, so that columns stay columns."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(_escaped, lines))}</td></tr>"
-        for name, lines in named
-    )
-    return f"<table>{rows}</table>"
+    return explained(pairs((name, "\n".join(map(printable, lines))) for name, lines in named))
 
 
-def _escaped(line: str) -> str:
-    return explained(html.escape(printable(line)))
-
-
-def checked_words(result: "Audit | Design") -> str:
-    """Return whether the certificate was checked, and what came of it."""
+def checked_words(result: "Audit | Design", by: str = BY_FILE) -> str:
+    """Return whether the certificate was checked, and what came of it. by: what checks it."""
     if result.refused:
         return f"NOT verified: {result.refused}; please report"
-    return "verified" if result.verified else f"{_origin(result)}{UNCHECKED}"
+    return "verified" if result.verified else f"{_origin(result)}{UNCHECKED}: {by} checks it"
 
 
 def all_checked_words(results: Iterable["Audit | Design"]) -> str:
@@ -139,7 +131,7 @@ def all_checked_words(results: Iterable["Audit | Design"]) -> str:
     if all(result.verified for result in listed):
         return "verified"
     origin = next(filter(None, map(_origin, listed)), "")
-    return f"{origin}certificates attached, not yet checked: verify() or dalenius verify FILE checks them"
+    return f"{origin}{UNCHECKED.replace('certificate', 'certificates')}: {BY_FILE} checks them"
 
 
 def _origin(result: "Audit | Design") -> str:
@@ -204,8 +196,11 @@ def heaviest(audit: Audit, many: int = 4) -> tuple[list[Cell], int]:
     """Return the heaviest cells of the witness, and how many more have mass."""
     masses = audit.prior.masses
     with_mass = int(np.count_nonzero(masses))
-    # Masses that agree to nine digits are tied: a file, or another machine, may hold them a little differently.
-    order = np.argsort(-np.round(masses / masses.max(), 9), axis=None, kind="stable")[: min(many, with_mass)]
+    # Neighbours in the order that agree to 1e-5 are tied: a file has fewer digits, and may order them otherwise.
+    falling = np.argsort(-masses, axis=None, kind="stable")
+    sizes = masses.ravel()[falling]
+    rank = np.cumsum(-np.diff(sizes, prepend=sizes[:1]) > 1e-5 * sizes[0])
+    order = falling[np.lexsort((falling, rank))][: min(many, with_mass)]
     where = zip(*(axis.tolist() for axis in np.unravel_index(order, masses.shape)), strict=True)
     return [Cell(cell_words(audit, a, t), float(masses[a, t])) for a, t in where], with_mass - order.size
 

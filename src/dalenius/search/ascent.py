@@ -21,44 +21,38 @@ from dalenius.numerics.iterations import squarem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class AscentSearch(Part):
-    """How the prior that leaks most is searched: it gives `lower`, and the multiplier that bounds begin from."""
-
-    # Random starts follow a Dirichlet law of one of these spreads each.
-    spreads: tuple[float, ...] = (0.1, 0.3, 1.0)
-    # Share of the reference mixed into a start: a posterior of 0 would stay 0.
-    mixed: float = 0.1
-    # Rounds after which the worse half of the starts is dropped; starts that are never dropped.
-    culls: tuple[int, ...] = (5, 15, 40)
-    survivors: int = 4
-    # Gain of a round, in nats, below which the ascent ends.
-    still: float = 1e-12
-    # Range of the multiplier s; relative accuracy of its equation D = K, in the first rounds and later; rounds for it.
-    # `feasible` pays at the end for what the equation is off.
-    s_range: tuple[float, float] = (1e-9, 1e12)
-    rough_root: float = 1e-6
-    root: float = 1e-10
-    root_rounds: int = 60
-    # Step of log s where Newton's method leaves the bracket, while that is wider than two of them.
-    root_stride: float = 2.0
-    # Relative slack of D <= K from which the constraint counts as not binding, so that s = 0.
-    slack: float = 1e-6
-    # Longest extrapolation, in plain steps.
-    leap: float = 1e3
-    # Knowledge below which the best prior is taken to first order, and the largest s there: beyond it rounding, which s
-    # multiplies, costs more than it gains.
-    small_knowledge: float = 1e-9
-    largest_first_order_s: float = 1e7
-    # Rounds that the best start has once the time is over, where no start has had more than a few: a round that was
-    # cut short left a count of 10^5 with .00035 at a limit of 1 s, and it leaks .111.
-    late_rounds: int = 4
-    # Knowledge, in nats, with which no prior leaks noticeably more than the reference: an entropy of log|X| but for
-    # rounding.
-    no_knowledge: float = 1e-14
+# Random starts follow a Dirichlet law of one of these spreads each.
+SPREADS = (0.1, 0.3, 1.0)
+# Share of the reference mixed into a start: a posterior of 0 would stay 0.
+MIXED = 0.1
+# Rounds after which the worse half of the starts is dropped; starts that are never dropped.
+CULLS = (5, 15, 40)
+SURVIVORS = 4
+# Gain of a round, in nats, below which the ascent ends.
+STILL = 1e-12
+# Range of the multiplier s; relative accuracy of its equation D = K, in the first rounds and later; rounds for it.
+# `feasible` pays at the end for what the equation is off.
+S_RANGE = (1e-9, 1e12)
+ROUGH_ROOT = 1e-6
+ROOT = 1e-10
+ROOT_ROUNDS = 60
+# Step of log s where Newton's method leaves the bracket, while that is wider than two of them.
+ROOT_STRIDE = 2.0
+# Relative slack of D <= K from which the constraint counts as not binding, so that s = 0.
+SLACK = 1e-6
+# Longest extrapolation, in plain steps.
+LEAP = 1e3
+# Knowledge below which the best prior is taken to first order, and the largest s there: beyond it rounding, which s
+# multiplies, costs more than it gains.
+SMALL_KNOWLEDGE = 1e-9
+LARGEST_FIRST_ORDER_S = 1e7
+# Rounds that the best start has once the time is over, where no start has had more than a few: a round that was
+# cut short left a count of 10^5 with .00035 at a limit of 1 s, and it leaks .111.
+LATE_ROUNDS = 4
+# Knowledge, in nats, with which no prior leaks noticeably more than the reference: an entropy of log|X| but for
+# rounding.
+NO_KNOWLEDGE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +72,7 @@ def ascend(
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
     settings = cells.settings.effort
-    if cells.knowledge < cells.settings.of(AscentSearch).small_knowledge:
+    if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
     room = cells.settings.limits.ascent_entries // (2 * cells.size * cells.n_outputs)
     many = int(np.clip(room, 2, min(settings.starts, settings.starts_per_cell * cells.size)))
@@ -102,8 +96,7 @@ def _near_reference(cells: Cells) -> Ascent:
     g = np.einsum("cy,cy->c", cells.q, ratio) if cells.alone else cells.dot_rows(cells.q, ratio[None])[0]
     g = g - cells.rho @ g
     variance = float(cells.rho @ g**2)
-    largest = cells.settings.of(AscentSearch).largest_first_order_s
-    s = min(float(np.sqrt(variance / max(2 * cells.knowledge, TINY))), largest)
+    s = min(float(np.sqrt(variance / max(2 * cells.knowledge, TINY))), LARGEST_FIRST_ORDER_S)
     # Below s = 1 there is nothing to gain to first order: I is flat at rho.
     if s < 1:
         return Ascent(cells.rho, float(cells.leakage(cells.rho[None])[0]), 1.0)
@@ -125,7 +118,7 @@ def best_of(cells: Cells, pi: Floats) -> Ascent:
 
 def _best(cells: Cells, pi: Floats, value: Floats, s: Floats) -> Ascent:
     best = int(np.argmax(value))
-    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - cells.settings.of(AscentSearch).slack)
+    slack = cells.divergence(pi[best : best + 1])[0] < cells.knowledge * (1 - SLACK)
     return Ascent(pi[best], float(value[best]), 0.0 if slack else float(s[best]))
 
 
@@ -135,22 +128,18 @@ def climb(
     deadline: Deadline,
     rounds: int,
     *,
-    keep: int | None = None,
-    still: float | None = None,
+    keep: int = SURVIVORS,
+    still: float = STILL,
 ) -> tuple[Floats, Floats, Floats]:
     """Iterate from the given priors, (B, C); the front runners, at least `keep` of them, go on longest.
 
-    Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round. Both are those
-    of the settings unless given.
+    Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round.
     """
-    settings = cells.settings.of(AscentSearch)
-    keep = settings.survivors if keep is None else keep
-    still = settings.still if still is None else still
     if deadline.expired():
-        return _late(cells, pi, np.full(len(pi), 1.0), min(len(pi), settings.late_rounds))
+        return _late(cells, pi, np.full(len(pi), 1.0), min(len(pi), LATE_ROUNDS))
     found = _climb(cells, pi, (rounds, keep, still), deadline)
     if deadline.expired():
-        return _late(cells, *found, min(len(found[0]) // 2, settings.late_rounds))
+        return _late(cells, *found, min(len(found[0]) // 2, LATE_ROUNDS))
     return _valued(cells, *found)
 
 
@@ -159,13 +148,13 @@ def _late(cells: Cells, pi: Floats, s: Floats, more: int) -> tuple[Floats, Float
 
     Rounds of one prior take a small part of what a round of all of them took.
     """
-    settings, patient = cells.settings.of(AscentSearch), Deadline(math.inf)
+    patient = Deadline(math.inf)
     pi, value, s = _valued(cells, pi, s)
     best = [int(np.argmax(value))]
     pi, value, s = pi[best], value[best], s[best]
-    log_v, s_now, there = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho), s, pi
+    log_v, s_now, there = log_posterior(cells, (1 - MIXED) * pi + MIXED * cells.rho), s, pi
     for _ in range(more):
-        log_v, s_now, there, _ = _two_steps(cells, log_v, s_now, patient, settings.rough_root)
+        log_v, s_now, there, _ = _two_steps(cells, log_v, s_now, patient, ROUGH_ROOT)
     found = _valued(cells, there, s_now)
     return found if found[1][0] > value[0] else (pi, value, s)
 
@@ -182,19 +171,19 @@ Limits = tuple[int, int, float]
 
 def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tuple[Floats, Floats]:
     """Iterate from the given priors, (B, C); the priors of the front runners at the end, and their multipliers."""
-    settings, (rounds, keep, still) = cells.settings.of(AscentSearch), limits
+    rounds, keep, still = limits
     # Up to the first cull s is only roughly right, and a small gain proves nothing.
-    first, last = settings.culls[0], settings.culls[-1]
-    log_v = log_posterior(cells, (1 - settings.mixed) * pi + settings.mixed * cells.rho)
+    first, last = CULLS[0], CULLS[-1]
+    log_v = log_posterior(cells, (1 - MIXED) * pi + MIXED * cells.rho)
     s, value = np.full(len(pi), 1.0), np.full(len(pi), -np.inf)
     for k in range(rounds):
         before, s_before = pi, s
-        log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, settings.rough_root if k < first else settings.root)
+        log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, ROUGH_ROOT if k < first else ROOT)
         moved, value = new - value, new
         if deadline.expired():
             # A round that was cut short may have lost what it began with.
             return np.concatenate([before, pi]), np.concatenate([s_before, s])
-        if k in settings.culls:
+        if k in CULLS:
             front = np.argsort(-value, kind="stable")[: max(keep, len(pi) // 2)]
             log_v, s, pi, value, moved = (x[front] for x in (log_v, s, pi, value, moved))
         if k > first and (moved.max() < still or (k > last and moved[np.argmax(value)] < still)):
@@ -204,7 +193,7 @@ def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tupl
 
 def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
     """Random priors strictly inside the simplex, from spread out to concentrated."""
-    spread = rng.choice(np.array(cells.settings.of(AscentSearch).spreads), size=(many, 1))
+    spread = rng.choice(np.array(SPREADS), size=(many, 1))
     pi = rng.standard_gamma(np.broadcast_to(spread, (many, cells.size))) + TINY
     return np.asarray(pi / pi.sum(axis=1, keepdims=True))
 
@@ -221,15 +210,14 @@ def _two_steps(
     """Two steps v0 -> v1 -> v2 and, where it does not lower I, the extrapolation through them."""
     if cells.compiled(cells.settings.limits.compiled_ascents):
         given = cells.first, cells.q, cells.log_rho, cells.knowledge
-        chosen = cells.settings.of(AscentSearch)
-        method = np.array([root, *chosen.s_range, chosen.root_rounds, chosen.root_stride, chosen.leap])
+        method = np.array([root, *S_RANGE, ROOT_ROUNDS, ROOT_STRIDE, LEAP])
         return compiled.two_steps(given, v0, s, method)
     pi, s = prior_step(cells, v0, s, deadline, root)
     v1 = log_posterior(cells, pi)
     pi, s = prior_step(cells, v1, s, deadline, root)
     v2, value = log_posterior(cells, pi), cells.leakage(pi)
     # log v <= 0
-    leap = np.minimum(squarem(v0, v1, v2, cells.settings.of(AscentSearch).leap), 0.0)
+    leap = np.minimum(squarem(v0, v1, v2, LEAP), 0.0)
     pi_leap, s_leap = prior_step(cells, leap, s, deadline, root)
     value_leap = cells.leakage(pi_leap)
     better = value_leap > value
@@ -238,22 +226,18 @@ def _two_steps(
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
 
-def prior_step(
-    cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root: float | None = None
-) -> tuple[Floats, Floats]:
+def prior_step(cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root: float = ROOT) -> tuple[Floats, Floats]:
     """Return the best prior for each posterior of a batch, and its multiplier (warm-started).
 
-    root: relative accuracy of D(pi || rho) = K; that of the settings unless given.
+    root: relative accuracy of D(pi || rho) = K.
     """
-    settings = cells.settings.of(AscentSearch)
-    root = settings.root if root is None else root
     # c(a,t) = sum_y q(y|a,t) log v(a|y)
     c = cells.dot_rows(cells.q, log_v)
     # The equation is solved for t = log s, between low and high.
-    least, most = settings.s_range
+    least, most = S_RANGE
     t = np.log(np.clip(s, least, most))
     low, high = np.full(t.shape, np.log(least)), np.full(t.shape, np.log(most))
-    for _ in range(settings.root_rounds):
+    for _ in range(ROOT_ROUNDS):
         pi, divergence, slope = _prior(cells, c, np.exp(t))
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
@@ -265,7 +249,7 @@ def prior_step(
             # Newton on log D against log s, which is nearly a line where D is small: t - log(D/K) D / (dD/dt)
             new = t - np.log(np.maximum(divergence, TINY) / np.maximum(cells.knowledge, TINY)) * divergence / slope
         # Where Newton leaves the bracket: steps of constant length while it is wider than two of them, then bisection.
-        stride = settings.root_stride
+        stride = ROOT_STRIDE
         walk = np.where(high - low > 2 * stride, np.clip(t + stride * np.sign(excess), low, high), (low + high) / 2)
         t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
     s = np.exp(t)

@@ -17,48 +17,42 @@ from dalenius.numerics.information import TINY, lse, mutual_information, safe_lo
 from dalenius.numerics.iterations import Anderson
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells, density, tilt
-from dalenius.search.ascent import Ascent, AscentSearch, feasible, log_posterior, random_priors
+from dalenius.search.ascent import LATE_ROUNDS, ROOT, S_RANGE, Ascent, feasible, log_posterior, random_priors
 from dalenius.search.ascent import climb as climb_few
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class SampleSearch(Part):
-    """Starts on small samples of very many cells, the best of them on a larger one, then on all cells."""
-
-    # Cells of a small sample, and of the larger one.
-    cells: int = 2**11
-    more_cells: int = 2**15
-    # Small samples, and random starts on each.
-    samples: int = 2
-    starts: int = 12
-    # Starts that go on to the larger sample, and to all cells.
-    survivors: int = 12
-    finalists: int = 2
-    # Share of the reference mixed into what a sample found; share of a random prior in the start next to the reference.
-    mixed: float = 0.02
-    flat_start: float = 0.1
-    # Rounds on a small sample, on the larger one, on all cells for every finalist, and for the best of them.
-    rounds: int = 25
-    more_rounds: int = 20
-    finalist_rounds: int = 5
-    last_rounds: int = 100
-    # Gain of a round below which it counts as idle, and idle rounds in a row that are borne.
-    still: float = 1e-10
-    patience: int = 2
-    # Values that differ by less, absolutely and relatively, belong to the same maximum.
-    same_value: tuple[float, float] = (1e-9, 1e-6)
-    # Steps that Anderson's extrapolation goes through.
-    anderson_depth: int = 6
-    # Longest step of log s, and the step that may wait for the next posterior.
-    longest_log_s: float = 1.5
-    near_log_s: float = 1e-2
-    # Passes over the channel for one s, and for that of the prior that is returned once the time is over.
-    passes: int = 30
-    late_passes: int = 3
-    # Flattest slope of log D against log s that is believed.
-    flattest: float = 0.1
+# Cells of a small sample, and of the larger one.
+CELLS = 2**11
+MORE_CELLS = 2**15
+# Small samples, and random starts on each.
+SAMPLES = 2
+STARTS = 12
+# Starts that go on to the larger sample, and to all cells.
+SURVIVORS = 12
+FINALISTS = 2
+# Share of the reference mixed into what a sample found; share of a random prior in the start next to the reference.
+MIXED = 0.02
+FLAT_START = 0.1
+# Rounds on a small sample, on the larger one, on all cells for every finalist, and for the best of them.
+ROUNDS = 25
+MORE_ROUNDS = 20
+FINALIST_ROUNDS = 5
+LAST_ROUNDS = 100
+# Gain of a round below which it counts as idle, and idle rounds in a row that are borne.
+STILL = 1e-10
+PATIENCE = 2
+# Values that differ by less, absolutely and relatively, belong to the same maximum.
+SAME_VALUE = (1e-9, 1e-6)
+# Steps that Anderson's extrapolation goes through.
+ANDERSON_DEPTH = 6
+# Longest step of log s, and the step that may wait for the next posterior.
+LONGEST_LOG_S = 1.5
+NEAR_LOG_S = 1e-2
+# Passes over the channel for one s, and for that of the prior that is returned once the time is over.
+PASSES = 30
+LATE_PASSES = 3
+# Flattest slope of log D against log s that is believed.
+FLATTEST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,38 +75,31 @@ def ascend(cells: Cells, deadline: Deadline, rng: np.random.Generator, known: As
 
     Guarantee: D(pi || rho) <= knowledge up to rounding and value = I(pi), so value <= L(b).
     """
-    settings = cells.settings.of(SampleSearch)
-    size = settings.cells
-    state, value = _join([_begin(cells.sample(size, rng), deadline, rng) for _ in range(settings.samples)])
-    front = state[_distinct(cells, value)[: settings.survivors]]
+    state, value = _join([_begin(cells.sample(CELLS, rng), deadline, rng) for _ in range(SAMPLES)])
+    front = state[_distinct(value)[:SURVIVORS]]
     if deadline.expired() and known is None:
         # A pass over all cells may take as long as a short limit: a few starts have a few rounds on a sample.
-        few = front[np.arange(min(len(front.log_s), settings.finalists))]
-        state, value = climb(
-            cells.sample(2 * size, rng), few, Deadline(math.inf), cells.settings.of(AscentSearch).late_rounds
-        )
-        return _found(cells, state[_distinct(cells, value)[:1]], deadline)
-    state, value = climb(cells.sample(settings.more_cells, rng), front, deadline, settings.more_rounds)
-    state = state[_distinct(cells, value)[: settings.finalists]]
+        few = front[np.arange(min(len(front.log_s), FINALISTS))]
+        state, value = climb(cells.sample(2 * CELLS, rng), few, Deadline(math.inf), LATE_ROUNDS)
+        return _found(cells, state[_distinct(value)[:1]], deadline)
+    state, value = climb(cells.sample(MORE_CELLS, rng), front, deadline, MORE_ROUNDS)
+    state = state[_distinct(value)[:FINALISTS]]
     if deadline.expired() and known is None:
         return _found(cells, state[np.arange(1)], deadline)
     if known is not None:
-        again = State(
-            log_posterior(cells, known.pi[None]), np.log([max(known.s, cells.settings.of(AscentSearch).s_range[0])])
-        )
+        again = State(log_posterior(cells, known.pi[None]), np.log([max(known.s, S_RANGE[0])]))
         state, _ = _join([(again, np.empty(0)), (state, np.empty(0))])
-    state, value = climb(cells, state, deadline, settings.finalist_rounds)
-    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, settings.last_rounds)
+    state, value = climb(cells, state, deadline, FINALIST_ROUNDS)
+    state, value = climb(cells, state[np.argsort(-value)[:1]], deadline, LAST_ROUNDS)
     return _found(cells, state, deadline)
 
 
 def _begin(few: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[State, Floats]:
     """Random starts on few cells; and one next to the reference, in case what the sample found exists only there."""
-    settings = few.settings.of(SampleSearch)
-    pi, value, s = climb_few(few, random_priors(few, settings.starts, rng), deadline, settings.rounds)
-    flat = settings.flat_start * random_priors(few, 1, rng) + (1 - settings.flat_start) * few.rho
+    pi, value, s = climb_few(few, random_priors(few, STARTS, rng), deadline, ROUNDS)
+    flat = FLAT_START * random_priors(few, 1, rng) + (1 - FLAT_START) * few.rho
     # A posterior of 0 would stay 0.
-    inside = (1 - settings.mixed) * pi + settings.mixed * few.rho
+    inside = (1 - MIXED) * pi + MIXED * few.rho
     log_v = log_posterior(few, np.concatenate([inside, flat]))
     return State(log_v, np.log(np.append(s, 1.0))), np.append(value, value.max() + 1)
 
@@ -125,11 +112,10 @@ def _join(parts: list[tuple[State, Floats]]) -> tuple[State, Floats]:
 
 def _found(cells: Cells, state: State, deadline: Deadline) -> Ascent:
     """The feasible prior of one state, its multiplier solved for."""
-    settings = cells.settings.of(SampleSearch)
-    for k in range(settings.passes):
+    for k in range(PASSES):
         new, _, off = _pass(cells, state)
         # Whatever the multiplier is, the prior is made feasible, so that a few steps towards it will do.
-        if abs(off[0]) < cells.settings.of(AscentSearch).root or (k >= settings.late_passes and deadline.expired()):
+        if abs(off[0]) < ROOT or (k >= LATE_PASSES and deadline.expired()):
             break
         state = State(state.log_v, new.log_s)
     s = np.exp(state.log_s)
@@ -140,7 +126,7 @@ def _found(cells: Cells, state: State, deadline: Deadline) -> Ascent:
     return Ascent(
         pi[0],
         float(cells.leakage(pi)[0]),
-        float(s[0]) if s[0] > 2 * cells.settings.of(AscentSearch).s_range[0] else 0.0,
+        float(s[0]) if s[0] > 2 * S_RANGE[0] else 0.0,
     )
 
 
@@ -149,8 +135,7 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
 
     Returns the states and I + s (K - D) there, which does not fall from round to round.
     """
-    settings = cells.settings.of(SampleSearch)
-    memory = [Anderson(settings.anderson_depth) for _ in state.log_s]
+    memory = [Anderson(ANDERSON_DEPTH) for _ in state.log_s]
     best, idle = np.full(len(memory), -np.inf), 0
     for _ in range(rounds):
         plain, value = step(cells, state, deadline)
@@ -158,7 +143,7 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
             return plain, value
         x, fx = _flat(state), _flat(plain)
         leaps = np.stack([m.leap(a, b) for m, a, b in zip(memory, x, fx, strict=True)])
-        leap = _unflat(cells, leaps, state.log_v.shape)
+        leap = _unflat(leaps, state.log_v.shape)
         tried, leapt = step(cells, leap, deadline)
         for m, a, b in zip(memory, _flat(leap), _flat(tried), strict=True):
             m.add(a, b)
@@ -167,9 +152,9 @@ def climb(cells: Cells, state: State, deadline: Deadline, rounds: int) -> tuple[
             np.where(better[:, None, None], tried.log_v, plain.log_v), np.where(better, tried.log_s, plain.log_s)
         )
         value = np.maximum(value, leapt)
-        idle = idle + 1 if (value - best).max() < settings.still else 0
+        idle = idle + 1 if (value - best).max() < STILL else 0
         best = value
-        if idle > settings.patience or deadline.expired():
+        if idle > PATIENCE or deadline.expired():
             break
     return state, best
 
@@ -178,23 +163,22 @@ def _flat(state: State) -> Floats:
     return np.concatenate([state.log_v.reshape(len(state.log_s), -1), state.log_s[:, None]], axis=1)
 
 
-def _unflat(cells: Cells, x: Floats, shape: tuple[int, ...]) -> State:
+def _unflat(x: Floats, shape: tuple[int, ...]) -> State:
     log_v = x[:, :-1].reshape(shape)
     log_v = log_v - np.logaddexp.reduce(log_v, axis=1, keepdims=True)
-    return State(log_v, _log_s(cells, x[:, -1]))
+    return State(log_v, _log_s(x[:, -1]))
 
 
-def _log_s(cells: Cells, log_s: Floats) -> Floats:
+def _log_s(log_s: Floats) -> Floats:
     """Keep log s within its range."""
-    return np.clip(log_s, *np.log(cells.settings.of(AscentSearch).s_range))
+    return np.clip(log_s, *np.log(S_RANGE))
 
 
 def step(cells: Cells, state: State, deadline: Deadline) -> tuple[State, Floats]:
     """The new posterior and multiplier, and I + s (K - D) of the prior between them: one pass, more where D is off."""
-    settings = cells.settings.of(SampleSearch)
     new, value, off = _pass(cells, state)
-    for _ in range(settings.passes):
-        wrong = np.flatnonzero(np.abs(off) > settings.near_log_s)
+    for _ in range(PASSES):
+        wrong = np.flatnonzero(np.abs(off) > NEAR_LOG_S)
         if not wrong.size or deadline.expired():
             break
         again = State(state.log_v[wrong], new.log_s[wrong])
@@ -208,7 +192,6 @@ def _pass(cells: Cells, state: State) -> tuple[State, Floats, Floats]:
 
     The multiplier follows D(s) by Newton's method in logarithms, in which D is nearly a power of s.
     """
-    settings = cells.settings.of(SampleSearch)
     s = np.exp(state.log_s)
     # w(t|a) ~ rho exp( q.log v / s ), p(a) ~ exp( s log Z(a) / (1+s) ), z(a,y) = p(a) u(a,y)
     seen = tilt(cells, state.log_v / s[:, None, None])
@@ -224,8 +207,8 @@ def _pass(cells: Cells, state: State) -> tuple[State, Floats, Floats]:
     tilted -= (p * tilted).sum(axis=1, keepdims=True)
     slope = (wide * p * tilted * level - p * seen.variance).sum(axis=1) / divergence
     # log s - log(D/K) / slope, where D falls as s rises
-    move = -np.log(divergence / cells.knowledge) / np.minimum(slope, -settings.flattest)
-    log_s = _log_s(cells, state.log_s + np.clip(move, -settings.longest_log_s, settings.longest_log_s))
+    move = -np.log(divergence / cells.knowledge) / np.minimum(slope, -FLATTEST)
+    log_s = _log_s(state.log_s + np.clip(move, -LONGEST_LOG_S, LONGEST_LOG_S))
     posterior = safe_log(z) - safe_log(z.sum(axis=1, keepdims=True))
     value = mutual_information(z) + s * (cells.knowledge - divergence)
     return State(posterior, log_s), np.asarray(value), log_s - state.log_s
@@ -237,9 +220,9 @@ def _log_p(log_z: Floats, s: Floats) -> Floats:
     return np.asarray(log_p - lse(log_p)[:, None])
 
 
-def _distinct(cells: Cells, value: Floats) -> Ints:
+def _distinct(value: Floats) -> Ints:
     """The order of the values, greatest first, equal ones once."""
-    absolute, relative = cells.settings.of(SampleSearch).same_value
+    absolute, relative = SAME_VALUE
     order = np.argsort(-value, kind="stable")
     apart = np.append(np.inf, -np.diff(value[order])) > absolute + relative * np.abs(value[order])
     return np.asarray(order[apart])

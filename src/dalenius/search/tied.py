@@ -27,6 +27,36 @@ from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
+# Counts that add up to n go against each other, so that a power of the ratio of laws may be the better guess: its
+# first change, downwards; it is halved and turned round whenever it gains nothing.
+POWER_STEP = 0.1
+# Whole weights of the guess: around UNIT, where 128 gained at most 1e-3 more; at most MOST_WEIGHT, as sums of k of
+# them are gone through.
+UNIT = 24
+MOST_WEIGHT = 4000
+# Outputs beyond which the noise has no more than UNSEEN are left out; products of a count and an output, at most.
+# Outputs less likely than RARE take the weight of the next one.
+UNSEEN = 1e-13
+ENTRIES = 2**22
+RARE = 1e-13
+# log x as a sum of exponentials exp(-u x): step of log u, and u x at both ends; they cost 1e-5 together.
+STEP = 0.8
+LEFT = 1e-5
+RIGHT = 16.0
+# Multipliers between which the one that uses all knowledge is found, and the number of bisections.
+S_RANGE = (1e-3, 1e9)
+BISECTIONS = 60
+# Shares of the others' tilt that are tried.
+SHARES = (1.0, 0.7, 0.4)
+# What rounding may reach in the bound, and in a product of transforms, whose least total is the next number.
+MARGIN = 1e-9
+ROUNDING = 2e-15
+LEAST_TOTAL = 1e-11
+# Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
+RARE_NATS = 80.0
+# Products of laws of the score of a noisy count, at most.
+SCORE_TERMS = 2**28
+
 
 @dataclass(frozen=True, kw_only=True)
 class TiedSearch(Part):
@@ -35,40 +65,13 @@ class TiedSearch(Part):
     # Turns of tilt and guess: on seven tables of 20 to 2,000 records eight of them came within 1e-3 of what twelve
     # found, four within 4e-3.
     rounds: int = 8
-    # Counts that add up to n go against each other, so that a power of the ratio of laws may be the better guess: its
-    # first change, downwards; it is halved and turned round whenever it gains nothing.
-    power_step: float = 0.1
-    # Whole weights of the guess: around `unit`, where 128 gained at most 1e-3 more; at most `most_weight`, as sums of k
-    # of them are gone through.
-    unit: int = 24
-    most_weight: int = 4000
-    # Counts that are added up: standard deviations to either side, and this many above in any case; outputs beyond
-    # which the noise has no more than this; products of a count and an output. Rarer outputs take the weight of the
-    # next one.
+    # Counts that are added up: standard deviations to either side, and this many above in any case.
     spreads: float = 12.0
     least: int = 30
-    unseen: float = 1e-13
-    entries: int = 2**22
-    rare: float = 1e-13
-    # log x as a sum of exponentials exp(-u x): step of log u, and u x at both ends; they cost 1e-5 together.
-    step: float = 0.8
-    left: float = 1e-5
-    right: float = 16.0
-    # Multipliers between which the one that uses all knowledge is found, and the number of bisections.
-    s_range: tuple[float, float] = (1e-3, 1e9)
-    bisections: int = 60
-    # Shares of the others' tilt that are tried, and rounds at each.
-    shares: tuple[float, ...] = (1.0, 0.7, 0.4)
+    # Rounds at each share of the others' tilt.
     few_rounds: int = 4
-    # What rounding may reach in the bound, and in a product of transforms, whose least total is the next number.
-    margin: float = 1e-9
-    rounding: float = 2e-15
-    least_total: float = 1e-11
-    # Classes this many nats below the likeliest one: which order they are taken with changes nothing that is printed.
-    rare_nats: float = 80.0
-    # Levels of the score of a noisy count, where the secret is a function of the record; products of its laws at most.
+    # Levels of the score of a noisy count, where the secret is a function of the record.
     levels: int = 9
-    score_terms: int = 2**28
 
 
 # Nats: tilts of all counts together that floats can hold.
@@ -113,7 +116,7 @@ def tie(
     table = _table(mechanism, knowledge, settings, together)
     if table is None:
         return None
-    return _in_turns(table, table.t / math.sqrt(table.n / table.k), knowledge, settings.rounds, deadline, settings)
+    return _in_turns(table, table.t / math.sqrt(table.n / table.k), knowledge, settings.rounds, deadline)
 
 
 def tie_others(
@@ -130,26 +133,24 @@ def tie_others(
     best: Tied | None = None
     tallest = TALLEST / table.k
     own, tilt = (part[table.t] - part[round(table.n / table.k)] for part in scores)
-    for share in settings.shares:
+    for share in SHARES:
         others = OtherCounts(table.n, table.k, int(table.t[0]), np.clip(share * tilt, -tallest, tallest))
-        found = _in_turns(replace(table, others=others), own, knowledge, settings.few_rounds, deadline, settings)
+        found = _in_turns(replace(table, others=others), own, knowledge, settings.few_rounds, deadline)
         if found is not None and (best is None or found.lower > best.lower):
             best = found
     return best
 
 
-def _in_turns(  # noqa: PLR0917 - the whole search
-    table: _Table, score: Floats, knowledge: float, rounds: int, deadline: Deadline, settings: TiedSearch
-) -> Tied | None:
+def _in_turns(table: _Table, score: Floats, knowledge: float, rounds: int, deadline: Deadline) -> Tied | None:
     """Tilt the own count by a score, guess, and tilt by the score of the guess; None where no tilt is allowed."""
     best: Tied | None = None
     power = trial = 1.0
-    step = -settings.power_step
+    step = -POWER_STEP
     for _ in range(rounds):
-        law = _tilted(table, score, knowledge, settings)
+        law = _tilted(table, score, knowledge)
         if law is None or (best is not None and deadline.expired()):
             break
-        found, score = _guess(table, law, settings, trial)
+        found, score = _guess(table, law, trial)
         if best is None or found.lower > best.lower:
             best, power = found, trial
         else:
@@ -167,15 +168,15 @@ def _table(mechanism: NoisyCounts, knowledge: float, settings: TiedSearch, toget
     # Knowledge moves the own count up, by some sqrt(2 K) standard deviations.
     high = math.ceil(mean + (settings.spreads + 2 * math.sqrt(2 * knowledge)) * spread + settings.least)
     t = np.arange(low, min(high, n) + 1)
-    reach = mechanism.cell(0).reach(settings.unseen)
+    reach = mechanism.cell(0).reach(UNSEEN)
     outputs = np.arange(max(0, low - reach), min(n, high + reach) + 1)
-    if t.size * outputs.size > settings.entries or (knowledge == 0 and t.size <= n):
+    if t.size * outputs.size > ENTRIES or (knowledge == 0 and t.size <= n):
         return None
     log_own = np.append(-np.inf, log_binomial(n - 1, (1 - 1 / k, 1 / k)))[t]
     if together > 1:
         scores = _scores(mechanism, settings)
         wide = together * len(scores) + 1
-        if not scores or together * len(scores) * wide * (int(t[-1]) + 1) ** 2 > settings.score_terms:
+        if not scores or together * len(scores) * wide * (int(t[-1]) + 1) ** 2 > SCORE_TERMS:
             return None
         rows = _scored(mechanism, together, scores, int(t[-1]))[t]
         return _Table(n, k, t, log_own, np.arange(wide), rows, scores=scores)
@@ -189,7 +190,7 @@ def _scores(mechanism: NoisyCounts, settings: TiedSearch) -> tuple[int, ...]:
     t = np.arange(n + 1.0)
     both = np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[:, None] * mechanism.noise.rows(t[:, None], t)
     mean = (t @ both) / np.maximum(both.sum(axis=0), 1e-300)
-    sure = both.sum(axis=0) > settings.rare
+    sure = both.sum(axis=0) > RARE
     low, high = mean[sure].min(), mean[sure].max()
     level = np.rint((np.clip(mean, low, high) - low) / max(high - low, 1e-300) * (settings.levels - 1))
     rising = np.maximum.accumulate(np.where(sure, level, 0))
@@ -212,7 +213,7 @@ def _scored(mechanism: NoisyCounts, together: int, scores: tuple[int, ...], most
     return np.asarray(whole / np.exp(log_poisson(t, together * mean))[:, None])
 
 
-def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch) -> Floats | None:
+def _tilted(table: _Table, score: Floats, knowledge: float) -> Floats | None:
     """rho(t|a) exp( score / s ), normalised, with the least s at which it is within the knowledge; None without any.
 
     What the others' tilts cost and leave is counted with the own count that they go with.
@@ -230,7 +231,7 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch
     def law(s: float) -> tuple[Floats, float]:
         log_law = log_own + score / s
         log_law -= logsumexp(log_law)
-        w = np.where(log_law > -settings.rare_nats, np.exp(log_law), 0.0)
+        w = np.where(log_law > -RARE_NATS, np.exp(log_law), 0.0)
         w /= w.sum()
         kept = w > 0
         return w, float(w[kept] @ (np.log(w[kept]) - log_own[kept] + cost[kept]))
@@ -239,8 +240,8 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch
         return reference
     # Rounding of the divergence must not reach above the knowledge.
     most = knowledge * (1 - 1e-9) - 2e-14
-    low, high = settings.s_range
-    for _ in range(settings.bisections):
+    low, high = S_RANGE
+    for _ in range(BISECTIONS):
         s = math.sqrt(low * high)
         low, high = (s, high) if law(s)[1] > most else (low, s)
     found, used = law(high)
@@ -250,24 +251,23 @@ def _tilted(table: _Table, score: Floats, knowledge: float, settings: TiedSearch
     return None if table.others is not None else reference
 
 
-def _guess(table: _Table, law: Floats, settings: TiedSearch, power: float) -> tuple[Tied, Floats]:
+def _guess(table: _Table, law: Floats, power: float) -> tuple[Tied, Floats]:
     """The guess that fits a law of the own count; and the score of every own count, by which to tilt next."""
-    weights = _weights(table, law, settings, power)
+    weights = _weights(table, law, power)
     n, k, unit = table.n, table.k, np.unique(weights)
     x = np.arange(k * int(unit[0]), k * int(unit[-1]) + 1, dtype=float)
-    step = settings.step
-    first, last = math.log(settings.left / x[-1]), math.log(settings.right / x[0])
-    nodes = np.exp(np.arange(first, last + step, step))
+    first, last = math.log(LEFT / x[-1]), math.log(RIGHT / x[0])
+    nodes = np.exp(np.arange(first, last + STEP, STEP))
     most = np.log(x)
     for u in nodes.tolist():
-        most = most + step * np.exp(-u * x)
+        most = most + STEP * np.exp(-u * x)
     top = float(most.max())
     phi = table.rows @ np.exp(-np.multiply.outer(weights.astype(float), nodes))
     with np.errstate(over="ignore", divide="ignore"):
-        seen = phi * _others(table, phi, settings)
-    log_s = top - step * seen.sum(axis=1)
+        seen = phi * _others(table, phi)
+    log_s = top - STEP * seen.sum(axis=1)
     score = table.rows @ np.log(weights) - log_s
-    lower = math.log(k) + float(law @ score) - settings.margin
+    lower = math.log(k) + float(law @ score) - MARGIN
     cuts = np.flatnonzero(np.diff(weights)) + 1
     whole = np.zeros(n + 1)
     whole[table.t] = law
@@ -276,14 +276,14 @@ def _guess(table: _Table, law: Floats, settings: TiedSearch, power: float) -> tu
         tuple(weights[np.append(0, cuts)].tolist()),
         (int(table.t[0]), int(table.t[-1])),
         tuple(nodes.tolist()),
-        step,
+        STEP,
         table.scores,
     )
     tilt = () if table.others is None else tuple(table.others.tilt.tolist())
     return Tied(whole, decoder, lower, tilt), np.where(np.isfinite(table.log_own), score, 0.0)
 
 
-def _weights(table: _Table, law: Floats, settings: TiedSearch, power: float) -> Ints:
+def _weights(table: _Table, law: Floats, power: float) -> Ints:
     """Whole numbers near a power of the ratio of the own count's noisy law to that of another count."""
     n, k = table.n, table.k
     if table.others is None:
@@ -295,14 +295,14 @@ def _weights(table: _Table, law: Floats, settings: TiedSearch, power: float) -> 
         base = table.others.marginal(table.t[kept], law[kept]) @ table.rows
     ratio = power * np.log(np.maximum(law @ table.rows, 1e-300) / np.maximum(base, 1e-300))
     # Far from all mass rounding decides, and the nearest ratio that can be trusted stands for the rest.
-    sure = np.flatnonzero(base > settings.rare)
+    sure = np.flatnonzero(base > RARE)
     ratio[: sure[0]], ratio[sure[-1] :] = ratio[sure[0]], ratio[sure[-1]]
-    most = math.log(settings.most_weight / settings.unit)
-    whole: Ints = np.maximum(np.rint(settings.unit * np.exp(np.minimum(ratio, most))), 1).astype(np.int64)
+    most = math.log(MOST_WEIGHT / UNIT)
+    whole: Ints = np.maximum(np.rint(UNIT * np.exp(np.minimum(ratio, most))), 1).astype(np.int64)
     return whole
 
 
-def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
+def _others(table: _Table, phi: Floats) -> Floats:
     """E prod_b phi(t_b) over the other k-1 counts, given each own count t: they are multinomial with n - t records."""
     n, k, t = table.n, table.k, table.t
     place = n - t - (k - 1) * int(t[0])
@@ -321,8 +321,8 @@ def _others(table: _Table, phi: Floats, settings: TiedSearch) -> Floats:
     products = np.maximum(np.fft.irfft(powers, n=_room((k - 1) * (t.size - 1) + 1), axis=0), 0.0)
     total = np.exp(log_poisson(n - t, (k - 1) * mean))
     # Transforms are good to some 1e-16 of the largest product, which weighs where totals are rare.
-    possible = inside & (total > settings.least_total)
-    sure = np.maximum(products[place[possible]] - settings.rounding, 0.0)
+    possible = inside & (total > LEAST_TOTAL)
+    sure = np.maximum(products[place[possible]] - ROUNDING, 0.0)
     result[possible] = np.minimum(sure / total[possible, None], 1.0)
     return result
 

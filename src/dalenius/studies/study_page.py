@@ -14,7 +14,8 @@ from dalenius.report.call import shell
 from dalenius.report.charts import Axis, Series, line_chart, number, text
 from dalenius.report.evidence import digest
 from dalenius.report.page import Download, Section, Table
-from dalenius.report.plain import CHECKED, against, guesses, question, released, secret_words, what_it_is_not
+from dalenius.report.plain import CHECKED, against, capital, guesses, question, released, secret_words, what_it_is_not
+from dalenius.report.text import Facts
 from dalenius.results.guess import about_record, sentence
 from dalenius.studies import store as stores
 from dalenius.studies.grid import place_words
@@ -26,10 +27,34 @@ if TYPE_CHECKING:
 # Rows of the table on a page, and lines of its chart.
 MOST_SHOWN = 500
 MOST_LINES = 8
+# Reasons why points failed, in a summary.
+MOST_REASONS = 5
 # More bytes than this in a store are more than a page may carry, however well they are packed.
 MOST_STORED = 8 * MOST_CARRIED
 
 Row = dict[str, Any]
+
+
+def subject(study: "Study") -> str:
+    """Return what the title of a report calls it."""
+    return study.name
+
+
+def facts(study: "Study") -> Facts:
+    """Return how far a study is, as pairs of a heading and lines of text."""
+    ended = [(point, study.entries[point.key]) for point in study.points if point.key in study.entries]
+    gaps = [entry.numbers["gap"] for _, entry in ended if entry.status == "done"]
+    reasons = [f"{place_words(point.varied)}: {entry.reason}" for point, entry in ended if entry.status == "failed"]
+    more = len(reasons) - MOST_REASONS
+    named: Facts = [
+        ("Study", [f"{study.name}: {len(study.points)} points over {', '.join(study.points[0].varied)}"]),
+        ("Done", [f"{len(gaps)}{f', failed {len(reasons)}' if reasons else ''}"]),
+        ("Widest gap", [f"{max(gaps):.2g}"] if gaps else []),
+        ("Failed", reasons[:MOST_REASONS] + ([f"and {more} more; the table has every reason"] if more > 0 else [])),
+        ("Store", [str(study.store)]),
+        ("Check", [study.check_words()]),
+    ]
+    return [(name, lines) for name, lines in named if lines]
 
 
 def sections(study: "Study") -> list[Section]:
@@ -44,8 +69,9 @@ def sections(study: "Study") -> list[Section]:
     return [
         _verdict(study, done),
         Section("What the numbers are not", what_it_is_not()),
-        Section(f"{_brackets(study)}s", words, drawn=drawn),
         TECHNICAL,
+        # Keys of the study name its points, which are words of code.
+        Section(f"{'Certified' if study.verified else 'Stated'} brackets", words, drawn=drawn),
         Section("Table", more, table=table),
         Section(
             "How to reproduce it",
@@ -57,17 +83,12 @@ def sections(study: "Study") -> list[Section]:
     ]
 
 
-def _brackets(study: "Study") -> str:
-    """What brackets are called: certified where every certificate was checked."""
-    return "Certified bracket" if study.verified else "Stated bracket"
-
-
 def _checked(study: "Study") -> str:
     words = study.check_words()
     how = f" {CHECKED.format(what='them')}" if study.verified else ""
     if study.verified is None:
         how = " To check them first: dalenius report with --verify."
-    return f"{words[0].upper()}{words[1:]}.{how}"
+    return f"{capital(words)}.{how}"
 
 
 def _verdict(study: "Study", done: list[Row]) -> Section:
@@ -79,9 +100,8 @@ def _verdict(study: "Study", done: list[Row]) -> Section:
         return verdict((), text(answered), _checked(study))
     worst = max(done, key=lambda row: row["upper"])
     ((_, dual),) = tasks
-    where = place_words({name: worst[name] for name in study.points[0].varied})
     end = f"The largest expected error is at most {text(round_up(worst['upper'], decimals(worst['upper'])))}"
-    figure = f"{end if dual else _most(worst)}, at {text(where)}."
+    figure = f"{end if dual else _most(worst)}, at the worst point."
     work = next(point.work for point in study.points if all(worst[name] == x for name, x in point.varied.items()))
     return verdict((answered, *_plain(work, worst)), figure, _checked(study))
 
@@ -124,7 +144,8 @@ def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tupl
     # With a budget of leakage the bracket is of a distortion, which has no unit.
     dual = any(point.work.task.dual for point in study.points)
     up = Axis("expected error" if dual else "leakage", None if dual else done[0]["unit"])
-    return line_chart(series, Axis(along), up, study.name), words
+    across = Axis(along, done[0]["unit"] if along in ("knowledge", "entropy", "leakage") else None)
+    return line_chart(series, across, up, study.name), words
 
 
 def _lines(done: list[Row], along: str, others: list[str]) -> list[Series]:

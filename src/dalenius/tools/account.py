@@ -22,6 +22,8 @@ HOW: dict[str, str] = {
     "people": "a sound bound: what each release leaks of a record given all others, plus what ties the record to them",
     "trivial": "only the trivial bound, log|A|: the releases may leak everything about a record",
 }
+# What checks the certificate of an account: the file of a ledger has none.
+BY_LEDGER = "account().audit.verify() or dalenius ledger show FILE --verify"
 TRUSTED = (
     "earlier numbers are from a file without certificates; Ledger.load(path, verify=True) "
     "(dalenius ledger show FILE --verify) computes them again"
@@ -89,10 +91,6 @@ class Account(Shown):
         left = finite(self.entropy_left)
         return {**{key: getattr(self, key) for key in keys}, "entropy_left": left, "added": list(self.added)}
 
-    def report_facts(self) -> Facts:
-        """Return what it says as pairs of a heading and lines of text."""
-        return account_facts(self)
-
     def __repr__(self) -> str:
         left = "" if math.isnan(self.entropy_left) else f"; entropy left at least {round_down(self.entropy_left)}"
         return (
@@ -113,7 +111,7 @@ def bracket(lower: float, upper: float) -> str:
 
 def _how(account: Account) -> str:
     """How the upper bound was found; and whether its certificate was checked, where there is one."""
-    proof = f"; {checked_words(account.audit)}" if account.audit is not None and account.exact else ""
+    proof = f"; {checked_words(account.audit, BY_LEDGER)}" if account.audit is not None and account.exact else ""
     return f"{HOW[account.bound]}{proof}"
 
 

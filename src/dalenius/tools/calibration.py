@@ -26,31 +26,24 @@ if TYPE_CHECKING:
     from dalenius.tools.account import Account
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How the levels of noise are gone through, and how closely each is audited."""
-
-    # Noise beyond this level is not tried: leakage falls with its exponential, squared.
-    loudest: float = 20.0
-    # The first step to another level; steps double.
-    first_step: float = 0.2
-    # Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
-    glance_gap: float = 1.0
-    coarse_gap: float = 0.1
-    # The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
-    fine_gap: float = 0.25
-    # Shares of the time left for these three audits, and the seconds that each may always take.
-    glance_share: float = 0.03
-    coarse_share: float = 0.1
-    fine_share: float = 0.3
-    least_seconds: float = 0.05
-    # A parameter is never known more coarsely than this, relatively.
-    coarsest_accuracy: float = 0.5
-    # A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
-    margin: float = 0.4
-
-
-PACE = Pace()
+# Noise beyond this level is not tried: leakage falls with its exponential, squared.
+LOUDEST = 20.0
+# The first step to another level; steps double.
+FIRST_STEP = 0.2
+# Gaps of audits as shares of the budget: of a glance, and of an audit that stays clear of the budget.
+GLANCE_GAP = 1.0
+COARSE_GAP = 0.1
+# The gap of an audit that comes near the budget, as a share of the accuracy and of the budget.
+FINE_GAP = 0.25
+# Shares of the time left for these three audits, and the seconds that each may always take.
+GLANCE_SHARE = 0.03
+COARSE_SHARE = 0.1
+FINE_SHARE = 0.3
+LEAST_SECONDS = 0.05
+# A parameter is never known more coarsely than this, relatively.
+COARSEST_ACCURACY = 0.5
+# A level just past an end that seems right, in units of the accuracy, so that the bracket closes.
+MARGIN = 0.4
 
 
 def calibrate(
@@ -144,11 +137,11 @@ def search_noise(
     chosen, parameter = family_of(family)
     _checked_query(query)
     checks.real("leakage", budget, 0.0, math.inf)
-    checks.real("accuracy", accuracy, 1e-9, PACE.coarsest_accuracy)
+    checks.real("accuracy", accuracy, 1e-9, COARSEST_ACCURACY)
     if budget == 0:
         raise InputError(_too_small(family, query, budget, options.unit, context))
     # Audits show no more of a budget as small as that.
-    accuracy = max(accuracy, min(PACE.coarsest_accuracy, options.tolerance / budget))
+    accuracy = max(accuracy, min(COARSEST_ACCURACY, options.tolerance / budget))
     named = isinstance(options.report, ProgressLine)
     with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
         search = _Search(
@@ -212,7 +205,6 @@ class _Search(Generic[Judged]):
     deadline: Deadline
     context: str = ""
     name_progress: bool = False  # whether a line of progress names the parameter at hand
-    pace: Pace = field(default_factory=lambda: PACE)
     tried: "list[Tried[Judged]]" = field(default_factory=list)
     audits: int = 0
     interrupted: bool = False
@@ -247,21 +239,21 @@ class _Search(Generic[Judged]):
 
     def _try(self, level: float) -> None:
         """Audit a noise level: a glance, which shows most of those that leak too much; then with more care."""
-        value, pace = self._value(level), self.pace
+        value = self._value(level)
         mechanism = self.chosen.with_parameter(self.query, value)
-        fine = pace.fine_gap * self.accuracy
+        fine = FINE_GAP * self.accuracy
         # Audits without rows, or with very many outputs, give all they can at once.
         if not mechanism.has_rows or mechanism.n_outputs > self.options.settings.portfolio.most_outputs:
-            self.tried.append(Tried(level, value, mechanism, self._audit(mechanism, fine, pace.fine_share)))
+            self.tried.append(Tried(level, value, mechanism, self._audit(mechanism, fine, FINE_SHARE)))
             return
-        audit = self._audit(mechanism, pace.glance_gap, pace.glance_share)
-        if audit.lower <= (1 - pace.coarse_gap) * self.budget and not self.interrupted:
-            audit = self._audit(mechanism, pace.coarse_gap, pace.coarse_share)
+        audit = self._audit(mechanism, GLANCE_GAP, GLANCE_SHARE)
+        if audit.lower <= (1 - COARSE_GAP) * self.budget and not self.interrupted:
+            audit = self._audit(mechanism, COARSE_GAP, COARSE_SHARE)
         best = self.best
         # Below a settled best only the lower bound of a level is wanted.
         worth = best is None or not self._settled(best)
         if audit.lower <= self.budget < audit.upper and worth and not self.interrupted:
-            audit = self._audit(mechanism, fine, pace.fine_share)
+            audit = self._audit(mechanism, fine, FINE_SHARE)
         self.tried.append(Tried(level, value, mechanism, audit))
 
     def _audit(self, mechanism: Mechanism, relative: float, share: float) -> Judged:
@@ -270,7 +262,7 @@ class _Search(Generic[Judged]):
         options = replace(
             self.options,
             tolerance=max(relative * self.budget, self.options.tolerance),
-            time_limit=max(share * self.deadline.left, self.pace.least_seconds),
+            time_limit=max(share * self.deadline.left, LEAST_SECONDS),
             report=_with_parameter(mechanism, listener) if self.name_progress and listener else listener,
         )
         audit = self.judge(mechanism, options)
@@ -281,15 +273,15 @@ class _Search(Generic[Judged]):
 
     def _next(self) -> float | None:
         """The next noise level, or None when there is nothing left to gain."""
-        quietest, loudest = self.parameter.quietest(self.query), self.pace.loudest
-        step = self.pace.first_step * 2.0 ** (len(self.tried) - 1)
+        quietest = self.parameter.quietest(self.query)
+        step = FIRST_STEP * 2.0 ** (len(self.tried) - 1)
         best = self.best
         if best is None:
             last = self.tried[-1]
-            if last.level >= loudest or self._value(last.level) == 0:
+            if last.level >= LOUDEST or self._value(last.level) == 0:
                 raise InputError(self._refusal(last))
             excess = math.log(last.found.upper / self.budget)
-            return min(loudest, last.level + max(step, 0.5 * excess + 0.1))
+            return min(LOUDEST, last.level + max(step, 0.5 * excess + 0.1))
         below = self._below(best)
         if not below:
             if best.level <= quietest:
@@ -297,7 +289,7 @@ class _Search(Generic[Judged]):
             return max(quietest, best.level - max(step, 0.1 - 0.5 * best.excess(self.budget)))
         if self._settled(best):
             return self._proof(best, below)
-        margin = self.pace.margin * self.accuracy
+        margin = MARGIN * self.accuracy
         return min(max(self._secant(best, below[0]), below[0].level + margin), best.level - margin)
 
     def _refusal(self, loudest: "Tried[Judged]") -> str:

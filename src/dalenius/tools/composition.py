@@ -353,7 +353,7 @@ def information_bound(  # noqa: PLR0911 - one for each kind of mechanism
         return math.fsum(bounds[part] for part in parts.parts)
     if (real := mechanism.as_real) is not None and NoisySum.fits(real.query):
         # How far rows are from noise around the mean, which is that of real noise.
-        most = centre(NoisySum(real.query, real.name, real.noise), known, reference).upper
+        most = centre(NoisySum(real.query, real.name, real.noise), known, reference)
         return most + MARGIN * (1 + most)
     if (noisy := mechanism.as_sum) is not None:
         return knowledge_bound(noisy, known, deadline, reference=reference)
@@ -372,8 +372,8 @@ def _around_the_mean(mechanism: NoisyCounts, known: float, reference: Reference)
     if len(reference.laws) > 1:
         most = mechanism.log_most_likely()
         return most + MARGIN * (1 + most)
-    centres = centre_of_counts(mechanism, known, np.exp(reference.log_law_of(0, mechanism.k)))
-    return centres.upper + MARGIN * (1 + centres.upper)
+    most = centre_of_counts(mechanism, known, np.exp(reference.log_law_of(0, mechanism.k)))
+    return most + MARGIN * (1 + most)
 
 
 def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline, reference: Reference) -> float:

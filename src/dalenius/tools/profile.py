@@ -16,7 +16,7 @@ from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import NATS_PER_UNIT, AuditProblem
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.options import Options, entropies_of, names_of
 from dalenius.results.profile import Bracket, Profile
@@ -184,7 +184,7 @@ def _record_guessing(mechanism: Mechanism) -> float:
         return mechanism.log_most_likely()
     for members in mechanism.statistic.orbits:
         record = members[0]
-        given = np.exp(mechanism.statistic.log_reference(record) + math.log(mechanism.records[record]))
+        given = np.exp(UNIFORM.log_joint(mechanism.statistic, record) + math.log(mechanism.records[record]))
         given /= given.sum(axis=1, keepdims=True)
         worst = max(worst, math.log(float(mechanism.joint(given).max(axis=0).sum())))
     return worst

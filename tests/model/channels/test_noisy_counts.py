@@ -14,7 +14,6 @@ from dalenius.model.channels.noise import Geometric
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
-from dalenius.model.query import UnlistedHistogram
 from dalenius.model.statistic import Histogram
 
 
@@ -45,7 +44,7 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
 
 def test_the_query_of_too_many_count_vectors() -> None:
     query = queries.histogram(n=10**6, k=64)
-    assert isinstance(query, UnlistedHistogram)
+    assert not query.listed
     assert (query.n, query.records[:2], query.sensitivity, str(query)) == (
         10**6,
         (64, 64),

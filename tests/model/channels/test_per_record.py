@@ -1,8 +1,6 @@
 """Records that each go through their own channel, beside the same release with its rows."""
 
-import pickle
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import dalenius as dl
 from dalenius.model.channels.parts import Part
 from dalenius.model.channels.per_record import PerRecord
 from dalenius.model.prior import Prior
-from dalenius.model.reference import Reference
+from dalenius.model.reference import UNIFORM, Reference
 
 CASES = [
     ("randomized_response(epsilon=1)", "count(n=4)"),
@@ -34,17 +32,13 @@ def test_profiles_agree(mechanism: str, query: str) -> None:
     assert mine.record_min_entropy_leakage == pytest.approx(its.record_min_entropy_leakage, rel=1e-12)
 
 
-def test_randomised_response_of_a_million_people(tmp_path: Path) -> None:
+def test_randomised_response_of_a_million_people() -> None:
     mechanism = dl.mechanisms.randomized_response(dl.queries.count(n=10**6), epsilon=1)
     assert isinstance(mechanism, PerRecord)
     assert mechanism.dp_epsilon() == pytest.approx(1.0)
     label = str(mechanism.sample([0, 1] * 500_000, rng=1)[0]).split(",")
     kept = np.mean([int(y) == i % 2 for i, y in enumerate(label)])
     assert kept == pytest.approx(mechanism.rows[0, 0], abs=0.005)
-    again = pickle.loads(pickle.dumps(mechanism))
-    assert again.describe() == mechanism.describe()
-    mechanism.save(tmp_path / "m.json")
-    assert dl.Mechanism.load(tmp_path / "m.json").describe() == mechanism.describe()
     refuses("too many to write out; it can be audited", mechanism.matrix)
 
 
@@ -100,4 +94,4 @@ def test_a_partition_knows_what_it_is_about() -> None:
     assert part.class_name(4) == "the datasets with record 1 = 1 and 1 of 2 others equal"
     assert Part(5, 2, (1,), (0, 2)).class_name(5) == "the datasets with record 1 = 1 and records 0,2 = 0,1"
     assert Part(5, 2, (1, 3), ()).class_name(2) == "the datasets with records 1,3 = 1,0"
-    refuses("about the records 1, not about record 0", part.log_reference, 0)
+    refuses("about the records 1, not about", UNIFORM.log_joint, part, 0)

@@ -80,14 +80,6 @@ def test_delta_does_not_depend_on_how_many_outputs_are_put_together(n: int, sigm
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_discrete_gaussian_has_no_epsilon_and_the_delta_of_its_law() -> None:
-    mechanism = built("discrete_gaussian")
-    assert mechanism.dp_epsilon() == math.inf
-    p = law("discrete_gaussian", np.arange(-60, 61))
-    delta = np.maximum(p[1:] - math.exp(0.5) * p[:-1], 0).sum()
-    assert mechanism.dp_delta(0.5) == pytest.approx(delta, rel=1e-9)
-
-
 def test_tails_of_discrete_gaussian_noise() -> None:
     noise = DiscreteGaussian(4.0)
     p = np.exp(-(np.arange(-400.0, 401) ** 2) / 32)

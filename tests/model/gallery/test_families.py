@@ -55,7 +55,7 @@ def test_a_query_with_a_single_answer_has_a_scale_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("geometrc", "did you mean 'geometric'?"), ("constant", "one of symmetric")]
+    ("name", "says"), [("geometrc", "did you mean 'geometric'?"), ("constant", "constant has no number that makes")]
 )
 def test_unknown_families_are_refused(name: str, says: str) -> None:
     refuses_saying(says, family_of, name)

@@ -7,7 +7,6 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refuses
 
 from dalenius.model.channels.mechanism import Mechanism
@@ -112,31 +111,6 @@ def test_constant_is_a_median(query: Query, best: int) -> None:
     np.testing.assert_array_equal(rows, np.eye(len(query.outputs))[np.full(len(rows), best)])
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda q: mechanisms.geometric(q, epsilon=0.8),
-        lambda q: mechanisms.laplace(q, epsilon=0.8),
-        lambda q: mechanisms.gaussian(q, sigma=0.7),
-    ],
-)
-def test_noise_on_histograms_is_per_cell(build: Callable[[Query], Mechanism]) -> None:
-    mechanism = build(queries.histogram(n=2, k=3))
-    cell = build(queries.identity(k=3)).rows  # answers 0..2 clamped to 0..2, sensitivity 2 in both
-    outputs = list(product(range(3), repeat=3))
-    assert mechanism.labels == tuple(",".join(map(str, y)) for y in outputs)
-    counts: NDArray[np.int64] = np.asarray(queries.histogram(n=2, k=3).answers)
-    expected = [[math.prod(cell[c, v] for c, v in zip(f, y, strict=True)) for y in outputs] for f in counts]
-    np.testing.assert_allclose(mechanism.rows, expected, atol=1e-15)
-
-
-def test_closed_forms_on_a_binary_answer() -> None:
-    """MATH 7: thresholded Laplace flips with exp(-eps/2)/2, exponential with 1/(exp(eps/2)+1)."""
-    query = queries.modular_sum(n=3, modulus=2)
-    assert mechanisms.laplace(query, epsilon=1.7).rows[0, 1] == pytest.approx(math.exp(-0.85) / 2, rel=1e-14)
-    assert mechanisms.exponential(query, epsilon=1.7).rows[1, 0] == pytest.approx(1 / (math.exp(0.85) + 1), rel=1e-14)
-
-
 @pytest.mark.parametrize("epsilon", [1e-12, 700, 1e300])
 def test_extreme_parameters_stay_channels(epsilon: float) -> None:
     query = queries.count(n=30)
@@ -162,17 +136,12 @@ COUNT = queries.count(n=3)
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda: mechanisms.symmetric(COUNT, flip=1.1), "flip = 1.1 is out of range"),
         (lambda: mechanisms.symmetric(COUNT, flip=-0.1), "at least 0 and at most 1"),
         (lambda: mechanisms.geometric(COUNT, epsilon=0), "epsilon = 0 .* above 0 and finite"),
-        (lambda: mechanisms.geometric(COUNT, epsilon=math.nan), "epsilon = nan"),
-        (lambda: mechanisms.laplace(COUNT, epsilon=math.inf), "epsilon = inf"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, sensitivity=0), "sensitivity = 0"),
         (lambda: mechanisms.laplace(COUNT, epsilon=5e-324, sensitivity=16), "over a sensitivity of 16.0 is too small"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, output="foo"), "output = 'foo' is unknown; use 'integer'"),
         (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
-        (lambda: mechanisms.gaussian(COUNT, sigma=-1), "sigma = -1"),
-        (lambda: mechanisms.gaussian(COUNT, sigma="1"), "not a number"),
         (lambda: mechanisms.randomized_response(queries.function([2] * 13, sum), epsilon=1), "8192 datasets, too many"),
         (lambda: mechanisms.unary_encoding(queries.histogram(n=3, k=11), epsilon=1), "at most 10 values"),
         (lambda: mechanisms.geometric(queries.identity(k=5000), epsilon=1), "5000 x 5000 entries"),

@@ -24,6 +24,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.verify import verify_here
@@ -50,7 +51,7 @@ def audited(mechanism: Mechanism, **adversary: float) -> Json:
 
 def unproved(mechanism: Mechanism, adversary: Json) -> Json:
     """The audit certificate of any mechanism that proves the trivial bounds."""
-    masses = np.exp(mechanism.statistic.log_reference(0)).tolist()
+    masses = np.exp(UNIFORM.log_joint(mechanism.statistic, 0)).tolist()
     records = range(1 if len(mechanism.statistic.orbits) == 1 else mechanism.n)
     different = len(np.unique(mechanism.rows, axis=0))
     most = [math.log(min(mechanism.records[i], mechanism.rows.shape[1], different)) + 1e-12 for i in records]
@@ -290,7 +291,7 @@ def general(problem: Json, p0: Floats, d: Floats, query: str | None = None, slop
 
 
 WEIGHTS = np.array([0.1, 0.2, 0.3, 0.4])
-UNIFORM = np.full(4, 0.25)
+EVEN = np.full(4, 0.25)
 OUTPUTS = [0, 0.75, 2.5, 3, 7]
 ABSOLUTE = np.abs(np.subtract.outer(np.arange(4.0), np.array(OUTPUTS)))
 TABLE = np.array([[0, 1, 2], [1, 0, 1.5], [2, 1.25, 0], [0.5, 0.5, 2]])
@@ -300,16 +301,16 @@ CUSTOM: dict[str, Callable[[], Json]] = {
         WEIGHTS, np.abs(np.subtract.outer(np.arange(4.0), np.arange(4))), "identity(k=4)",
     ),
     "outputs": lambda: general(
-        {"query": "identity(k=4)", "distortion": "absolute", "outputs": OUTPUTS}, UNIFORM, ABSOLUTE, "identity(k=4)"
+        {"query": "identity(k=4)", "distortion": "absolute", "outputs": OUTPUTS}, EVEN, ABSOLUTE, "identity(k=4)"
     ),
     "squared": lambda: general(
-        {"query": "identity(k=4)", "distortion": "squared", "outputs": OUTPUTS}, UNIFORM, ABSOLUTE**2, "identity(k=4)"
+        {"query": "identity(k=4)", "distortion": "squared", "outputs": OUTPUTS}, EVEN, ABSOLUTE**2, "identity(k=4)"
     ),
     "zero-one": lambda: general(
         {"query": "identity(k=4)", "distortion": "zero-one", "outputs": OUTPUTS},
-        UNIFORM, (ABSOLUTE > 0) * 1.0, "identity(k=4)",
+        EVEN, (ABSOLUTE > 0) * 1.0, "identity(k=4)",
     ),
-    "table": lambda: general({"distortion": TABLE.tolist()}, UNIFORM, TABLE),
+    "table": lambda: general({"distortion": TABLE.tolist()}, EVEN, TABLE),
     "table of a query": lambda: general(
         {"query": "identity(k=4)", "distortion": TABLE.tolist(), "outputs": [1, 2, 3],
          "distribution": WEIGHTS.tolist()},
@@ -320,15 +321,15 @@ CUSTOM: dict[str, Callable[[], Json]] = {
     ),
     "histogram": lambda: general(
         {"query": "histogram(n=1, k=4)", "distortion": "absolute"},
-        UNIFORM, 2 - 2 * np.eye(4), "histogram(n=1, k=4)",
+        EVEN, 2 - 2 * np.eye(4), "histogram(n=1, k=4)",
     ),
     "vectors": lambda: general(
         {"query": "histogram(n=1, k=2)", "distortion": "absolute", "outputs": [[0.5, 0.5], [0, 1], [1, 0]]},
-        UNIFORM[:2] * 2, np.array([[1.0, 0, 2], [1, 2, 0]]), "histogram(n=1, k=2)",
+        EVEN[:2] * 2, np.array([[1.0, 0, 2], [1, 2, 0]]), "histogram(n=1, k=2)",
     ),
     "values out of order": lambda: general(
         {"query": "total(n=1, values=[5, 2, 3, 4])", "distortion": "absolute"},
-        UNIFORM, np.abs(np.subtract.outer(np.arange(2, 6), np.arange(2.0, 6))), "total(n=1, values=[5, 2, 3, 4])",
+        EVEN, np.abs(np.subtract.outer(np.arange(2, 6), np.arange(2.0, 6))), "total(n=1, values=[5, 2, 3, 4])",
     ),
 }  # fmt: skip
 
@@ -384,7 +385,8 @@ def random_pool(statistic: Statistic, rows: Floats, rng: np.random.Generator) ->
     pool = []
     for _ in range(3):
         record = int(rng.integers(len(statistic.records)))
-        pi = np.exp(statistic.log_reference(record)) * rng.uniform(0.5, 1.5, (statistic.records[record], len(rows)))
+        rho = np.exp(UNIFORM.log_joint(statistic, record))
+        pi = rho * rng.uniform(0.5, 1.5, rho.shape)
         z = pi @ rows
         ratios = np.log(z / pi.sum(1)[:, None] / z.sum(0)) + rng.normal(0, 0.01, z.shape)
         pool.append(prior(record, pi, ratios, float(rng.uniform(0.5, 2))))
@@ -819,7 +821,7 @@ def test_large_designs_are_checked(query: str, statistic: Statistic, outputs: Se
     rng = np.random.default_rng(1)
     rows = rng.dirichlet(np.ones(len(outputs)), statistic.size)
     mechanism = Written(statistic, rows, tuple(outputs), parse_query(query))
-    reference = np.exp(statistic.log_reference(0))
+    reference = np.exp(UNIFORM.log_joint(statistic, 0))
     shape = (len(reference), len(outputs))
     pool = [
         prior(0, reference * rng.uniform(0.9, 1.1, reference.shape), rng.normal(0, 1, shape), 1.0) for _ in range(many)

@@ -10,10 +10,9 @@ from damage import GONE, changed
 from flint import arb
 from kinds import Json
 from large_samples import HISTOGRAMS, both_histograms
-from verdicts import refused
 
 import dalenius as dl
-from dalenius.bounds.closed_forms import blend_of_counts, blended, centre_of_counts, one_count
+from dalenius.bounds.closed_forms import blend_of_counts, blended, one_count
 from dalenius.bounds.moved_counts import MovedSearch
 from dalenius.search.tied import TiedSearch
 from dalenius.verifier.forms import histograms
@@ -21,7 +20,6 @@ from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.limits import NotChecked, within
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
@@ -75,10 +73,7 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     channel = histograms.rebuild(dict(mine.describe()))
     channel = histograms.ask(channel, Secret((0,)), Product((tuple(law.tolist()),)) if skewed else UNIFORM)
     allowed = Knowledge(arb(knowledge), none=knowledge == 0, free=False)
-    told, centre = (
-        blend_of_counts(mine.n, knowledge, law, mine.contraction([(mine.n, law)])),
-        centre_of_counts(mine, knowledge, law),
-    )
+    told = blend_of_counts(mine.n, knowledge, law, mine.contraction([(mine.n, law)]))
     power, share = 1 / (told.data["order"] - 1), told.data["share"]
     g = np.array([one_count(mine.n, p)(power) for p in law.tolist()])
     either = [
@@ -88,7 +83,6 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     assert told.upper == pytest.approx(either[0], abs=1e-12)
     for upper, proof in (
         (min(either), {"kind": "blend", **told.data}),
-        (centre.upper, {"kind": "centre", **centre.data}),
         (math.log(mine.k), {"kind": "trivial"}),
     ):
         close = 1e-9 * max(1.0, upper)
@@ -107,7 +101,6 @@ def test_values_without_mass_are_left_out() -> None:
     for kind, one, two in (
         ("trivial", {}, {}),
         ("blend", *({"order": 1.5, "share": 0.5},) * 2),
-        ("centre", {"centre": [2, 7], "s": 9.0}, {"centre": [2, 5, 7], "s": 9.0}),
     ):
         bound = histograms.KINDS[kind]
         mine, theirs = (
@@ -146,8 +139,8 @@ def tied() -> Json:
         ({"proofs.0.share": 0.5}, "exceeds claimed"),
         ({"proofs.0.share": 1.5}, "the share"),
         ({"proofs.0.kind": "trivial"}, "exceeds claimed"),
-        ({"proofs.0.kind": "sibson"}, "none of trivial, blend, centre"),
-        ({"proofs.0.kind": "centre"}, "lacks 's'"),
+        ({"proofs.0.kind": "sibson"}, "none of trivial, blend, counted"),
+        ({"proofs.0.kind": "counted"}, "lacks 'tops'"),
         ({"proofs": []}, "record 0 has no proof"),
         ({"adversary.knowledge": 0.39}, "has divergence"),
         ({"problem.query": "histogram(n=299, k=3)"}, "the witness"),
@@ -221,39 +214,6 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Json, reason: str) -> None:
     verdict = verify_here(changed(tied, tamper), time_limit=1e6)
     assert not verdict
     assert reason in verdict.reason
-
-
-@pytest.fixture(scope="module")
-def centred() -> Json:
-    mechanism = dl.mechanisms.discrete_gaussian(dl.queries.histogram(n=300, k=5), sigma=200, clamp=True)
-    data = dl.audit(mechanism, knowledge=0.4).certificate.data
-    assert data["proofs"][0]["centre"] == [60] * 5
-    assert verify_here(data)
-    return data
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "reason"),
-    [
-        ("centre", [60, 60, 60, 60], "are needed"),
-        ("centre", [60, 60, 60, 60, 301], "whole number from 0 to 300"),
-        ("centre", 60, "the centre"),
-        ("centre", [0] * 5, "exceeds claimed"),
-        ("s", 0.0, "s must be above 0"),
-        ("s", 1e9, "exceeds claimed"),
-        ("upper", 0.0, "exceeds claimed"),
-    ],
-)
-def test_a_forged_centre_is_refused(centred: Json, key: str, value: object, reason: str) -> None:
-    refused(changed(centred, {f"proofs.0.{key}": value}), reason)
-
-
-def test_laws_of_very_many_records_end_by_the_clock() -> None:
-    channel = histograms.rebuild({"query": "histogram(n=3000000, k=3)", "mechanism": "gaussian(sigma=9)"})
-    channel = histograms.ask(channel, Secret((0,)), Product(((0.5, 0.3, 0.2),)))
-    proof = {"kind": "centre", "centre": [0, 0, 0], "s": 1.0, "upper": 1.0}
-    with within(1e-9), pytest.raises(NotChecked, match="time limit"):
-        histograms.check_proof(channel, Knowledge(arb(1), none=False, free=False), proof, "it")
 
 
 def test_another_mechanism_is_told_apart(sound: Json) -> None:

@@ -125,37 +125,6 @@ def test_blends_near_the_mean_hold_those_of_all_classes(
         assert abs(float(quick[a] / x - 1)) < 1e-12
 
 
-@pytest.mark.parametrize("records", [(0,), (0, 1)])
-@pytest.mark.parametrize("reference", [UNIFORM, SKEWED, RARE, OFTEN])
-@pytest.mark.parametrize("s", [0.3, 2.0])
-def test_noise_around_a_centre_near_the_mean_holds_that_of_all_classes(
-    s: float, reference: Uniform | Product, records: tuple[int, ...]
-) -> None:
-    channel = asked("geometric(epsilon=0.01)", "count(n=5000)", reference, records)
-    proof = {"centre": round(5000 * float(channel.reference.law(0, 2)[1])), "s": s, "upper": 100.0}
-    known = Knowledge(arb(0.2), none=False, free=False)
-    whole = sums._centre(channel, known, proof, "the proof")
-    with sized(joint=4998):
-        quick = sums._centre(channel, known, proof, "the proof")
-    assert quick > whole
-    assert float(quick - whole) < 1e-9
-
-
-def test_noise_around_a_centre_with_a_small_s_is_left_to_all_classes() -> None:
-    """What is not seen counts with exp( log(|A| / TOLD) / s ), which is more than the little chance that it has."""
-    channel = asked("gaussian(sigma=3000)", "count(n=5000)", SKEWED)
-    known = Knowledge(arb(0.001), none=False, free=False)
-    proof = {"centre": 1500, "s": 0.01, "upper": 0.001}
-    whole = sums._centre(channel, known, proof, "the proof")
-    assert whole < 0.001
-    with sized(joint=4998):
-        assert sums._centre(channel, known, proof | {"upper": 100.0}, "the proof") > 1
-        assert sums._centre(channel, known, proof, "the proof").overlaps(whole)
-    anew = asked("gaussian(sigma=3000)", "count(n=5000)", SKEWED)
-    with sized(joint=4998, numbers=4998), pytest.raises(Refused, match="the law of the sum takes more than 4998"):
-        sums._centre(anew, known, proof, "the proof")
-
-
 def test_a_sum_whose_answers_are_far_apart_needs_no_room_where_nothing_is_cut() -> None:
     """As many numbers as the range has would be 2^41 of them."""
     channel = asked("gaussian(sigma=3)", f"total(n=2, values=[0, {2**40}])")

@@ -20,7 +20,6 @@ from dalenius.verifier.forms import reference
 from dalenius.verifier.forms.counting import Histogram, Statistic, Sum, Table
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Uniform, Weights
 from dalenius.verifier.forms.secret import Secret, joint
-from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
@@ -170,14 +169,6 @@ def test_a_million_biased_bits() -> None:
     assert float(law[at].log()) == pytest.approx(expected, abs=1e-6)
     assert abs(sum(law.values(), arb(0)) - 1) < 1e-25
     assert law[n] > 0
-
-
-def test_a_biased_modular_sum_by_squaring_is_the_folded_one() -> None:
-    rho = Product(((0.7, 0.3),))
-    folded = Sum(41, (0, 1), 5).law(rho, (0,))
-    with sized(folded=10):
-        squared = Sum(41, (0, 1), 5).law(rho, (0,))
-    assert all(squared[v].overlaps(folded[v]) and squared[v].rad() < 1e-30 for v in range(5))
 
 
 # Certificates by hand.

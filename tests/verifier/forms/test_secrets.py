@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from kinds import Floats, Json
-from scipy.special import logsumexp
 from scipy.stats import binom
 from verdicts import accepted, refused
 
@@ -308,14 +307,9 @@ def test_proofs_without_rows_are_those_of_the_dense_cells(
     cells = dense_cells(40, len(records), p)
     share = cells.sum(axis=1, keepdims=True)
     given = cells / share
-    alpha = math.exp(-0.5)
-    distance = np.abs(np.arange(41) - 9)
-    series = 2 * alpha / (1 + alpha) * (1 - alpha**distance) / (1 - alpha)
-    divergence = 0.5 * (distance - series)
     bounds = {
         "trivial": (len(records) * LN2, {}),
         "sibson": (1.5 * (knowledge + math.log(((share * given**3).sum(axis=0) ** (1 / 3)).sum())), {"order": 3.0}),
-        "centre": (2.0 * (knowledge + logsumexp(divergence / 2, b=cells.sum(axis=0))), {"centre": 9, "s": 2.0}),
     }
     allowed = Knowledge(sums.arb(knowledge), none=knowledge == 0, free=False)
     for kind, (bound, more) in bounds.items():

@@ -15,6 +15,7 @@ from verdicts import accepted, refused
 import dalenius as dl
 from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing.designer import DesignSearch
+from dalenius.model.reference import UNIFORM
 from dalenius.settings import Limits
 from dalenius.verifier.special.decoy import _supremum
 
@@ -162,7 +163,7 @@ def test_designs_in_blocks_are_verified_and_cost_what_they_say() -> None:
         data["problem"]["outputs"],
         data["audit"]["problem"]["rows"],
     )
-    weights = np.exp(dl.queries.count(n=30).statistic.log_class_sizes())
+    weights = np.exp(UNIFORM.log_classes(dl.queries.count(n=30).statistic))
     block = np.searchsorted(starts, np.arange(31), side="right") - 1
     cost = weights @ (np.array(rows)[block] * np.abs(np.subtract.outer(np.arange(31), outputs))).sum(axis=1)
     assert cost <= data["upper"] <= cost * (1 + 1e-9)

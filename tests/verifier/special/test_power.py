@@ -16,7 +16,10 @@ from dalenius.bounds.closing import Formula
 from dalenius.bounds.power import _Curve
 from dalenius.bounds.power import power as solved
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.verifier.kernel.reading import Refused
+from dalenius.verifier.forms import discrete, sums
+from dalenius.verifier.forms.reference import UNIFORM as EVEN
+from dalenius.verifier.forms.secret import Secret
+from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.special import power
 from dalenius.verifier.verify import verify_here
 
@@ -38,7 +41,7 @@ def test_known_figures_in_balls(n: int, sigma: float, knowledge: float, expected
     proof = found(n, p, sigma, knowledge)
     if p == 0.5:
         assert proof.upper == pytest.approx(expected, rel=1e-4)
-    bound = power.power(n, [1 - arb(p), arb(p)], arb(sigma), arb(knowledge), proof.data, "it")
+    bound = power.power(n, [1 - arb(p), arb(p)], arb(sigma) ** 2, arb(knowledge), proof.data, "it")
     assert float(bound) == pytest.approx(proof.upper, rel=1e-9, abs=1e-11)
 
 
@@ -109,13 +112,16 @@ def test_only_gaussian_noise_on_counts() -> None:
 @pytest.mark.parametrize("sigma", [0.6, 1.0, 1.7, 5.0, 60.0])
 def test_a_share_of_discrete_gaussian_noise_is_rounded_normal_noise(sigma: float) -> None:
     d = np.arange(-int(9 * sigma) - 3, int(9 * sigma) + 4)
-    discrete = np.exp(-((d / sigma) ** 2) / 2)
-    discrete /= discrete.sum()
+    law = np.exp(-((d / sigma) ** 2) / 2)
+    law /= law.sum()
     v = sigma**2 / 2 * (1 + math.sqrt(1 - 1 / (3 * sigma**2)))
     rounded = np.array([math.erf((x + 0.5) / math.sqrt(2 * v)) - math.erf((x - 0.5) / math.sqrt(2 * v)) for x in d]) / 2
-    kept = math.sqrt(v) / (sigma * float(power.over_integers(arb(sigma) ** 2)))
+    variance, chance = map(float, discrete.rounded_normal(arb(sigma)) or ())
+    assert variance == pytest.approx(v, rel=1e-12)
+    kept = math.sqrt(v) / (sigma * float(discrete.over_integers(arb(sigma) ** 2)))
+    assert kept == pytest.approx(chance, rel=1e-12)
     assert 0.5 < kept < 1
-    assert (discrete >= kept * rounded - 1e-16).all()
+    assert (law >= kept * rounded - 1e-16).all()
 
 
 @pytest.mark.parametrize("clamp", [False, True])
@@ -125,8 +131,8 @@ def test_discrete_gaussian_noise_has_the_bound_and_no_prior_leaks_more(clamp: bo
     whole = mechanism.as_sum
     proof = solved(whole, 0.2, UNIFORM)
     assert attack < proof.upper < 1.4 * attack
-    half = arb(1) / 2
-    bound = power.discrete(40, [half, half], arb(4), arb(0.2), proof.data, "it")
+    channel = sums.ask(sums.rebuild(dict(mechanism.describe())), Secret((0,)), EVEN)
+    bound = sums.KINDS["power"](channel, Knowledge(arb(0.2), none=False, free=False), proof.data, "it")
     assert float(bound) == pytest.approx(proof.upper, rel=1e-9)
 
 
@@ -141,7 +147,4 @@ def test_a_wide_discrete_gaussian_count_is_closed_and_verified() -> None:
 def test_discrete_gaussian_noise_that_is_too_narrow_has_none() -> None:
     narrow = dl.mechanisms.discrete_gaussian(dl.queries.count(n=40), sigma=1).as_sum
     assert solved(narrow, 0.2, UNIFORM) is None
-    with pytest.raises(Refused, match="sigma\\^2 above 1/3"):
-        power.discrete(
-            40, [arb(1) / 2, arb(1) / 2], arb("0.5"), arb(0.2), {"s1": 0.1, "centre": 1.0, "m": [1.0, 2.0]}, "it"
-        )
+    assert discrete.rounded_normal(arb("0.5")) is None

@@ -74,7 +74,7 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         # What the proof shows.
         ("", {"proofs.0.upper": 0.1}, "exceeds claimed 0.1"),
         ("", {"proofs.0.kind": "snapped"}, "its kind is none of maximal, rounded, which"),
-        ("-snapped", {"proofs.0.kind": "centre"}, "maximal, rounded, trivial, snapped, which"),
+        ("-snapped", {"proofs.0.kind": "law"}, "maximal, rounded, trivial, snapped, which"),
         ("", {f"{INSIDE}.problem.mechanism": "geometric(epsilon=0.9, sensitivity=4)"}, "its noise is more than"),
         ("-snapped", {f"{INSIDE}.problem.mechanism": "geometric(epsilon=3, sensitivity=8)"}, "its noise is more than"),
         ("-gaussian", {"proofs.0.spread": 0}, "its spread must be above 0"),

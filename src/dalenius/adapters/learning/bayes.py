@@ -16,7 +16,7 @@ from dalenius.auditing.independent import seen_through_bits
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.gallery.mechanisms import geometric
-from dalenius.model.query import UnlistedHistogram
+from dalenius.model.query import UnlistedQuery
 from dalenius.model.statistic import MOST_VALUES, Histogram
 from dalenius.numerics.information import logsumexp
 from dalenius.numerics.types import Floats
@@ -112,7 +112,7 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
         if cells == 1:
             return exact.astype(float)
         # Count vectors are not listed, however few they are.
-        query = UnlistedHistogram("histogram", (("n", people), ("k", cells)), Histogram(people, cells), 2)
+        query = UnlistedQuery("histogram", (("n", people), ("k", cells)), Histogram(people, cells), 2)
         mechanism = geometric(query, epsilon=self.epsilon_).as_counts
         assert mechanism is not None  # for the type checker: noise on a histogram
         self.ledger_.release(mechanism, columns=["class", column])

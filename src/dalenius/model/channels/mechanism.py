@@ -19,6 +19,7 @@ from dalenius.model.channels import tables
 from dalenius.model.equality import Described, set_state
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic
+from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
 
 if TYPE_CHECKING:
@@ -357,6 +358,10 @@ class Mechanism(Described, ABC):
     def joint(self, masses: Floats) -> Floats:
         """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
         return np.asarray(masses @ self.written().rows)
+
+    def leakage(self, masses: Floats) -> float:
+        """Return I(A;Y) in nats, for masses P(A = a, T(X) = t) as (A, K)."""
+        return float(mutual_information(self.joint(masses)))
 
     def most_likely(self) -> float:
         """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage."""

@@ -331,8 +331,11 @@ class DiscreteGaussian:
         return np.where(k < self._tails.size - 1, np.log(np.maximum(self.tail(k), 1e-300)), far)
 
     def contraction(self, spread: float, counts: int) -> float:
-        """Return 1: this noise is not a sum of independent parts of one kind, and nothing is claimed."""
-        return 1.0
+        """Rounded normal noise with some chance, and where it is not, all may be kept."""
+        variance, chance = self.normal
+        if not 3 * self.sigma * self.sigma > 1:
+            return 1.0
+        return 1 - chance**counts * math.exp(-spread * min(counts, 2) / 4 / variance)
 
 
 def over_integers(variance: float) -> float:

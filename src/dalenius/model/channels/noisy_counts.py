@@ -15,7 +15,7 @@ from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Noise, l
 from dalenius.model.channels.noisy_sum import Noisy, NoisySum
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
-from dalenius.model.query import Query, UnlistedHistogram
+from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
 from dalenius.numerics.types import Floats
 
@@ -41,7 +41,7 @@ class NoisyCounts(Noisy):
     def __post_init__(self) -> None:
         query, statistic = self.query, self.query.statistic
         object.__setattr__(self, "statistic", statistic)
-        few = statistic.size * self.n_outputs <= checks.MOST_ENTRIES and not isinstance(query, UnlistedHistogram)
+        few = statistic.size * self.n_outputs <= checks.MOST_ENTRIES and query.listed
         object.__setattr__(self, "has_rows", few)
         if not self.fits(query):
             family = self.name.split("(")[0]
@@ -62,7 +62,7 @@ class NoisyCounts(Noisy):
     @property
     def listed(self) -> bool:
         """Whether its count vectors are few enough for a prior that has a mass for each of them and every value."""
-        return not isinstance(self.query, UnlistedHistogram) and self.k * self.statistic.size <= MOST_MASSES
+        return self.query.listed and self.k * self.statistic.size <= MOST_MASSES
 
     @property
     def n_outputs(self) -> int:

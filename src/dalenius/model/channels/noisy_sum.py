@@ -21,7 +21,7 @@ from dalenius.model.channels.noise import (
     mean_size,
 )
 from dalenius.model.channels.written import Label, Written
-from dalenius.model.query import Query, UnlistedSum
+from dalenius.model.query import Query, UnlistedQuery
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
 from dalenius.numerics.types import Floats, Ints
@@ -142,7 +142,7 @@ class NoisySum(Noisy):
 
     def near(self, reference: Reference) -> "NoisySum":
         """The same with the classes that are likely under a law of all records, where all are too many to list."""
-        if not isinstance(self.query, UnlistedSum):
+        if self.query.listed:
             return self
         statistic = cast("Sum", self.statistic)
         ones = np.array(statistic.contributions) == 1
@@ -150,7 +150,7 @@ class NoisySum(Noisy):
 
     def between(self, seen: range) -> "NoisySum":
         """The same with these answers as the classes; only where all are too many to list."""
-        return replace(self, query=cast("UnlistedSum", self.query).between(seen))
+        return replace(self, query=cast("UnlistedQuery", self.query).between(seen))
 
     @staticmethod
     def fits(query: Query) -> bool:
@@ -352,7 +352,7 @@ class NoisySum(Noisy):
         """
         if self.statistic.size == 1:
             return 1.0
-        if isinstance(self.query, UnlistedSum) and self.query.sensitivity == 1:
+        if not self.query.listed and self.query.sensitivity == 1:
             gap, many = np.ones(1), np.array([self.statistic.size - 1])
         else:
             gap, many = np.unique(np.diff(np.unique(self.answers)).astype(float), return_counts=True)
@@ -367,12 +367,12 @@ class NoisySum(Noisy):
         """
         if not self.clamp:
             return mean_size(self.noise) * float(self.query.unit)
-        if isinstance(self.query, UnlistedSum):
+        if not self.query.listed:
             return self.near(UNIFORM).expected_distortion()
         # What the noise has beyond its reach is not seen in a float.
         reach = min(self.high - self.low, self.reach())
         mean = np.concatenate([[0.0], np.cumsum(self.noise.tail(np.arange(1.0, reach + 1)))])
-        weight = np.exp(self.statistic.log_class_sizes())
+        weight = np.exp(UNIFORM.log_classes(self.statistic))
         sides = self.high - self.answers, self.answers - self.low
         steps = float(weight @ sum(mean[np.minimum(side, reach)] for side in sides))
         return steps * float(self.query.unit)
@@ -453,7 +453,7 @@ class NoisySum(Noisy):
 
         In floats u has 53 bits and tails some 1e-16 of error. Without clamping any integer may come out.
         """
-        if isinstance(self.query, UnlistedSum):
+        if not self.query.listed:
             answer = int(np.asarray(cast("Sum", self.statistic).contributions)[x].sum())
         else:
             answer = int(self.answers[int(self.statistic.class_of(x))])

@@ -52,12 +52,6 @@ class Everything:
     def class_table(self) -> NoReturn:
         self._refuse()
 
-    def log_class_sizes(self) -> NoReturn:
-        self._refuse()
-
-    def log_reference(self, record: int) -> NoReturn:
-        self._refuse()
-
     def neighbours(self) -> Iterator[Ints]:
         self._refuse()
 
@@ -136,14 +130,6 @@ class Part:
         checks.universe(self.records)
         return self.class_of(np.stack(np.unravel_index(np.arange(self.k**self.n), self.records), axis=-1))
 
-    def log_class_sizes(self) -> Floats:
-        return np.asarray(np.logaddexp.reduce(self.log_joint(self._uniform), axis=0))
-
-    def log_reference(self, record: int) -> Floats:
-        if (record,) != self.members:
-            refuse(f"this partition is about the records {commas(self.members)}, not about record {record}")
-        return self.log_joint(self._uniform)
-
     def neighbours(self) -> Iterator[Ints]:
         refuse("a part of a release has no neighbours of its own; call the method of the release")
 
@@ -203,9 +189,6 @@ class Part:
         law[a] = 0.0
         x[equal[t:]] = rng.choice(self.k, size=len(self.others) - t, p=law / law.sum())
         return x
-
-    def _uniform(self, _: int) -> Floats:
-        return np.full(self.k, -math.log(self.k))
 
     def _log_product(self, log_laws: LogLaws, records: tuple[int, ...]) -> Floats:
         total = np.zeros(1)

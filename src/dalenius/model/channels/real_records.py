@@ -23,7 +23,6 @@ from dalenius.model.secret import Bins
 class RealQuery(UnlistedQuery):
     """f(x) = the sum, or the mean, of n real numbers in [low, high]."""
 
-    vector = False
     low: float
     high: float
 

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
-from dalenius.model.datasets import generator
-from dalenius.model.prior import Prior
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Table
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.types import Floats
 
 if TYPE_CHECKING:
     from dalenius.model.channels.written import Label
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
 class Symmetric(Mechanism):
     """q(x|x) = kept, and q(y|x) = other for every y != x, where kept + (k-1) other = 1.
 
-    answers: whether outputs are answers to the query, as those of `symmetric`, or noisy datasets.
+    answers: whether outputs are answers to the query, as those of `symmetric`, or noisy datasets. Its statistic has one
+    class: what it leaks is asked about the uniform prior alone.
     """
 
     query: Query
@@ -40,7 +39,9 @@ class Symmetric(Mechanism):
     statistic: Statistic = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "statistic", self.query.statistic)
+        object.__setattr__(
+            self, "statistic", Table(self.query.records, np.zeros(self.query.records[0], dtype=np.int64))
+        )
 
     @staticmethod
     def fits(query: Query) -> bool:
@@ -62,13 +63,21 @@ class Symmetric(Mechanism):
         checks.entries(self.k, self.k, f"the table of {self.name} of {self.query}")
         rows = np.full((self.k, self.k), self.other)
         np.fill_diagonal(rows, self.kept)
-        statistic = self.statistic if self.answers else Table.everything(self.records)
+        statistic = self.query.statistic if self.answers else Table.everything(self.records)
         return Written(statistic, rows, self.labels, self.query, self.name)
 
     def capacity(self) -> float:
         """Return log k + kept log kept + (k-1) other log other: what the uniform prior leaks, and none leaks more."""
         kept, others = (p * math.log(p) if p > 0 else 0.0 for p in (self.kept, self.other))
         return min(max(0.0, math.log(self.k) + kept + (self.k - 1) * others), math.log(self.k))
+
+    def joint(self, masses: Floats) -> NoReturn:
+        """Raise InputError: there are too many pairs of a value and an output."""
+        refuse(f"{self.k} values and {self.k} outputs have too many pairs to list; prior.leakage() is what they leak")
+
+    def leakage(self, masses: Floats) -> float:
+        """Return what the uniform prior leaks, in nats."""
+        return self.capacity()
 
     def dp_epsilon(self) -> float:
         """Return |log( kept / other )|, infinite where one of them is 0."""
@@ -101,53 +110,3 @@ class Symmetric(Mechanism):
 
     def __repr__(self) -> str:
         return f"<Symmetric {self.name} of {self.query}: 1 record of {self.k} values, never written out>"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EvenPrior(Prior):
-    """The uniform prior on the one record of a Symmetric; masses (k, 1), one for each value."""
-
-    mechanism: Symmetric
-
-    @classmethod
-    def of(cls, mechanism: Symmetric, secret: int) -> "EvenPrior":
-        """Give every value the same probability."""
-        return cls(mechanism, secret, np.full((mechanism.k, 1), 1 / mechanism.k))
-
-    @property
-    def even(self) -> bool:
-        """True."""
-        return True
-
-    def log_reference(self) -> Floats:
-        """Return -log k for every value."""
-        return np.full((self.mechanism.k, 1), -math.log(self.mechanism.k))
-
-    def weights(self) -> Floats:
-        """Return p(x) for every value."""
-        return np.array(self.masses[:, 0])
-
-    def probability(self, dataset: ArrayLike) -> float:
-        """Return 1/k for any dataset."""
-        return float(self.masses[self.mechanism.dataset(dataset)[0], 0])
-
-    def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
-        """Draw `size` datasets, as (size, 1)."""
-        return generator(rng).integers(0, self.mechanism.k, size=(checks.size(size), 1))
-
-    def entropy(self) -> float:
-        """Return log k, in nats."""
-        return self.mechanism.log_universe
-
-    def divergence(self) -> float:
-        """Return 0: it is the reference."""
-        return 0.0
-
-    def joint(self) -> NoReturn:
-        """Raise InputError: there are too many pairs of a value and an output."""
-        k = self.mechanism.k
-        refuse(f"{k} values and {k} outputs have too many pairs to list; prior.leakage() is what they leak")
-
-    def leakage(self) -> float:
-        """Return I(X;Y), in nats."""
-        return self.mechanism.capacity()

@@ -20,6 +20,7 @@ from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import class_of_counts
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Blocks, Histogram, Statistic, Table
 from dalenius.numerics.types import Floats
 
@@ -118,7 +119,7 @@ class Written(Mechanism):
         classes = _classes_of(query, self.statistic) if self.labels == query.labels else None
         if classes is None:
             return None
-        return float(np.exp(self.statistic.log_class_sizes()) @ (self.rows * query.distance()[classes]).sum(axis=1))
+        return float(np.exp(UNIFORM.log_classes(self.statistic)) @ (self.rows * query.distance()[classes]).sum(axis=1))
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it.

@@ -26,8 +26,9 @@ from dalenius.model.channels.symmetric import Symmetric
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
-from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call
+from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call, documented_mechanism
 from dalenius.model.query import Query
+from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Table
 from dalenius.numerics.types import Floats
 
@@ -49,6 +50,7 @@ cell_key, suppressed = releases.cell_key, releases.suppressed
 subsampled, shuffled_response = releases.subsampled, releases.shuffled_response
 
 
+@documented_mechanism
 def symmetric(query: Query, *, flip: float) -> Mechanism:
     """The answer with probability 1 - flip, and every other value of the range with equal probability.
 
@@ -56,14 +58,7 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
     only the two numbers are kept.
 
     Args:
-        query: what is answered.
         flip: probability of another value, from 0 to 1.
-
-    Returns:
-        A Mechanism.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -83,6 +78,7 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
     return _named(query, "symmetric", {"flip": flip}, rows)
 
 
+@documented_mechanism
 def geometric(
     query: Query,
     *,
@@ -99,7 +95,6 @@ def geometric(
     steps, and alpha = exp(-epsilon step/sensitivity).
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
         scale: the scale of the noise, sensitivity/epsilon, given directly.
         sensitivity: takes the place of the query's.
@@ -110,9 +105,6 @@ def geometric(
 
     Returns:
         A Mechanism; on very many records one that is never written out.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -129,6 +121,7 @@ def geometric(
     return _noisy(query, "geometric", arguments, noise, clamp=clamp)
 
 
+@documented_mechanism
 def laplace(
     query: Query,
     *,
@@ -141,19 +134,12 @@ def laplace(
     """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
         scale: the scale of the noise, sensitivity/epsilon, given directly.
         sensitivity: takes the place of the query's.
         output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
         clamp: False for rounded outputs over all integers. Those beyond the range are proportional to one another, not
             to its ends, so it may leak a little more.
-
-    Returns:
-        A Mechanism.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -170,19 +156,13 @@ def laplace(
     return _noisy(query, "laplace", arguments, noise, clamp=clamp)
 
 
+@documented_mechanism
 def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechanism:
     """Gaussian noise, rounded to the nearest integer and clamped.
 
     Args:
-        query: what is answered.
         sigma: standard deviation, not scaled by the sensitivity.
         output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
-
-    Returns:
-        A Mechanism.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -199,6 +179,7 @@ def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechan
     return _noisy(query, "gaussian", {"sigma": sigma}, noise)
 
 
+@documented_mechanism
 def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mechanism:
     """Discrete Gaussian noise, P(d) proportional to exp( -d^2 / (2 sigma^2) ) on all integers.
 
@@ -206,15 +187,11 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
     less than 1e-13 log|A|.
 
     Args:
-        query: what is answered.
         sigma: not scaled by the sensitivity.
         clamp: True to clamp to the range.
 
     Returns:
         A Mechanism whose outputs are all integers, unless clamped.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -227,20 +204,14 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
     return _noisy(query, "discrete_gaussian", {"sigma": sigma}, DiscreteGaussian(steps), clamp=clamp, default=False)
 
 
+@documented_mechanism
 def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written:
     """The most frequent value of a histogram or table, with noise: outputs are the values of a record.
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter.
         noise: "gumbel": P(y) proportional to exp(epsilon c_y / 2), c the counts. "permute_and_flip": values in random
             order, each taken with probability exp( epsilon (c_y - max c) / 2 ) until one is [mckenna20].
-
-    Returns:
-        A Mechanism.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -270,19 +241,13 @@ def _flipped(chance: Floats) -> Floats:
     return result
 
 
+@documented_mechanism
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
     """The exponential mechanism: q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range.
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter.
         sensitivity: takes the place of the query's.
-
-    Returns:
-        A Mechanism.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -297,6 +262,7 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     return Written(query.statistic, rows, query.labels, query, name, falls_off=True)
 
 
+@documented_mechanism
 def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     """The whole noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
@@ -304,14 +270,7 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     than 2^8 values, there is no matrix: each record goes through its own channel.
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter per record, not scaled.
-
-    Returns:
-        A Mechanism.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -345,22 +304,19 @@ def response(k: int, epsilon: float) -> Floats:
     return np.where(np.eye(k) > 0, kept, math.exp(-epsilon) * kept)
 
 
+@documented_mechanism
 def unary_encoding(query: Query, *, epsilon: float, optimised: bool = False) -> PerRecord:
     """Every record as k noisy bits: bit v is whether the record equals v; each is kept or flipped independently.
 
     Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter per record, not scaled.
         optimised: True to keep the bit of the record's value with probability 1/2, and the other bits, which are 0,
             with probability e^epsilon / (1 + e^epsilon) [wang17].
 
     Returns:
         A Mechanism in which each record has its own channel.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> query = dl.queries.count(n=4)
@@ -382,6 +338,7 @@ def unary_encoding(query: Query, *, epsilon: float, optimised: bool = False) -> 
     return PerRecord(query, name, rows, _texts(bits))
 
 
+@documented_mechanism
 def hadamard_response(query: Query, *, epsilon: float) -> PerRecord:
     """Every record as one column of a Hadamard matrix of K = 2^m > k rows: of row x + 1, one with a 1 or one with a -1.
 
@@ -389,14 +346,10 @@ def hadamard_response(query: Query, *, epsilon: float) -> PerRecord:
     [acharya19].
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter per record, not scaled.
 
     Returns:
         A Mechanism in which each record has its own channel.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> dl.mechanisms.hadamard_response(dl.queries.identity(k=3), epsilon=1).rows.shape
@@ -413,6 +366,7 @@ def hadamard_response(query: Query, *, epsilon: float) -> PerRecord:
     return PerRecord(query, call("hadamard_response", {"epsilon": epsilon}), rows, tuple(map(str, range(columns))))
 
 
+@documented_mechanism
 def subset_selection(query: Query, *, epsilon: float) -> PerRecord:
     """Every record as a set of w values, w the whole number nearest to k / (1 + e^epsilon), at least 1.
 
@@ -420,14 +374,10 @@ def subset_selection(query: Query, *, epsilon: float) -> PerRecord:
     set [barg18].
 
     Args:
-        query: what is answered.
         epsilon: privacy parameter per record, not scaled.
 
     Returns:
         A Mechanism in which each record has its own channel.
-
-    Raises:
-        InputError: a parameter is out of range, or does not fit the query.
 
     Example:
         >>> dl.mechanisms.subset_selection(dl.queries.identity(k=4), epsilon=0.1).rows.shape
@@ -450,11 +400,9 @@ def _texts(bits: NDArray[np.int64]) -> tuple[str, ...]:
     return tuple("".join(map(str, row)) for row in bits.tolist())
 
 
+@documented_mechanism
 def constant(query: Query) -> Written:
     """Always the value of the range with the least expected distance to f(x), x uniform; the lowest on ties.
-
-    Args:
-        query: what is answered.
 
     Returns:
         A Mechanism that leaks nothing.
@@ -468,7 +416,7 @@ def constant(query: Query) -> Written:
         True
     """
     asked(query)
-    expected = np.exp(query.statistic.log_class_sizes()) @ query.distance()
+    expected = np.exp(UNIFORM.log_classes(query.statistic)) @ query.distance()
     best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
     rows = np.zeros((query.statistic.size, len(query.outputs)))
     rows[:, best] = 1.0
@@ -604,7 +552,7 @@ def __getattr__(name: str) -> Callable[..., Mechanism]:
             return plugins.load(name)
     from dalenius.model.gallery.families import FAMILIES
 
-    message = f"there is no mechanism {name!r}; {nearest(name, FAMILIES)} `dalenius list` names them all"
+    message = f"there is no mechanism {name!r}; {nearest(name, FAMILIES)}; `dalenius list` names them all"
     raise AttributeError(message)
 
 

@@ -4,15 +4,51 @@ On the scale of noise levels s more is noisier, whatever the parameter: epsilon 
 flip = top / (1 + exp(-s)), where at top = 1 - 1/|range| the answer is uniform.
 """
 
+import inspect
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery
 from dalenius.model.query import Query, call_string
+
+Built = TypeVar("Built", bound=Callable[..., object])
+
+
+def documented_mechanism(build: Built) -> Built:
+    """Add what all mechanisms share to a docstring: the query, what is returned, and when it is refused."""
+    return _documented(
+        build,
+        ("query: what is answered.", ""),
+        Returns="A Mechanism.",
+        Raises="InputError: a parameter is out of range, or does not fit the query.",
+    )
+
+
+def documented_query(build: Built) -> Built:
+    """Add what all queries share to a docstring: names of values, and when they are refused."""
+    return _documented(
+        build,
+        ("", 'names: what the values of a record are called, such as ["no", "yes"]; reports print them.'),
+        Raises="InputError: an argument is wrong, or there are too many records or values.",
+    )
+
+
+def _documented(build: Built, around: tuple[str, str], **shared: str) -> Built:
+    """Put arguments before and after those of a docstring, and give it the sections that it lacks."""
+    about, *parts = re.split(r"\n\n(Args|Returns|Raises|Example):\n", inspect.cleandoc(build.__doc__ or ""))
+    found = dict(zip(parts[::2], map(inspect.cleandoc, parts[1::2]), strict=True))
+    given = found.get("Args", "")
+    first = "" if given.startswith("query:") else around[0]
+    found["Args"] = "\n".join(filter(None, (first, given, around[1])))
+    sections = [(key, text) for key in ("Args", "Returns", "Raises", "Example") if (text := (shared | found).get(key))]
+    indented = (f"\n\n{key}:\n" + re.sub(r"(?m)^(?=.)", "    ", text) for key, text in sections)
+    build.__doc__ = about + "".join(indented)
+    return build
 
 
 class Parameter(Protocol):

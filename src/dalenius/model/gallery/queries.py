@@ -14,7 +14,8 @@ from dalenius.errors import InputError, nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery, real_query
 from dalenius.model.datasets import commas
-from dalenius.model.query import Name, Query, Steps, UnlistedHistogram, UnlistedSum
+from dalenius.model.gallery import parameters
+from dalenius.model.query import Name, Query, Steps, UnlistedQuery
 from dalenius.model.statistic import Histogram, Sum, Table
 
 MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
@@ -23,19 +24,16 @@ MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many a
 Names = Sequence[str] | None
 
 
+@parameters.documented_query
 def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n mod modulus, for bits.
 
     Args:
         n: number of records.
         modulus: what the sum is taken modulo; the range is 0..modulus-1.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query. Its sensitivity is 1 where n < modulus, else modulus - 1.
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> dl.queries.modular_sum(n=4, modulus=2).outputs
@@ -49,18 +47,15 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     return Query("modular_sum", arguments, statistic, answers, outputs, sensitivity, names=called)
 
 
+@parameters.documented_query
 def count(n: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n, for bits: how many said yes.
 
     Args:
         n: number of records.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query with the range 0..n and sensitivity 1.
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> dl.queries.count(n=4).outputs
@@ -71,18 +66,15 @@ def count(n: int, *, names: Names = None) -> Query:
     return _summed("count", arguments, statistic, called)
 
 
+@parameters.documented_query
 def pairs(n: int, *, names: Names = None) -> Query:
     """f(x) = sum over i < j of x_i x_j = t(t-1)/2 for t ones: the number of pairs of ones.
 
     Args:
         n: number of records.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query with the range 0..n(n-1)/2 and sensitivity n - 1.
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> dl.queries.pairs(n=3).outputs
@@ -95,6 +87,7 @@ def pairs(n: int, *, names: Names = None) -> Query:
     return Query("pairs", arguments, statistic, t * (t - 1) // 2, outputs, n - 1, names=called)
 
 
+@parameters.documented_query
 def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed values, which add up.
 
@@ -102,13 +95,9 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
         n: number of records.
         values: the integer that each value of a record adds. A number may occur more than once: values that add the
             same are still different values of a record.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query whose sensitivity is the largest value less the smallest.
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> dl.queries.total(n=2, values=[0, 5, 10]).sensitivity
@@ -124,11 +113,12 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
 def _summed(name: str, arguments: tuple[tuple[str, object], ...], statistic: Sum, names: tuple[str, ...]) -> Query:
     n, low, high = statistic.n, min(statistic.contributions), max(statistic.contributions)
     if not statistic.listed:
-        return UnlistedSum(name, arguments, statistic, high - low, names)
+        return UnlistedQuery(name, arguments, statistic, high - low, names)
     outputs = _integers(n * low, n * high)
     return Query(name, arguments, statistic, statistic.values.copy(), outputs, high - low, names=names)
 
 
+@parameters.documented_query
 def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> Query:
     """f(x) = (v_{x_1} + ... + v_{x_n}) / n, for records with the values low, low + step, ..., high.
 
@@ -140,13 +130,9 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
         low: smallest value of a record.
         high: largest value of a record.
         step: how far neighbouring values are apart.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query with the range low, low + step/n, ..., high.
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> len(dl.queries.mean(n=4, low=0, high=10).outputs)
@@ -229,12 +215,12 @@ def real_mean(n: int, low: float, high: float) -> RealQuery:
     return real_query("real_mean", n, low, high)
 
 
+@parameters.documented_query
 def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = w_1 x_1 + ... + w_n x_n, for bits with whole-number weights.
 
     Args:
         weights: one integer per record. Datasets are listed one by one, so at most 20 records.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query whose range is every integer from the least to the greatest sum.
@@ -259,20 +245,17 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
     return Query("weighted_sum", arguments, Table(records, classes), answers, outputs, spread, names=called)
 
 
+@parameters.documented_query
 def histogram(n: int, k: int, *, names: Names = None) -> Query:
     """f(x) = how many records equal v, for each v in 0..k-1.
 
     Args:
         n: number of records.
         k: number of values of a record.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query whose range is the count vectors that sum to n. For very many records they are not listed, and only
         noise on every count separately can be added.
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> len(dl.queries.histogram(n=3, k=2).outputs)
@@ -283,6 +266,7 @@ def histogram(n: int, k: int, *, names: Names = None) -> Query:
     return _counts(statistic, "histogram", arguments, names=called)
 
 
+@parameters.documented_query
 def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = how many records are in each cell of a contingency table.
 
@@ -292,13 +276,9 @@ def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     Args:
         n: number of records.
         shape: number of values of each attribute.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query with the answers of histogram(n, k).
-
-    Raises:
-        InputError: an argument is wrong, or there are too many records or values.
 
     Example:
         >>> dl.queries.table(n=3, shape=(2, 3)).records
@@ -321,18 +301,18 @@ def _counts(
     shape: tuple[int, ...] = (),
 ) -> Query:
     if not statistic.listed:
-        return UnlistedHistogram(name, arguments, statistic, 2, names, shape)
+        return UnlistedQuery(name, arguments, statistic, 2, names, shape)
     outputs, answers = tuple(map(tuple, statistic.counts.tolist())), statistic.counts.copy()
     spread = 2 if statistic.k > 1 else 0
     return Query(name, arguments, statistic, answers, outputs, spread, names=names, shape=shape)
 
 
+@parameters.documented_query
 def identity(k: int, *, names: Names = None) -> Query:
     """f(x) = x: one record with values 0..k-1.
 
     Args:
         k: number of values.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query with the range 0..k-1.
@@ -366,6 +346,7 @@ def _called(
     return (*arguments, ("names", found)), found
 
 
+@parameters.documented_query
 def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, names: Names = None) -> Query:
     """f(x) for any Python function.
 
@@ -373,7 +354,6 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
         records: alphabet size of each record.
         f: called once on every dataset, a tuple of record values. Integer answers range over every integer between the
             least and the greatest; other answers over those that occur.
-        names: what the values of a record are called, such as ["no", "yes"]; reports print them.
 
     Returns:
         A Query. It has no call string, so certificates carry its answers.
@@ -472,8 +452,8 @@ def __getattr__(name: str) -> NoReturn:
     """Say which query may have been meant."""
     from dalenius.model.gallery.parse import OWN_STATISTICS, QUERIES
 
-    hint = "write it as dl.queries.function(records, f), or as a histogram with then(f);"
+    hint = "write it as dl.queries.function(records, f), or as a histogram with then(f)"
     if name not in OWN_STATISTICS:
         hint = nearest(name, (*QUERIES, "function"))
-    message = f"there is no query {name!r}; {hint} `dalenius list` names them all"
+    message = f"there is no query {name!r}; {hint}; `dalenius list` names them all"
     raise AttributeError(message)

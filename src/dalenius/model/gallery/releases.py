@@ -22,7 +22,7 @@ from dalenius.model.channels.processed import SUPPRESSED, Kernel, Processed, pro
 from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial
 from dalenius.model.files import path_of, read_bytes
-from dalenius.model.gallery.parameters import Epsilon, Rate, asked, call
+from dalenius.model.gallery.parameters import Epsilon, Rate, asked, call, documented_mechanism
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum
 from dalenius.numerics.types import Floats
@@ -42,14 +42,9 @@ NAMED = {
 }
 
 
+@documented_mechanism
 def exact(query: Query) -> Written:
     """The answer itself.
-
-    Args:
-        query: what is answered.
-
-    Returns:
-        A Mechanism.
 
     Raises:
         InputError: the query has too many answers to list.
@@ -62,18 +57,15 @@ def exact(query: Query) -> Written:
     return Written(query.statistic, (query.distance() == 0).astype(float), query.labels, query, EXACT)
 
 
+@documented_mechanism
 def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mechanism | str" = EXACT) -> Processed:
     """To the nearest multiple of base, halves up.
 
     Args:
-        query: what is answered.
         base: at least 2.
         midpoint: True for the middle of the base numbers up to a multiple, and 0 for 0: with base 6 the numbers 1 to 6
             become 3, those from 7 to 12 become 9.
         mechanism: whose outputs are rounded; by default the exact answer.
-
-    Returns:
-        A Mechanism.
 
     Raises:
         InputError: base is less than 2, or outputs are not whole numbers.
@@ -93,16 +85,13 @@ def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mec
     return _processed(query, "rounding", given, mechanism, _of_whole_numbers(kernel))
 
 
+@documented_mechanism
 def random_rounding(query: Query, base: int, *, mechanism: "Mechanism | str" = EXACT) -> Processed:
     """To a neighbouring multiple of base, up with chance remainder/base; multiples stay.
 
     Args:
-        query: what is answered.
         base: at least 2.
         mechanism: whose outputs are rounded; by default the exact answer.
-
-    Returns:
-        A Mechanism.
 
     Raises:
         InputError: base is less than 2, or outputs are not whole numbers.
@@ -120,6 +109,7 @@ def random_rounding(query: Query, base: int, *, mechanism: "Mechanism | str" = E
     return _processed(query, "random_rounding", {"base": step}, mechanism, _of_whole_numbers(kernel))
 
 
+@documented_mechanism
 def cell_key(
     query: Query,
     table: "str | os.PathLike[str] | Iterable[tuple[int, int, float]]",
@@ -129,16 +119,12 @@ def cell_key(
     """Changed by a perturbation table, as the cell key method does: an answer becomes answer + change.
 
     Args:
-        query: what is answered.
         table: rows of (answer, change, probability); the last answer's rows serve all larger answers. Or a CSV file:
             with the columns i, j and p, as ptable exports them, answer i becomes j with probability p; with the columns
             pcv, ckey and pvalue, answer pcv changes by pvalue where the key is ckey, and all keys are equally likely.
             There 0 stays where it has no rows, and of 750 answers the last 250 serve larger ones in turn: 751 is
             changed as 501 is.
         mechanism: whose outputs are changed; by default the exact answer.
-
-    Returns:
-        A Mechanism.
 
     Raises:
         InputError: an answer has no row, or its probabilities are negative or do not sum to one.
@@ -147,13 +133,13 @@ def cell_key(
         >>> dl.mechanisms.cell_key(dl.queries.count(n=2), [(0, 0, 1), (1, -1, 0.5), (1, 1, 0.5)]).labels
         (0, 1, 2, 3)
     """
-    laws, cycle = _table(table)
+    laws, cycle, where = _table(table)
     last, used = max(laws), {}
 
     def kernel(y: int) -> dict[int, Fraction]:
         place = y if y <= last else last + (y - last - 1) % cycle - cycle + 1
         if place not in laws:
-            refuse(f"the perturbation table has no row for the answer {place}; give one for each answer up to its last")
+            refuse(f"{where}the perturbation table has no row for the answer {place}; give one for each up to its last")
         used[place if cycle == 1 else y] = laws[place]
         total = sum(map(Fraction, laws[place].values()))
         return {y + change: Fraction(p) / total for change, p in laws[place].items()}
@@ -164,17 +150,14 @@ def cell_key(
     return replace(found, name=_name("cell_key", {"table": listed}, inner))
 
 
+@documented_mechanism
 def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "Mechanism | str" = EXACT) -> Processed:
     """Small numbers become one output, 'suppressed'; in a table every count by itself.
 
     Args:
-        query: what is answered.
         below: outputs from 1 to below - 1 are suppressed.
         keep_zero: False to suppress 0 as well.
         mechanism: whose outputs are suppressed; by default the exact answer.
-
-    Returns:
-        A Mechanism.
 
     Raises:
         InputError: below is less than 1, or outputs are not numbers.
@@ -191,6 +174,7 @@ def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "
     return _processed(query, "suppressed", {"below": limit, "keep_zero": None if keeps else False}, mechanism, kernel)
 
 
+@documented_mechanism
 def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXACT) -> Mechanism:
     """A sample: every record is kept with chance rate by itself, and the mechanism answers about those kept.
 
@@ -198,9 +182,6 @@ def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXAC
         query: a count; records that are not kept count as 0.
         rate: above 0 and at most 1.
         mechanism: what answers about the sample; by default the exact count.
-
-    Returns:
-        A Mechanism.
 
     Raises:
         InputError: rate is out of range, or the query is not a count.
@@ -321,8 +302,8 @@ def _of_whole_numbers(kernel: Kernel) -> Kernel:
 Table = dict[int, dict[int, float]]
 
 
-def _table(table: object) -> tuple[Table, int]:
-    """The chances of changes of every answer in a perturbation table; and how many of the last serve all larger."""
+def _table(table: object) -> tuple[Table, int, str]:
+    """The chances of changes of every answer; how many of the last answers serve all larger ones; and the file."""
     named = isinstance(table, (str, os.PathLike))
     triples, cycle = _file(table) if named else (_triples(table), 1)
     where = f"{path_of(table)}: " if named else ""
@@ -343,7 +324,7 @@ def _table(table: object) -> tuple[Table, int]:
             )
     if not laws:
         refuse(f"{where}the perturbation table has no rows; give rows of (answer, change, probability)")
-    return laws, cycle
+    return laws, cycle, where
 
 
 def _triples(table: object) -> list[tuple[int, int, float]]:

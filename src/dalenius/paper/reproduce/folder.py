@@ -8,7 +8,6 @@ certificates/<experiment>/*.json  what `dalenius verify` checks
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -45,8 +44,6 @@ class Folder:
             _check_folder(out, run)
         try:
             out.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=out):
-                pass
         except OSError as error:
             refuse(f"cannot write to {out}: {error.strerror or error}; choose another directory with --out", error)
         if not (out / RUN).exists():
@@ -98,18 +95,9 @@ def _check_folder(out: Path, run: dict[str, Any]) -> None:
         if any(out.iterdir()):
             refuse(f"{out} is not empty and holds no {RUN} of dalenius reproduce; name a new or an empty directory")
         return
-    there = read_json(out / RUN)
-    if not isinstance(there, dict) or there.get("format") != FORMAT:
-        refuse(f'{out / RUN} is not of dalenius reproduce: it has no "format": "{FORMAT}"; name another directory')
-    differs = [name for name in run if there.get(name) != run[name]]
-    if differs:
-        old = ", ".join(f"{name} {_word(there.get(name))}" for name in differs)
-        new = ", ".join(f"{name} {_word(run[name])}" for name in differs)
+    if read_json(out / RUN) != run:
+        asked = ", ".join(f"{name} {value}" for name, value in run.items())
         refuse(
-            f"{out} holds results of {old}, and this run is of {new}; they are not mixed: name another directory, "
-            "or delete this one"
+            f"{out / RUN} is of another run than this one ({asked}), and results are not mixed: name another "
+            "directory, or delete that one"
         )
-
-
-def _word(value: object) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

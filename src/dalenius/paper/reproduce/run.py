@@ -3,7 +3,6 @@
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,21 +15,15 @@ from dalenius.paper.reproduce.experiments import EXPERIMENTS, Experiment, chosen
 from dalenius.paper.reproduce.folder import Folder
 from dalenius.paper.reproduce.numbers import Results
 from dalenius.paper.reproduce.points import Measured, Point, measure
-from dalenius.paper.reproduce.rows import Row, finest, gap, having, missed
+from dalenius.paper.reproduce.rows import gap, having
 from dalenius.search.helper import cores
 from dalenius.studies.running import Progress, Report, Run, silent
 from dalenius.studies.store import Entry
 from dalenius.studies.task import Answered
 
 NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
-EFFORT = {
-    "primal": 30,
-    "dual": 30,
-    "convergence": 10,
-    "pairs": 3,
-    "modular": 3,
-    "text": 0.001,
-}  # of a start, by experiment, where others take 1
+# Of a start, by experiment, where others take 1.
+EFFORT = {"primal": 30, "dual": 30, "convergence": 10, "pairs": 3, "modular": 3, "text": 0.001}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -48,7 +41,6 @@ class Summary:
     name: str
     points: int
     gap: float  # the widest certified bracket
-    missed: float  # largest share of the leakage that the paper's method misses, in the median over its starts
     verified: bool
     seconds: float  # of all its points together, in whichever run
 
@@ -77,8 +69,7 @@ class Reproduction:
 
         width = max(len(one.name) for one in self.experiments)
         lines = [
-            f"{one.name:{width}}  {one.points:4} points, widest certified gap {short_up(one.gap)}, "
-            f"the median start of the paper's method misses up to {one.missed:.0%}"
+            f"{one.name:{width}}  {one.points:4} points, widest certified gap {short_up(one.gap)}"
             for one in self.experiments
         ]
         failed = [one.name for one in self.experiments if not one.verified]
@@ -96,15 +87,14 @@ class Reproduction:
 
 
 def publish(folder: Folder, names: list[str], results: Results) -> None:
-    """Write tables and pictures of these experiments, and the pages about all that is there."""
-    from dalenius.paper.reproduce.figures.figures import draw, draw_dependencies
+    """Write pictures of these experiments, and the pages about all that is there."""
+    from dalenius.paper.reproduce.figures.figures import PICTURES, draw
     from dalenius.paper.reproduce.page import write_index
     from dalenius.paper.reproduce.relation import map_text, relation_text
 
-    for name in names:
-        folder.write_table(name, results[name])
-        draw(name, results[name], folder.out)
-    draw_dependencies(folder.out)
+    for name in PICTURES:
+        if name in {*names, "algorithms"}:
+            draw(name, results.get(name, []), folder.out)
     write_index(folder.out, results, folder.run)
     write(folder.out / "map.md", map_text(results).encode())
     if all(name in results for name in NEEDED):
@@ -158,6 +148,8 @@ def reproduce(
         total = _measure_missing(folder, plan, wanted, workers, listener)
         results = {name: folder.rows(one.points(quick)) for name, one in plan.experiments.items()}
         there = {name: rows for name, rows in results.items() if rows}
+        for one in wanted:
+            folder.write_table(one.name, there[one.name])
         listener(Progress(total, 0, total, text="drawing the pictures"))
         try:
             plan.publish(folder, [one.name for one in wanted], there)
@@ -171,22 +163,15 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
     """Measure and keep what is not there yet; return how many points there are in all."""
     points = {folder.key(point): point for one in wanted for point in one.points(folder.run["quick"])}
     there = folder.kept()
-    # The longest first, so that no process is left with one at the end.
-    order = sorted(points.keys() - there.keys(), key=lambda key: (-_effort(points[key]), key))
+    # The longest first, as far as that can be guessed, so that no process is left with one at the end.
+    effort = {key: EFFORT.get(point.experiment, 1) * point.starts for key, point in points.items()}
+    order = sorted(points.keys() - there.keys(), key=lambda key: (-effort[key], key))
     missing = {key: Measurement(points[key], folder.run["seed"], plan.measure) for key in order}
-    left = Counter(points[key].experiment for key in missing)
     failed: dict[str, str] = {}
 
-    def keep(ended: list[Entry]) -> str:
+    def keep(ended: list[Entry]) -> None:
         folder.keep([(points[entry.key], entry) for entry in ended])
         failed.update({entry.key: entry.reason for entry in ended if entry.status == "failed"})
-        done = Counter(points[entry.key].experiment for entry in ended if entry.status == "done")
-        left.subtract(done)
-        whole = [name for name in done if not left[name]]
-        for name in whole:
-            folder.write_table(name, folder.rows(plan.experiments[name].points(folder.run["quick"])))
-        so_far = f"{len(points) - left.total()} of {len(points)} points in all"
-        return "; ".join(f"{name}: measured, {so_far}" for name in whole)
 
     run = Run({key: f"{point.key} of {point.experiment}" for key, point in points.items()}, report, keep)
     for key in points.keys() & there.keys():
@@ -206,27 +191,12 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
     return len(points)
 
 
-def _effort(point: Point) -> float:
-    """A guess of how long a point takes."""
-    return EFFORT.get(point.experiment, 1) * point.starts
-
-
 def _summary(folder: Folder, name: str, points: list[Point]) -> Summary:
     rows, kept = folder.rows(points), folder.kept()
-    brackets = having(rows, "lower")
     return Summary(
         name,
         len(points),
         gap=gap(rows),
-        missed=max(map(_missed, finest(brackets)), default=0.0),
-        verified=all(row["verified"] for row in brackets),
+        verified=all(row["verified"] for row in having(rows, "lower")),
         seconds=math.fsum(kept[folder.key(point)].seconds for point in points),
     )
-
-
-def _missed(row: Row) -> float:
-    """In an audit the share of the certified leakage; in a design, of what the mechanisms returned leak."""
-    if "leaks_median" not in row:
-        return missed(row)
-    reported = row["reported_median" if "D" in row else "achieved_median"]
-    return max(0.0, 1 - float(reported / row["leaks_median"]))

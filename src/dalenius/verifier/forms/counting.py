@@ -15,11 +15,11 @@ from functools import cached_property, reduce
 from itertools import accumulate, combinations, pairwise, product
 from operator import mul, or_, sub
 
-from flint import arb, arb_poly, fmpz_poly
+from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, PRECISION, ZERO, Ball, precision
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.limits import tick, ticking
 from dalenius.verifier.kernel.reading import fits, refuse
 
 from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
@@ -86,14 +86,12 @@ class Sum:
         many = self.n - len(without)
         q, p = self.bits(reference)
         if q > 0 and p > 0:
-            if self.modulus is not None and many > largest().folded:
-                return dict(enumerate(_cyclic(many, self.modulus, q, p)))
             fits(many, "the law of the sum")
             plain = dict(enumerate(_near(many, q, p, range(many + 1)).masses))
-        elif isinstance(reference, Uniform):
-            plain = _power(many, self.contributions)
         else:
-            plain = _product(reference.tally(self.n, without), self.contributions)
+            k = len(self.contributions)
+            laws = {(1 / k,) * k: many} if isinstance(reference, Uniform) else reference.tally(self.n, without)
+            plain = _product(laws, self.contributions)
         if self.modulus is None:
             return plain
         folded: dict[int, Ball] = {}
@@ -318,16 +316,9 @@ class Table:
     def n(self) -> int:
         return len(self.records)
 
-    def shares(self, *records: int, long: int = 16) -> list[Shares]:
-        """rho(a,t) under the uniform prior, from runs of datasets with the same a; long runs are counted as slices."""
-        values = math.prod(self.records[i] for i in records)
-        run = math.prod(self.records[records[-1] + 1 :])
-        if run < long:
-            return tallied(numbered(self.records, records), self.classes, values)
-        tallies: list[Counter[int]] = [Counter() for _ in range(values)]
-        for j, a in enumerate(numbered(self.records[: records[-1] + 1], records)):
-            tallies[a].update(self.classes[j * run : (j + 1) * run])
-        return uniform_shares(tallies)
+    def shares(self, *records: int) -> list[Shares]:
+        """rho(a,t) under the uniform prior."""
+        return tallied(numbered(self.records, records), self.classes, math.prod(self.records[i] for i in records))
 
     def datasets(self) -> Iterator[int]:
         return iter(self.classes)
@@ -362,11 +353,6 @@ def tallied(secrets: Iterable[int], classes: Iterable[int], values: int) -> list
     for a, t in ticking(zip(secrets, classes, strict=True)):
         tally = tallies[a]
         tally[t] = tally.get(t, 0) + 1
-    return uniform_shares(tallies)
-
-
-def uniform_shares(tallies: Sequence[dict[int, int]]) -> list[Shares]:
-    """rho(a,t) under the uniform prior, from the number of datasets of every class t, for every secret value a."""
     many = sum(sum(tally.values()) for tally in tallies)
     share = {c: arb(c) / many for c in set().union(*(tally.values() for tally in tallies))}
     return [{t: share[c] for t, c in tally.items()} for tally in tallies]
@@ -466,22 +452,6 @@ def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
     return Near(kept, law, left)
 
 
-def _power(n: int, contributions: tuple[int, ...]) -> dict[int, Ball]:
-    """Law of the sum of n uniform picks: the coefficients of (sum_a x^contribution_a)^n / k^n."""
-    if n == 0:
-        return {0: ONE}
-    low, step, shape = _steps(contributions)
-    degree = n * max(shape)
-    bits = degree * n * math.log2(len(shape)) if len(shape) > 1 else 0
-    fits(degree + bits / LONG_BITS, "the law of the sum")
-    coefficients = [0] * (max(shape) + 1)
-    for value in shape:
-        coefficients[value] += 1
-    total = arb(len(shape)) ** n
-    power = (fmpz_poly(coefficients) ** n).coeffs()
-    return {n * low + step * j: arb(c) / total for j, c in enumerate(power) if c != 0}
-
-
 def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, Ball]:
     """Law of the sum of independent picks, laws[law] of them by each law: a product of polynomials.
 
@@ -534,24 +504,3 @@ def _polynomial(shape: list[int], law: Sequence[Ball]) -> arb_poly:
     for v, p in zip(shape, law, strict=True):
         coefficients[v] += p
     return arb_poly(coefficients)
-
-
-def _cyclic(n: int, modulus: int, q: Ball, p: Ball) -> list[Ball]:
-    """Law of the sum of n > modulus bits modulo m, by repeated squaring modulo x^m - 1."""
-    fits(modulus * n.bit_length(), "the law of the sum")
-
-    def folded(product: arb_poly) -> arb_poly:
-        coefficients = product.coeffs()
-        result = coefficients[:modulus]
-        for j, c in enumerate(coefficients[modulus:]):
-            result[j % modulus] += c
-        return arb_poly(result)
-
-    bit_law = folded(arb_poly([q, p]))
-    law = arb_poly([ONE])
-    for digit in f"{n:b}":
-        tick()
-        law = folded(law * law)
-        if digit == "1":
-            law = folded(law * bit_law)
-    return list(law.coeffs())

@@ -13,10 +13,9 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import above_zero, field, mapping, refuse, sequence, whole
+from dalenius.verifier.kernel.reading import field, mapping, refuse, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
@@ -185,32 +184,9 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
     return total
 
 
-def _centre(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
-    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
-
-    For r the product of the noise around integers c_v, clamped, D(q_t || r) <= sum_v D(t_v - c_v) = D_t, and closing.py
-    needs E_rho exp( D_t / s ), s > 0, which for the k values v that have mass is (Hoelder) at most
-        prod_v ( E exp( k D(T_v - c_v) / s ) )^(1/k),   T_v ~ Binomial(n, p_v)     (docs/mathematics.md, 4.9).
-    """
-    n = channel.statistic.n
-    s = arb(above_zero(proof, "s", where))
-    masses = channel.masses
-    listed = sequence(field(proof, "centre", where), f"the centre of {where}", channel.statistic.k)
-    centres = [whole(c, f"the centre of {where}", 0, n) for c in listed]
-    pairs = [(c, mass) for c, mass in zip(centres, masses, strict=True) if mass > 0]
-    k, logs = len(pairs), {}
-    for centre, mass in set(pairs):
-        law = channel.count(masses.index(mass)).statistic.law(channel.reference, ())
-        masses_of = ticking(law.items())
-        terms = (x * (channel.noise.divergence(abs(t - centre)) * k / s).exp() for t, x in masses_of)
-        logs[centre, mass] = sum(terms, ZERO).log()
-    return close([s * sum((logs[pair] for pair in pairs), ZERO) / k], s, knowledge)
-
-
 KINDS = {
     "trivial": lambda channel, *_: arb(len(_alike(channel))).log(),
     "blend": _blend,
-    "centre": _centre,
     "counted": counted.bound,
     "moved": moved.bound,
 }

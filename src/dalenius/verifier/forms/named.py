@@ -61,10 +61,9 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 }
 # Bits of a whole number in a call string: beyond, it is no float.
 LONGEST = 1024
-# Families that add integer noise to the answer.
-ADDITIVE = ("geometric", "laplace", "gaussian", "discrete_gaussian")
-# Families whose tails fall by one factor a step.
-STEADY = ("geometric", "laplace")
+# Families whose tails fall by one factor a step, those of a normal law, and all that add integer noise to the answer.
+STEADY, NORMAL = ("geometric", "laplace"), ("gaussian", "discrete_gaussian")
+ADDITIVE = (*STEADY, *NORMAL)
 # Mechanisms with outputs that can be processed further.
 NUMBERS = ("exact", "symmetric", "exponential", *ADDITIVE)
 # Channels of one record, all of whose outputs are released: forms/per_record.py.
@@ -455,8 +454,7 @@ def _constant(asked: Query, _: dict[str, Any]) -> Rows:
 class Added:
     """Noise that is added to the answer, symmetric around 0; what is said of real noise is about its nearest integers.
 
-    tail(k) is P(noise >= k) for k >= 1. divergence(d) is at least D(f + noise || f' + noise) for |f - f'| = d: that of
-    the real noise where it is rounded, as processing brings laws no farther apart.
+    tail(k) is P(noise >= k) for k >= 1.
     """
 
     family: str
@@ -464,7 +462,6 @@ class Added:
     size: Fraction | None  # sigma, or the rate, in steps of the answers; None where there is no noise at all
     parameter: Ball | None  # the same as a ball
     tail: Callable[[int], Ball]
-    divergence: Callable[[int], Ball]
     clamped: bool = True  # whether outputs are clamped to the range of the query
     output: object = "integer"
 
@@ -477,6 +474,14 @@ class Added:
     def steady(self) -> bool:
         """Whether the tail falls by one factor a step."""
         return self.family in STEADY and self.parameter is not None
+
+    @property
+    def normal(self) -> tuple[Ball, Ball] | None:
+        """Variance v and chance c: with chance c it is rounded normal noise of variance v; None of other noise."""
+        if self.parameter is None or self.family not in NORMAL:
+            return None
+        gaussian = self.family == "gaussian"
+        return (self.parameter**2, ONE) if gaussian else discrete.rounded_normal(self.parameter)
 
     def below(self, k: int) -> Ball:
         """P(noise <= k)."""
@@ -532,11 +537,12 @@ class Added:
         spread is n d^2, d the most by which one of n records moves a count; of several counts it moves two, by 1.
         Formulas and proof: docs/mathematics.md, 4.8, "Noise that contracts".
         """
-        # Discrete Gaussian noise is not a sum of independent parts of one kind.
-        if self.parameter is None or self.family == "discrete_gaussian":
+        if self.normal is not None:
+            variance, chance = self.normal
+            # Where the noise is not that of a normal law, all is left.
+            return 1 - chance**counts * (-spread * min(counts, 2) / (4 * variance)).exp()
+        if self.parameter is None or not self.steady:
             return ONE
-        if self.family == "gaussian":
-            return 1 - (-spread * min(counts, 2) / (4 * self.parameter**2)).exp()
         z = 2 * (arb(spread) / 8 * (2 * counts if counts > 1 else 1)).sqrt() * self.parameter
         left = z * z.bessel_k(1)
         return 1 - (left * (1 / (self.parameter / 2).cosh()) ** counts if self.family == "geometric" else left)
@@ -557,7 +563,7 @@ def falling(text: object, asked: Query) -> Falling | None:
     wide = _added(name, given, asked).widened(asked) if name in ADDITIVE else asked
     # Classes with one answer share a row, and rows stand in the order in which they first appear.
     places = tuple(dict.fromkeys(f - wide.low for f in asked.answers))
-    normal = name in ("gaussian", "discrete_gaussian")
+    normal = name in NORMAL
     rate = None if normal else _rate(given, asked)
     if list(places) != sorted(places) or (rate is None and not normal):
         return None
@@ -602,37 +608,28 @@ def exact_size(given: dict[str, Any], asked: Query) -> Fraction | None:
 
 
 def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
-    """The same of a call that was read.
-
-    Laplace of scale 1/r: D = r d + exp(-r d) - 1. Gaussian: D = d^2 / (2 sigma^2), and so for discrete Gaussian noise,
-    D = E( (noise + d)^2 - noise^2 ) / (2 sigma^2), of mean 0. Geometric with alpha = exp(-r):
-    D = r E( |noise + d| - |noise| ) = r ( d - 2 sum_{k=1..d} tail(k) ), a geometric series.
-    """
+    """The same of a call that was read."""
     size, words, kept, output = exact_size(given, asked), spelled(name, given), clamped(given), _output(given)
     if size is None:
-        return Added(name, words, None, None, lambda _: ZERO, lambda d: arb.pos_inf() if d else ZERO, kept, output)
+        return Added(name, words, None, None, lambda _: ZERO, kept, output)
     x = exact(size)
     if name == "geometric":
         return replace(geometric(x, words), size=size, clamped=kept)
     tail: Callable[[int], Ball]
-    divergence: Callable[[int], Ball]
     if name == "discrete_gaussian":
-        tail, divergence = discrete.tails(x, size), lambda d: (d / x) ** 2 / 2
+        tail = discrete.tails(x, size)
     elif name == "gaussian":
         scale = x * arb(2).sqrt()
-        tail, divergence = lambda k: ((k - arb(0.5)) / scale).erfc() / 2, lambda d: (d / scale) ** 2
+        tail = lambda k: ((k - arb(0.5)) / scale).erfc() / 2  # noqa: E731 - one formula
     else:
-        tail, divergence = lambda k: (-x * (k - arb(0.5))).exp() / 2, lambda d: x * d + (-x * d).expm1()
-    return Added(name, words, size, x, tail, divergence, kept, output)
+        tail = lambda k: (-x * (k - arb(0.5))).exp() / 2  # noqa: E731 - the same
+    return Added(name, words, size, x, tail, kept, output)
 
 
 def geometric(rate: Ball, words: str) -> Added:
     """Return geometric noise of this rate, in steps of the answers."""
-    alpha = (-rate).exp()
-    end = 1 / (1 + alpha)
-    series = 2 * alpha * end / (-rate).expm1()
-    divergence: Callable[[int], Ball] = lambda d: rate * (d - series * (-rate * d).expm1())  # noqa: E731 - one formula
-    return Added("geometric", words, None, rate, lambda k: (-rate * k).exp() * end, divergence)
+    end = 1 / (1 + (-rate).exp())
+    return Added("geometric", words, None, rate, lambda k: (-rate * k).exp() * end)
 
 
 def _additive(name: str, asked: Query, given: dict[str, Any]) -> Rows:

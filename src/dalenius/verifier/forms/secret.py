@@ -12,7 +12,7 @@ from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.limits import ticking
 from dalenius.verifier.kernel.reading import field, fits, mapping, refuse, sequence, show, whole
 
-from .counting import Blocks, Histogram, Statistic, Sum, Table, numbered, tallied
+from .counting import Blocks, Histogram, Statistic, Sum, numbered, tallied
 from .reference import Reference, Uniform, Weights, digest, universe
 
 
@@ -117,11 +117,12 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     """
     if secret.records and secret.labels:
         return merged(joint(statistic, Secret(secret.records), reference), secret.labels)
-    if secret.records and not isinstance(reference, Weights):
-        if isinstance(statistic, (Sum, Blocks)) or (isinstance(statistic, Histogram) and reference.common):
-            return statistic.shares(*secret.records, reference=reference)
-        if isinstance(statistic, Table) and isinstance(reference, Uniform):
-            return statistic.shares(*secret.records)
+    if (
+        secret.records
+        and not isinstance(reference, Weights)
+        and (isinstance(statistic, (Sum, Blocks)) or (isinstance(statistic, Histogram) and reference.common))
+    ):
+        return statistic.shares(*secret.records, reference=reference)
     universe(statistic)  # refuses
     alphabets = [statistic.alphabet(i) for i in range(statistic.n)]
     many, numbers = secret.size(statistic), secret.labels or numbered(alphabets, secret.records)

@@ -27,7 +27,6 @@ from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
 from dalenius.verifier.kernel.proofs import claimed, shown
 from dalenius.verifier.kernel.reading import (
-    above_zero,
     ascending,
     field,
     fits,
@@ -36,7 +35,6 @@ from dalenius.verifier.kernel.reading import (
     numbers,
     refuse,
     sequence,
-    whole,
 )
 from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
@@ -56,8 +54,6 @@ STEPS = ("window", "points")
 QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
 RARE = arb(2) ** -100
-# Where not all classes are seen, the share of the law of outputs that is for the values of the secret.
-TOLD = arb(2) ** -40
 
 
 @dataclass(frozen=True)
@@ -373,7 +369,7 @@ def _inside(channel: Large, starts: list[int]) -> list[bool]:
     return [whole.start <= i and j <= whole.stop for i, j in ends]
 
 
-def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
+def _given(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
     """For every class of which all is seen, a and rho(t|a) of the secret values a that it can hold; never none."""
     others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
     for value in ticking(channel.statistic.values if channel.near is None else channel.whole):
@@ -381,12 +377,6 @@ def _given_by_value(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
         if not listed:
             refuse("the reference leaves a class without mass")
         yield listed
-
-
-def _given(channel: Large) -> Iterator[list[tuple[Ball, Ball]]]:
-    """The same with rho(a) in place of a."""
-    masses = [p for _, p in channel.values if not p.is_zero()]
-    return ([(masses[a], x) for a, x in listed] for listed in _given_by_value(channel))
 
 
 def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
@@ -448,7 +438,7 @@ def _ratios(channel: Large, power: Ball) -> dict[int, Ball] | None:
     sums: dict[int, Ball] = {}
     ends: list[dict[int, Ball]] = []
     masses = [p for _, p in channel.values if not p.is_zero()]
-    for listed in _given_by_value(channel):
+    for listed in _given(channel):
         rho = sum((masses[a] * x for a, x in listed), ZERO)
         terms = {a: x * ((x / rho).log() * power).exp() for a, x in listed}
         ends = [*ends[:1], terms]
@@ -511,50 +501,12 @@ def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta:
     return narrow.min(wide) if narrow.is_finite() else wide
 
 
-def _centre(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
-    """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
-
-    For r the noise around an integer c, clamped, I(A;Y) <= sum pi D(q_t || r), clamping brings D to at most that of
-    the noise around f(t) and c: kernel/closing.py closes with any s > 0 [donsker75].
-    """
-    last = channel.low + channel.width - 1
-    centre = whole(field(proof, "centre", where), f"the centre of {where}", channel.low, last)
-    s = arb(above_zero(proof, "s", where))
-
-    def around(way: Large) -> Ball:
-        seen = way.answers if way.near is None else way.answers[way.whole.start : way.whole.stop]
-        return _closed(way, (way.noise.divergence(abs(f - centre)) for f in seen), s, knowledge.most)
-
-    near = channel.near_mean
-    if near is not channel and channel.statistic.n > largest().joint:
-        found = around(near)
-        # A small s makes much of classes that are not seen: all of them are gone through.
-        if found <= number(field(proof, "upper", where), f"'upper' of {where}"):
-            return found
-    return around(channel)
-
-
 def _closed(channel: Large, divergences: Iterable[Ball], s: Ball, knowledge: Ball) -> Ball:
-    """The closing formula of I <= sum pi D_t, D_t of every class t, which is the same for all values: s > 0.
-
-    Classes that are not seen tell the secret itself (steps/window.py). With a share TOLD of the law of outputs for its
-    values, D is raised by log 1/(1 - TOLD), and is log(|A| / TOLD) there.
-    """
-    total = ZERO
+    """The closing formula of I <= sum pi D_t, D_t of every class t, which is the same for all values: s > 0."""
+    total, masses = ZERO, [p for _, p in channel.values if not p.is_zero()]
     for divergence, listed in zip(divergences, _given(channel), strict=True):
-        total += sum((p * x for p, x in listed), ZERO) * (divergence / s).exp()
-    if channel.near is not None:
-        told = ((len(channel.values) / TOLD).log() / s).exp()
-        total = total * (-(1 - TOLD).log() / s).exp() + _not_whole(channel) * told
+        total += sum((masses[a] * x for a, x in listed), ZERO) * (divergence / s).exp()
     return close([s * total.log()], s, knowledge)
-
-
-def _not_whole(channel: Large) -> Ball:
-    """Guarantee: result >= the chance under the reference of classes of which not all is seen."""
-    rest, g, others = channel.left, len(channel.records), list(channel.others.items())
-    for value, mass in (*others[:g], *others[-g:]):
-        rest += mass * sum((p for c, p in channel.values if value + c not in channel.whole), ZERO)
-    return rest
 
 
 def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
@@ -600,12 +552,13 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
 
 def _power(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """The bound of special/power.py, for Gaussian or discrete Gaussian noise on a count of bits."""
-    statistic, sigma = channel.statistic, channel.noise.parameter
+    statistic, normal = channel.statistic, channel.noise.normal
     count = statistic.contributions == (0, 1) and channel.answers == range(statistic.n + 1)
-    bound = {"gaussian": power.power, "discrete_gaussian": power.discrete}.get(channel.noise.family)
-    if bound is None or sigma is None or not count or len(channel.records) > 1:
+    if normal is None or not count or len(channel.records) > 1:
         refuse(f"{where}: entropy power is for one record of a count of bits with Gaussian noise")
-    return bound(statistic.n, channel.reference.law(0, 2), sigma, knowledge.most, proof, where)
+    variance, chance = normal
+    bound = power.power(statistic.n, channel.reference.law(0, 2), variance, knowledge.most, proof, where)
+    return chance * bound + (1 - chance) * arb(2).log()
 
 
 KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
@@ -615,7 +568,6 @@ KINDS: dict[str, Callable[[Large, Knowledge, Proof, str], Ball]] = {
         channel, knowledge.most, number(field(proof, "order", where), "the order", 1.0)
     ),
     "blend": _blend,
-    "centre": _centre,
     "law": _output_law,
     "monotone": lambda channel, knowledge, proof, where: points.bound(
         noisy(channel, knowledge, where), knowledge.most, proof, where

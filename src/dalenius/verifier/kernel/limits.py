@@ -48,8 +48,6 @@ class Sizes:
     # Outputs around the answers of one record, and points; parts of a grid.
     reach: int = 2**15
     parts: int = 2**12
-    # Records of a modular sum that is folded from the plain one.
-    folded: int = 10**4
     # Trees: nodes; how many may wait; levels; bytes of multipliers.
     nodes: int = 2**26
     waiting: int = 10_000

@@ -8,31 +8,29 @@ E(m) = exp( 2(alpha + beta m - K) ) / (2 pi e), every prior pi with D(pi || rho)
     I(A;Y) <= max_m (1/2) log[ ( m + sqrt(m + 1/12 - E(m)) + 1/4 + sigma^2 ) / ( E(m)/S^2 + sigma^2 - s1 ) ]
 
 over the m with E(m) <= m + 1/12. It is concave in m: with a slope >= 0 at m- and <= 0 at m+ its maximum is between
-them, and at most the tangent at m- there. For discrete Gaussian noise with 3 sigma^2 > 1 and v the larger root of
-1/v - 1/(12 v^2) = 1/sigma^2, I <= kept times the bound at variance v + (1 - kept) log 2, kept = sqrt(v) / (sigma S), S
-that of N(0, sigma^2). Proof: docs/mathematics.md, 4.13.
+them, and at most the tangent at m- there. Discrete Gaussian noise is, with some chance, rounded noise of another
+variance (forms/discrete.py); else all may be told. Proof: docs/mathematics.md, 4.13.
 """
 
 from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
+from dalenius.verifier.forms.discrete import over_integers
+from dalenius.verifier.kernel.balls import ONE, Ball
 from dalenius.verifier.kernel.limits import tick
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse
 
 # Differences of h that are looked at on either side of its least value, which may be several.
 BESIDE = 4
-# Terms of the sum of a Gaussian density over integers, beyond which those of its Fourier series are enclosed.
-TERMS = 40
 
 
-def power(n: int, law: list[Ball], sigma: Ball, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: PLR0917 - the letters of the formula
+def power(n: int, law: list[Ball], variance: Ball, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: PLR0917 - the letters of the formula
     """The bound for a count of n bits that are 0 and 1 with this law."""
     others = n - 1
     s1, centre = (arb(number(field(proof, key, where), f"{key} of {where}")) for key in ("s1", "centre"))
     low, high = (arb(m) for m in numbers(field(proof, "m", where), 2, f"m of {where}", 0.0))
-    if others < 1 or not (s1 > 0 and sigma**2 >= s1 and law[0] > 0 and law[1] > 0):
+    if others < 1 or not (s1 > 0 and variance >= s1 and law[0] > 0 and law[1] > 0):
         refuse(f"{where}: it needs two bits or more that can be 0 and 1, and s1 above 0 and at most sigma^2")
     beta = (ONE + ONE * 2 / others).log()
     alpha = _least(others, law, beta, centre, where)
@@ -44,7 +42,7 @@ def power(n: int, law: list[Ball], sigma: Ball, knowledge: Ball, proof: dict[str
         room = m + ONE / 12 - e
         if not room > 0:
             refuse(f"{where}: no prior has the variance {float(m):.6g}")
-        above, below = m + room.sqrt() + ONE / 4 + sigma**2, e / total**2 + sigma**2 - s1
+        above, below = m + room.sqrt() + ONE / 4 + variance, e / total**2 + variance - s1
         rise = 1 + (1 - 2 * beta * e) / (2 * room.sqrt())
         return (above / below).log() / 2, (rise / above - 2 * beta * e / total**2 / below) / 2
 
@@ -52,20 +50,6 @@ def power(n: int, law: list[Ball], sigma: Ball, knowledge: Ball, proof: dict[str
     if not (low < high and slope >= 0 and last <= 0):
         refuse(f"{where}: the maximum is not shown to lie between its two variances")
     return value + slope * (high - low)
-
-
-def discrete(n: int, law: list[Ball], sigma: Ball, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:  # noqa: PLR0917 - the same
-    """The bound for discrete Gaussian noise."""
-    v, kept = rounded_variance(sigma, where)
-    return kept * power(n, law, v.sqrt(), knowledge, proof, where) + (1 - kept) * arb(2).log()
-
-
-def rounded_variance(sigma: Ball, where: str) -> tuple[Ball, Ball]:
-    """v, and the chance with which discrete Gaussian noise is rounded noise of variance v."""
-    if not 3 * sigma**2 > 1:
-        refuse(f"{where}: it needs sigma^2 above 1/3")
-    v = sigma**2 / 2 * (1 + (1 - 1 / (3 * sigma**2)).sqrt())
-    return v, v.sqrt() / (sigma * over_integers(sigma**2))
 
 
 def _least(others: int, law: list[Ball], beta: Ball, centre: Ball, where: str) -> Ball:
@@ -92,10 +76,3 @@ def _least(others: int, law: list[Ball], beta: Ball, centre: Ball, where: str) -
     for j in range(first + 1, last + 1):
         best = best.min(value(j))
     return best
-
-
-def over_integers(s1: Ball) -> Ball:
-    """Guarantee: result >= sum over integers k of the density of N(0,s1) at k, 1 + 2 sum_k exp(-2 pi^2 s1 k^2)."""
-    ratio = (-2 * arb.pi() ** 2 * s1).exp()
-    total = ONE + 2 * sum((ratio ** (k * k) for k in range(1, TERMS)), ZERO)
-    return total + 2 * ratio ** (TERMS * TERMS) / (1 - ratio)

@@ -18,10 +18,10 @@ from typing import Any
 
 from flint import arb
 
+from dalenius.verifier.forms.discrete import over_integers
 from dalenius.verifier.forms.named import Added
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.reading import field, number, refuse, whole
-from dalenius.verifier.special.power import over_integers, rounded_variance
 
 # Lattices finer than a 64th of an answer are not needed for anything.
 FINEST = 64
@@ -47,6 +47,6 @@ def lattice(parts: Sequence[Sequence[Added]], stated: dict[str, Any], where: str
 
 def _normal(part: Added, where: str) -> tuple[Ball, Ball]:
     """The variance of the normal law of which noise is a function, and with what chance."""
-    if part.family not in ("gaussian", "discrete_gaussian") or part.parameter is None:
+    if part.normal is None:
         refuse(f"{where}, {part.text}, has no Gaussian noise, and the mean is not sufficient")
-    return (part.parameter**2, ONE) if part.family == "gaussian" else rounded_variance(part.parameter, where)
+    return part.normal

@@ -28,7 +28,7 @@ from .one_coin import one_coin
 # Noise on whole numbers, from above and from below.
 NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}
 # Kinds of proof with one law r and one s for all values; trees only with a single leaf.
-ONE_POINT = ("sibson", "convex", "rows", "monotone", "centre", "law")
+ONE_POINT = ("sibson", "convex", "rows", "monotone", "law")
 ONE_LEAF = ("choices",)
 # Checks a certificate about whole numbers; returns its bounds.
 Inner = Callable[[dict[str, Any]], tuple[float, float]]

@@ -9,8 +9,8 @@ import numpy as np
 from dalenius.paper.reproduce.figures import marks
 from dalenius.paper.reproduce.points import parity_leakage
 from dalenius.paper.reproduce.printed import LN2, exponential_flip, laplace_flip
-from dalenius.paper.reproduce.rows import Row, called, groups, having, one_curve, rising
-from dalenius.report.plots import DARK, LIGHT, MIDDLE, Axes, Drawing, figure_of
+from dalenius.paper.reproduce.rows import Row, groups, having, one_curve, rising
+from dalenius.report.plots import DARK, MIDDLE, Axes, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def _by_records(rows: list[Row], height: float) -> tuple["Figure", Drawing, list
     """A figure with a panel for each number of records: its axes, and each with its number and its rows."""
     panels = groups(rising(rows, "n"), "n")
     figure, axes = marks.panels_of(panels, height)
-    parts = [(ax, n, panel) for ax, ((n,), panel) in zip(axes, panels.items(), strict=False)]
+    parts = [(ax, n, panel) for ax, ((n,), panel) in zip(axes, panels.items(), strict=True)]
     for ax, n, _ in parts:
         ax.set_title(f"$n = {n}$", loc="left")
     return figure, axes, parts
@@ -35,20 +35,25 @@ def _by_records(rows: list[Row], height: float) -> tuple["Figure", Drawing, list
 def entropy(rows: list[Row]) -> "Figure":
     """L(b) by flip probability, a panel for each number of records."""
     flips = sorted({row["parameter"] for row in rows})
-    figure, axes, parts = _by_records(having(rows, "lower"), 3.2)
+    figure, axes, parts = _by_records(rows, 3.2)
     for ax, n, panel in parts:
         for place, flip in enumerate(flips):
             curve = rising((row for row in panel if row["parameter"] == flip), "b")
             b = np.union1d(np.linspace(0, (n - 1) * LN2, 3), np.linspace((n - 1) * LN2, n * LN2, 40))
             marks.exact(ax, b, [parity_leakage(n, float(x), flip) for x in b], marks.STYLES[place])
-            marks.curve(ax, curve, "b", place)
+            x, marker = marks.column(curve, "b"), marks.MARKERS[place]
+            marks.certified(ax, x, curve, fmt=marker, markersize=2.6)
+            marks.spans(ax, x, curve, "paper", fmt=marker, markersize=3.2)
+            repaired = having(curve, "escort_median")
+            if repaired:
+                marks.repaired(ax, marks.column(repaired, "b"), repaired)
         knee = (n - 1) * LN2
         ax.axvline(knee, color="0.35", linewidth=0.6)
         ax.annotate(
             "$(n-1)\\,\\ln 2$ ", (knee, 1), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8
         )
         ax.set_xlim(-0.03 * n * LN2, 1.03 * n * LN2)
-    marks.from_zero(axes[0], 1.15 * float(marks.column(having(rows, "upper"), "upper").max(initial=0.1)))
+    marks.from_zero(axes[0], 1.15 * float(marks.column(rows, "upper").max()))
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, marks.ENTROPY)
     entries = _curves_named([f"flip {flip:g}" for flip in flips])
@@ -57,31 +62,10 @@ def entropy(rows: list[Row]) -> "Figure":
     return figure
 
 
-def curves(rows: list[Row]) -> "Figure":
-    """L(b), a marker for each query and mechanism; between two certified points what follows from L never rising."""
-    curves = groups(having(rows, "b", "lower"), "query", "mechanism")
-    figure = figure_of(marks.WIDTH, 3.9)
-    ax = figure.subplots()
-    entries = []
-    for place, ((query, _), points) in enumerate(curves.items()):
-        curve = rising(points, "b")
-        marks.between(ax, marks.column(curve, "b"), curve)
-        marks.curve(ax, curve, "b", place, size=5)
-        look = {"linestyle": "none", "marker": marks.MARKERS[place], "markersize": 5, "markerfacecolor": "w"}
-        entries.append(marks.proxy(f"{called(points[0])} of {query}", color=marks.RUST, **look))
-    ax.set(xlabel=marks.ENTROPY, ylabel=marks.LEAKAGE)
-    marks.from_zero(ax, 1.05 * ax.get_ylim()[1])
-    marks.clean(ax)
-    band = marks.proxy("certified between the points, where L never rises", color=LIGHT, linewidth=6)
-    marks.below(figure, [*entries, marks.entry("certified"), band, marks.entry("method")], 4)
-    return figure
-
-
 def epsilon(rows: list[Row]) -> "Figure":
     """L(b) along epsilon; b whose certified curves coincide share one line, the paper's medians are shaded by b."""
-    rows = having(rows, "lower")
     entropies = sorted({row["b"] for row in rows})
-    scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"}) or [0.1, 10.0]
+    scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"})
     # Where the channel without epsilon is put, by b.
     strip = dict(zip(entropies, (scale[0] * np.geomspace(0.14, 0.5, len(entropies))).tolist(), strict=True))
     figure, axes, parts = _by_records(rows, 4.3)
@@ -91,10 +75,10 @@ def epsilon(rows: list[Row]) -> "Figure":
             ours = [row for row in panel if row["family"] == family]
             drawn |= _exact_lines(ax, n, ours, place, scale, strip)
             _medians(ax, ours, place, strip)
-        _epsilon_axes(ax, scale, math.sqrt(min(strip.values(), default=0.03) * max(strip.values(), default=0.03)))
+        _epsilon_axes(ax, scale, math.sqrt(min(strip.values()) * max(strip.values())))
         handles = [marks.entry("line", label, color=color) for label, color in drawn.items()]
         ax.legend(handles=handles, loc="lower right", title="exact, for $b$", title_fontsize=8, handlelength=1.6)
-    axes[0].set_ylim(0.5 * min((max(row["paper_median"], 0.01 * row["lower"]) for row in rows), default=0.1), 1.3)
+    axes[0].set_ylim(0.5 * min(max(row["paper_median"], 0.01 * row["lower"]) for row in rows), 1.3)
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, "privacy parameter $\\epsilon$")
     families = _curves_named(list(marks.NAMES.values()))
@@ -156,48 +140,10 @@ def _epsilon_axes(ax: Axes, scale: list[float], strip: float) -> None:
     ax.minorticks_off()
 
 
-def distortion(rows: list[Row]) -> "Figure":
-    """Leakage along the distortion on one scale, the DP epsilon of the same channel on a second axis."""
-    from matplotlib.transforms import offset_copy
-
-    rows = having(rows, "lower")
-    entropies = sorted({row["b"] for row in rows})
-    figure, axes, parts = _by_records(rows, 3.7)
-    for ax, n, panel in parts:
-        for place, run in enumerate(one_curve(panel, "distortion")):
-            curve = rising(run, "distortion")
-            p = np.linspace(0, 0.5, 80)
-            line = [parity_leakage(n, run[0]["b"], float(flip)) for flip in p]
-            marks.exact(ax, p, line, marks.STYLES[place], label=f"$b$ = {_from_to(run)}")
-            marks.certified(ax, marks.column(curve, "distortion"), curve)
-        for (family, b), points in groups(rising(panel, "b")[::-1], "family", "b").items():
-            shade = marks.shade(entropies.index(b), len(entropies))
-            place = list(marks.NAMES).index(family)
-            shifted = offset_copy(ax.transData, figure, x=3.6 * (place - 1), units="points")  # they share their places
-            look = {"fmt": marks.MARKERS[place], "markerfacecolor": shade, "transform": shifted, **marks.CROWDED}
-            marks.spans(ax, marks.column(points, "distortion"), points, "paper", **look)
-        ax.legend(loc="upper right")
-        ax.set_xlim(0, 0.5)
-        _dp_axis(ax)
-    marks.from_zero(axes[0], 1.12 * float(marks.column(rows, "upper").max(initial=0.1)))
-    axes[0].set_ylabel(marks.LEAKAGE)
-    marks.name_across(axes, "expected distortion $|y - f(x)|$")
-    look = {"linestyle": "none", "color": "0.25", "markerfacecolor": "w", "markersize": 5}
-    kinds = [marks.proxy(name, marker=marks.MARKERS[k], **look) for k, name in enumerate(marks.NAMES.values())]
-    roles = [
-        marks.proxy("closed form and certified dots: the same for all three", color=DARK, marker=".", markersize=6),
-        marks.entry("method"),
-        marks.proxy("(the three are set side by side)", alpha=0),
-    ]
-    marks.below(figure, [*roles, *kinds, *marks.shades(entropies)], 3)
-    return figure
-
-
 def distortion_printed(rows: list[Row]) -> "Figure":
     """Distortion on the paper's own axes: against its leakage for one channel, against their DP epsilon for two."""
-    rows = having(rows, "lower")
     figure, axes, parts = _by_records(rows, 3.4)
-    most = max((row["parameter"] for row in rows if row["family"] != "symmetric"), default=5.0)
+    most = max(row["parameter"] for row in rows if row["family"] != "symmetric")
     for ax, n, panel in parts:
         for place, family in ((1, "laplace"), (2, "exponential")):
             epsilons = np.linspace(0, most, 80)
@@ -237,15 +183,6 @@ def _curves_named(names: list[str]) -> list[Drawing]:
     return [
         marks.proxy(name, linestyle=marks.STYLES[k], marker=marks.MARKERS[k], **look) for k, name in enumerate(names)
     ]
-
-
-def _dp_axis(ax: Axes) -> None:
-    """A second axis: the DP epsilon ln((1-p)/p) of the binary symmetric channel with distortion p."""
-    levels = np.array([4, 2, 1, 0.5, 0])
-    top = ax.secondary_xaxis("top", functions=(lambda x: x, lambda x: x))
-    top.set_xticks(1 / (1 + np.exp(levels)), [f"{level:g}" for level in levels])
-    top.tick_params(labelsize=8)
-    top.set_xlabel("DP $\\epsilon$ of the channel, $\\ln\\frac{1-p}{p}$", fontsize=8)
 
 
 def _from_to(run: list[Row]) -> str:
