@@ -13,6 +13,7 @@ above and below every stationary d, and with c between them
     g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c/r)(y) / s ) + (a bound on D(w || w_c)).
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,6 +213,7 @@ class Scan:
     # the output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
     factors: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
+    products: int = SEARCH.products
     tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
@@ -233,11 +235,11 @@ class Scan:
         """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
         settings, q = self.settings, self.cells.q
         r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
-        budget = SEARCH.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
+        budget = self.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         factors = self.factors or (SEARCH.factors_quick if self.quick else settings.factors)
         shares = self.shares or settings.shares
-        few, reached = self.most < SEARCH.rounds, dict.fromkeys(factors, 0.0)
+        few, reached, met = self.most < SEARCH.rounds, dict.fromkeys(factors, 0.0), math.inf
         trees = "posteriors" in self.cells.settings.portfolio.bounds
         if trees and self.cells.size * q.shape[1] <= SEARCH.small:
             factors, shares = settings.factors[:1], settings.shares[:1]
@@ -248,6 +250,9 @@ class Scan:
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
                 if self.factors:
+                    # Where chains met at a smaller multiplier, this one only loses.
+                    if factor > met:
+                        continue
                     r = self._settled(pi, factor * s) @ q
                 log_r = safe_log((1 - share) * r + share * mixed / 2)
                 log_r = log_r if self.mirror is None else (log_r + log_r[self.mirror]) / 2
@@ -259,6 +264,7 @@ class Scan:
                 chains = self._try(log_r, factor * s, tolerance, budget, floor + tolerance)
                 budget -= chains.rounds + 1
                 reached[factor] = self._keep(chains)
+                met = min(met, factor) if chains.costs().max() <= tolerance else met
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
