@@ -9,9 +9,7 @@ from cases import (
     COUNT_DESIGN,
     DESIGN_TRUTH,
     DESIGNS,
-    LN2,
     DesignCase,
-    binary_entropy,
     parity_distortion,
     parity_leakage,
 )
@@ -69,17 +67,6 @@ def test_a_count_of_four() -> None:
     assert design.lower <= high
     assert design.upper >= low
     assert design.upper <= high + 1e-3
-
-
-def test_one_bit_unconstrained() -> None:
-    # n = 1, b = 0: the capacity of the mechanism, least for the symmetric channel: log 2 - h(D).
-    design = verified(dl.design(dl.queries.count(n=1), distortion=0.2, entropy=0.0))
-    assert design.lower - 1e-9 <= LN2 - binary_entropy(0.2) <= design.upper + 1e-9
-    # With three values apart by 1 and 2 the capacity is at least the rate at every prior, the uniform one's too.
-    free, uniform = (dl.design(dl.queries.identity(k=3), distortion=0.3, entropy=b) for b in (0.0, math.log(3)))
-    assert uniform.lower <= free.upper
-    assert verified(free).gap <= 1e-4
-    assert verified(uniform).gap <= 1e-4
 
 
 # The ends of the curve.

@@ -1,17 +1,13 @@
 """The adversary under whose prior the records are independent: closed forms, brute force, certificates, refusals."""
 
-import copy
 import json
 import math
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-import damage
 import numpy as np
 import pytest
 from cases import random_channel
-from kinds import Json
 from large_samples import both, both_histograms, both_local
 from refusals import refuses
 
@@ -178,47 +174,6 @@ def test_answers_name_the_adversary() -> None:
     assert dl.audit(mechanism, knowledge=0.2).to_dict()["adversary"] == "bounded"
 
 
-FORGERIES: dict[str, Callable[[Json], object]] = {
-    "upper": lambda data: data.update(upper=data["upper"] - 1e-4, proofs=[
-        {**proof, "upper": min(proof["upper"], data["upper"] - 1e-4)} for proof in data["proofs"]
-    ]),
-    "lower": lambda data: data.update(lower=data["lower"] + 1e-4, upper=data["upper"] + 1e-3),
-    "law": lambda data: data["witness"].update(law=[1.0, *[0.0] * (len(data["witness"]["law"]) - 1)]),
-    "others": lambda data: data["witness"].update(others=[5, 5]),
-    "weights": lambda data: data["proofs"][0]["weights"].pop(),
-    "reference": lambda data: data["adversary"].update(reference={"weights": [1 / 6] * 6}),
-    "bounded": lambda data: data.update(adversary={"knowledge": 100.0}),
-}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def certificate() -> str:
-    mechanism = dl.Mechanism.from_matrix(random_channel([2, 3], 3, 1).matrix(), [2, 3])
-    return dl.audit(mechanism, adversary="independent").certificate.text()
-
-
-@pytest.mark.parametrize("what", FORGERIES)
-def test_forgeries_are_refused(what: str, certificate: str) -> None:
-    data = json.loads(certificate)
-    assert verify_here(data)
-    FORGERIES[what](data)
-    assert not verify_here(data)
-
-
-def test_a_shift_is_for_noise_on_sums_only() -> None:
-    data = json.loads(dl.audit(M.geometric(Q.count(4), epsilon=1.0), adversary="independent").certificate.text())
-    assert (data["form"], data["proofs"][0]["kind"]) == ("sum", "lines")
-    for problem in (
-        {"query": "pairs(n=4)", "mechanism": "geometric(epsilon=1.0)"},
-        {"query": "modular_sum(n=4, modulus=5)", "mechanism": "geometric(epsilon=1.0)"},
-        {"query": "count(n=4)", "mechanism": "geometric(epsilon=1.1)"},
-        {"query": "count(n=4)", "mechanism": "exponential(epsilon=1.0)"},
-    ):
-        assert not verify_here({**data, "problem": problem})
-    assert not verify_here(data, M.geometric(Q.count(5), epsilon=1.0))
-    assert verify_here(data, M.geometric(Q.count(4), epsilon=1.0))
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -312,7 +267,7 @@ def test_releases_that_are_never_written_out_agree_with_their_rows(
     options = {"alone": {}, "reference": {"reference": law}, "knowledge": {"knowledge": 0.2, "reference": law}}[asked]
     formulas = dl.Settings(portfolio=without("window"))  # audits that end by themselves
     mine = dl.audit(large, adversary="independent", **options, settings=formulas)
-    exact = dl.audit(dense, adversary="independent", **options, tolerance=1e-4, time_limit=1.0)
+    exact = dl.audit(dense, adversary="independent", **options, tolerance=1e-4, time_limit=0.3)
     assert mine.lower <= exact.upper + 1e-9
     assert exact.lower <= mine.upper + 1e-9
     assert mine.verify().verified
@@ -351,39 +306,6 @@ def test_many_records_with_knowledge_are_bracketed_at_any_size() -> None:
     assert followed.lower == pytest.approx(1 / 3840, rel=2e-2)  # 1 / (8 n p q) where noise is little beside the sum
     vote = dl.mechanisms.noisy_max(dl.queries.histogram(150, 3), epsilon=1)
     assert dl.audit(vote, adversary="independent", reference=[0.3, 0.3, 0.4]).gap < 1e-6
-
-
-def test_forged_certificates_of_unwritten_releases_are_refused() -> None:
-    large, _ = both_histograms("laplace(epsilon=2)", "histogram(n=3, k=3)")
-    counted = json.loads(dl.audit(large, adversary="independent").certificate.text())
-    leaning = json.loads(
-        dl.audit(
-            dl.mechanisms.geometric(dl.queries.count(3), epsilon=1), adversary="independent", knowledge=0.5
-        ).certificate.text()
-    )
-    spoiled: list[tuple[dict[str, Any], list[Any], Any]] = [
-        (counted, ["proofs", 0, "share"], 0.9),
-        (counted, ["proofs", 0, "share"], 0.0),
-        (counted, ["proofs", 0, "kind"], "indicators"),
-        (counted, ["problem", "mechanism"], "laplace(epsilon=2.1)"),
-        (counted, ["problem", "mechanism"], "laplace(epsilon=1.9)"),
-        (counted, ["form"], "per-record"),
-        (counted, ["form"], []),
-        (counted, ["witness", "law"], [0.3, 0.3, 0.4]),
-        (counted, ["witness", "others"], [3, 0, 0]),
-        (leaning, ["witness", "beside"], [0.99, 0.01]),
-        (leaning, ["witness", "beside"], [1, 0]),
-        (leaning, ["witness", "beside"], [0.5, 0.5]),
-        (leaning, ["adversary", "knowledge"], 0.4),
-        (leaning, ["adversary"], {"independent": True}),
-        (leaning, ["adversary"], {"independent": True, "reference": {"marginal": [0.5, 0.5]}}),
-    ]
-    assert verify_here(counted)
-    assert verify_here(leaning)
-    for data, path, value in spoiled:
-        forged = copy.deepcopy(data)
-        damage.put(forged, ".".join(map(str, path)), value)
-        assert not verify_here(forged), path
 
 
 def test_one_record_of_very_many_values_is_asked_without_a_limit_instead() -> None:

@@ -71,29 +71,6 @@ def test_a_window_is_taken_of_an_unwritten_sum() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.001, 0.1])
-@pytest.mark.parametrize("knowledge", [0.1, math.inf])
-def test_the_bound_does_not_jump_where_the_search_ends(epsilon: float, knowledge: float) -> None:
-    found = [upper(n, epsilon, knowledge).upper for n in (400, 401)]
-    assert all(0.5 <= a / b <= 2 for a, b in itertools.pairwise(found)), found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("family", "epsilon", "knowledge"),
-    [
-        pytest.param("geometric", 0.001, 0.1, marks=pytest.mark.nightly),
-        ("geometric", 0.001, math.inf),
-        ("geometric", 0.01, 1.0),
-        ("gaussian", 0.01, 0.01),
-    ],
-)
-def test_the_bound_does_not_jump_where_rows_end(family: str, epsilon: float, knowledge: float) -> None:
-    found = [upper(n, epsilon, knowledge, family).upper for n in (2889, 2896)]
-    assert 0.5 <= found[0] / found[1] <= 2, found
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("knowledge", [0.05, 1.0])
 def test_the_bound_does_not_jump_along_epsilon(knowledge: float) -> None:
     for epsilon in (0.003, 0.1):

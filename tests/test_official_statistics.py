@@ -1,5 +1,6 @@
 """Releases of statistics offices: what each leaks about a record, certified and verified."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@cache
 def released(name: str, people: int, keys: Path) -> dl.Mechanism:
     query = dl.queries.count(n=people)
     if name in ("ptable", "keys"):

@@ -24,7 +24,7 @@ LAWS = {2: [0.8, 0.2], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.2, 0.3, 0.4]}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
-@pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
+@pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.3])
 @pytest.mark.parametrize("skewed", [False, True])
 def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
     large, dense = both_histograms(mechanism, query)
@@ -103,7 +103,7 @@ def test_blends_of_one_count_are_those_of_all_count_vectors(n: int, k: int, know
         assert min(mine.upper, math.log(k)) == pytest.approx(every.upper, abs=2e-4)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 10**6),
     shape=st.sampled_from([(4, 3), (7, 2), (3, 4)]),
@@ -147,7 +147,7 @@ def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "query", "knowledge", "gap"),
     [
-        ("geometric(epsilon=1)", "histogram(n=1000, k=3)", 0.1, 0.02),
+        ("geometric(epsilon=1)", "histogram(n=400, k=3)", 0.1, 0.02),
         ("laplace(epsilon=1)", "histogram(n=1000, k=3)", 0.5, 0.08),
         ("gaussian(sigma=2)", "histogram(n=4000, k=6)", 0.5, 0.08),
         pytest.param("geometric(epsilon=2)", "histogram(n=2000, k=64)", 0.2, 0.15, marks=pytest.mark.nightly),

@@ -181,7 +181,7 @@ def test_a_million_records(knowledge: float) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "query", "most"),
     [
-        ("gaussian(sigma=400)", "count(n=10000)", 1.3),
+        ("gaussian(sigma=250)", "count(n=4000)", 1.3),
         pytest.param("gaussian(sigma=100)", "count(n=10000)", 1.35, marks=pytest.mark.nightly),
         ("geometric(epsilon=0.05)", "count(n=3000)", 1.02),
         pytest.param("gaussian(sigma=1500)", "total(n=3000, values=[0, 1, 5])", 2.2, marks=pytest.mark.nightly),

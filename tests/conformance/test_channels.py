@@ -157,7 +157,7 @@ LARGE = {
             ("geometric(epsilon=1, step=0.25)", "real_sum(n=2, low=0, high=1)"),
         )
     },
-    "several releases": lambda: dl.compose(*[dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=0.1)] * 3),
+    "several releases": lambda: dl.compose(*[dl.mechanisms.geometric(dl.queries.count(n=120), epsilon=0.1)] * 3),
     "chosen releases": chosen,
     "samples": lambda: dl.Mechanism.from_samples({0: [0] * 90 + [1] * 10, 1: [1] * 80 + [0] * 20}, dl.queries.count(1)),
 }

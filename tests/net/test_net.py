@@ -16,7 +16,10 @@ LARGE = (
     "sum n=5000 geometric(0.001) K=0.1",
     "sum n=5000 geometric(0.1) K=0.3",
     "sum n=100000 geometric(0.01) K=0.5",
+    "sum gaussian",
+    "sum of 0, 1, 2",
     "sum, a group",
+    "sum, a law",
 )
 
 

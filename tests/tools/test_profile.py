@@ -224,21 +224,21 @@ def test_what_is_never_written_out_has_the_profile_of_its_rows(mechanism: str, q
 
 @pytest.mark.slow
 def test_a_profile_of_very_many_records() -> None:
-    profile = dl.mechanisms.geometric(dl.queries.count(n=5000), epsilon=1).profile(
+    profile = dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1).profile(
         unit="bits", tolerance=0.03, time_limit=600
     )
     known = [audit.knowledge * math.log(2) for audit in profile.leakage.audits]
-    assert known == pytest.approx([5000 * math.log(2), 3, 1, 0.5, 0.2, 0.05, 0])
+    assert known == pytest.approx([3000 * math.log(2), 3, 1, 0.5, 0.2, 0.05, 0])
     assert profile.leakage.lower[:3] == pytest.approx(1, abs=0.03)
     assert profile.leakage.upper[-1] < 0.03
     assert profile.record_min_entropy_leakage < profile.capacity.lower < profile.maximal_leakage
     assert (profile.dp_epsilon, profile.dp_delta) == (pytest.approx(1), 0)
     assert profile.distortion == pytest.approx(1 / math.sinh(1), abs=1e-12)
     text = profile.summary()
-    assert "knowledge =  0.7213 bits: " in text  # values of b would all read 5000
-    assert "b = 5000" not in text
+    assert "knowledge =  0.7213 bits: " in text  # values of b would all read 3000
+    assert "b = 3000" not in text
     axes = profile.plot().axes[0]
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xscale() == "symlog"
     assert axes.get_ylim()[1] > profile.maximal_leakage
     assert "knowledge = " not in dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1).profile([0, 1]).summary()
 

@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.auditing.all_records import by_records
-from dalenius.auditing.independent_records import independent_records
+from dalenius.auditing.roads import find
 from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.blocks import in_blocks
@@ -404,9 +403,7 @@ def _named_points(
             break
         part = Deadline(deadline.left / (len(families) - k), parent=deadline)
         here = asked.audit(mechanism, fine)
-        alone = here.adversary.kind == "independent"
-        found = independent_records(here, part) if alone else by_records(here, part, options.seed)
-        answer = audit_answer(here, found, options.run(part))
+        answer = audit_answer(here, find(here, part, options.seed), options.run(part))
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         each(points[-1])

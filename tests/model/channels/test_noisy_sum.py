@@ -65,12 +65,12 @@ def test_epsilon_and_delta_of_very_many_records_in_closed_form() -> None:
     refuses("epsilon = -1", normal.dp_delta, -1)
 
 
-def test_the_error_of_a_million_records_is_the_mean_of_the_noise() -> None:
-    large = mechanisms.geometric(queries.count(n=10**6), epsilon=0.1)
+def test_the_error_of_very_many_records_is_the_mean_of_the_noise() -> None:
+    large = mechanisms.geometric(queries.count(n=10**5), epsilon=0.1)
     assert isinstance(large, NoisySum)
     alpha = np.exp(-0.1)
     assert large.expected_distortion() == pytest.approx(2 * alpha / (1 - alpha**2), rel=1e-12)
-    assert large.most_likely() == pytest.approx((10**6 - 1) * (1 - alpha) / (1 + alpha) + 2 / (1 + alpha), rel=1e-12)
+    assert large.most_likely() == pytest.approx((10**5 - 1) * (1 - alpha) / (1 + alpha) + 2 / (1 + alpha), rel=1e-12)
 
 
 def test_the_reach_is_the_least_that_hides_the_tail() -> None:
@@ -106,7 +106,7 @@ def test_noise_contracts_divergence_from_independent_records_as_it_says(mechanis
     large, dense = make(mechanism, query)
     k, n = large.records[0], large.n
     rng, rows, most = np.random.default_rng(0), dense.matrix(), 0.0
-    for trial in range(90):
+    for trial in range(30):
         law = rng.dirichlet(np.full(k, 2.0))
         eta = large.contraction([(n, law)]) if isinstance(large, NoisyCounts) else large.contraction()
         assert 0 < eta < 1
