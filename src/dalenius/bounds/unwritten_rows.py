@@ -62,7 +62,7 @@ class PointRows(Part):
     rows: int = 200
 
 
-# What a verifier's chains in doubles may lose, of which none is repeated in balls where steps take long: 3e-10 was seen.
+# What a verifier's chains in doubles may lose, which it does not repeat in balls where steps take long: 3e-10 was seen.
 IN_DOUBLES = 1e-8
 # Log masses that differ by less, as a share, are the same but for rounding.
 SAME = 1e-9
