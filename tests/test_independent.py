@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import random_channel
-from large_samples import both, both_histograms, both_local
 from refusals import refuses
 
 import dalenius as dl
@@ -16,11 +15,9 @@ from dalenius.auditing import independent
 from dalenius.bounds.capacity import CapacityBracket, bracket
 from dalenius.cli import main
 from dalenius.errors import InputError
-from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import mutual_information
 from dalenius.search.deadline import Deadline
-from dalenius.settings import without
 from dalenius.verifier.forms.independent import lines
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.verify import verify_here
@@ -239,43 +236,6 @@ def test_a_reference_that_leaves_out_a_value_of_all_records_leaves_the_record_fr
         rows = mechanism.rows[[int(mechanism.statistic.class_of(d)) for d in x]]
         assert audit.lower - 1e-9 <= capacity(rows) <= audit.upper
         assert audit.gap <= 1e-6
-
-
-UNWRITTEN = [
-    (both_histograms, "laplace(epsilon=2)", "histogram(n=3, k=3)"),
-    (both_histograms, "gaussian(sigma=1.5)", "histogram(n=2, k=4)"),
-    (both_histograms, "discrete_gaussian(sigma=2, clamp=True)", "histogram(n=3, k=2)"),
-    (both_histograms, "geometric(epsilon=1)", "histogram(n=3, k=3)"),
-    (both, "laplace(epsilon=1)", "count(n=6)"),
-    (both, "gaussian(sigma=1.5)", "total(n=3, values=[0, 1, 3])"),
-    (both_local, "randomized_response(epsilon=1)", "histogram(n=3, k=3)"),
-    (both_local, "unary_encoding(epsilon=2)", "histogram(n=3, k=2)"),
-]
-
-
-@pytest.mark.parametrize(("both_kinds", "mechanism", "query"), UNWRITTEN)
-@pytest.mark.parametrize("asked", ["alone", "reference", "knowledge"])
-def test_releases_that_are_never_written_out_agree_with_their_rows(
-    both_kinds: Any,
-    mechanism: str,
-    query: str,
-    asked: str,
-) -> None:
-    large, dense = both_kinds(mechanism, query)
-    k = large.records[0]
-    law = (np.arange(1, k + 1) / np.arange(1, k + 1).sum()).tolist()
-    options = {"alone": {}, "reference": {"reference": law}, "knowledge": {"knowledge": 0.2, "reference": law}}[asked]
-    formulas = dl.Settings(portfolio=without("window"))  # audits that end by themselves
-    mine = dl.audit(large, adversary="independent", **options, settings=formulas)
-    exact = dl.audit(dense, adversary="independent", **options, tolerance=1e-4, time_limit=0.3)
-    assert mine.lower <= exact.upper + 1e-9
-    assert exact.lower <= mine.upper + 1e-9
-    assert mine.verify().verified
-    assert mine.lower > 0
-    if asked != "alone" or large.as_counts is None:  # else it takes all counts to see as much
-        assert mine.lower <= mine.prior.leakage() + 1e-9
-    if isinstance(large, NoisySum) and asked == "reference":
-        assert mine.gap < 1e-4
 
 
 def test_others_that_lean_to_a_value_leak_more_the_more_is_known() -> None:

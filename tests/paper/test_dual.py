@@ -33,7 +33,7 @@ def test_with_our_repairs_another_prior_learns_more_than_the_budget() -> None:
     assert dl.audit(dl.Mechanism.from_matrix(found.channel, [2, 2]), entropy=0.0).lower > 0.2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("budget", [0.1, 0.02, 0.05])
 def test_a_design_by_the_proofs_reading_keeps_a_small_budget_and_uses_it(budget: float) -> None:
     """The best of five starts: the least distorting of those that keep L."""
