@@ -23,7 +23,6 @@ from scipy.optimize import brentq, minimize_scalar
 from verdicts import accepted, at, places, refused
 
 import dalenius.verifier.verify as verifier
-from dalenius import Mechanism
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM
 from dalenius.verifier.verify import verify, verify_here, verify_stream
@@ -224,19 +223,6 @@ def test_a_mechanism_given_must_be_the_channel() -> None:
     refused(parity(), "another channel", mechanism=parse_mechanism("symmetric(flip=0.31)", query))
     assert not verify_here(parity(), parse_mechanism("symmetric(flip=0.3)", parse_query("modular_sum(n=5, modulus=2)")))
     assert not verify_here(parity(), parse_mechanism("symmetric(flip=0.3)", parse_query("count(n=4)")))
-
-
-def test_the_same_channel_may_be_described_per_class_or_in_full() -> None:
-    query = parse_query("count(n=3)")
-    per_class = Mechanism.from_rows(query, [[0.5, 0.25, 0.25], [0.25, 0.75, 0], [0.125, 0.5, 0.375], [0, 0, 1]])
-    full = Mechanism.from_matrix(per_class.matrix(), records=[2, 2, 2])
-    data = certificate(
-        per_class.describe(), {"entropy": 0}, 0.0, LN2 + 1e-9, [[1, 1, 1, 0], [0, 1, 1, 1]], {"kind": "trivial"}
-    )
-    accepted(data, full)
-    swapped = Mechanism.from_matrix(per_class.matrix()[::-1], records=[2, 2, 2])
-    assert "differ" in verify_here(data, swapped).reason
-    assert "records" in verify_here(data, Mechanism.from_matrix(per_class.matrix(), records=[4, 2])).reason
 
 
 # Input that a stranger may have written.

@@ -1,6 +1,5 @@
 """Channels and multiplicities rebuilt in balls agree with the gallery's floats."""
 
-import dataclasses
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -19,7 +18,7 @@ from dalenius.verifier.forms.counting import Histogram as BallHistogram
 from dalenius.verifier.forms.counting import Statistic, Table, classes_are_orbits, rearranged, relabelled
 from dalenius.verifier.forms.counting import Sum as BallSum
 from dalenius.verifier.forms.written import rebuild
-from dalenius.verifier.kernel.balls import float_above, float_below, log_sum_exp, precision, xlogx
+from dalenius.verifier.kernel.balls import float_above, float_below, log_sum_exp, xlogx
 from dalenius.verifier.kernel.reading import Refused
 
 pytestmark = pytest.mark.usefixtures("precise")
@@ -130,12 +129,9 @@ def test_count_vectors_have_rows_of_their_own(query: str) -> None:
     for description in (with_query, with_records, Written(statistic, np.array(rows), (0, 1), floats).describe()):
         channel = rebuild(description)
         assert channel.statistic.interchangeable
-        assert channel.difference(rebuild(with_records)) is None
         check_shares(channel.statistic, statistic)
     assert query in rebuild(with_query).text
     assert "one row per count vector; channel of" in rebuild(with_records).text
-    full = Mechanism.from_matrix(np.array(rows)[statistic.class_table()], records=floats.records)
-    assert rebuild(with_query).difference(rebuild(full.describe())) is None
 
 
 @pytest.mark.parametrize(
@@ -238,14 +234,3 @@ def test_rounding_is_outward_and_log_sum_exp_is_stable() -> None:
     assert float(log_sum_exp([arb(-5000), arb(-5000)])) == pytest.approx(-5000 + np.log(2))
     assert not log_sum_exp([arb.nan(), arb(1)]).is_finite()
     assert not log_sum_exp([arb(1), arb.nan()]).is_finite()
-
-
-def test_balls_too_wide_to_tell_anything_are_never_the_same_channel() -> None:
-    with precision():
-        exact = rebuild({"records": [2], "classes": None, "rows": [[0.5, 0.5], [0.25, 0.75]]})
-        for ball in (arb(0.5, 0.5), arb.nan()):
-            wide = dataclasses.replace(exact, rows=[[ball, ball], exact.rows[1]])
-            assert exact.difference(wide) is not None
-            assert wide.difference(exact) is not None
-            assert wide.difference(dataclasses.replace(wide, rows=[[+ball, +ball], exact.rows[1]])) is not None
-        assert exact.difference(exact) is None

@@ -1,6 +1,5 @@
 """The command `dalenius`: one file a command, heavy imports only where they are used."""
 
-import difflib
 import sys
 import warnings
 from typing import Any, NoReturn
@@ -25,7 +24,7 @@ from dalenius.cli.report import report
 from dalenius.cli.reproduce import reproduce
 from dalenius.cli.sweep import sweep
 from dalenius.cli.verify import verify
-from dalenius.errors import InputError, printable
+from dalenius.errors import InputError, nearest, printable
 from dalenius.model.files import __version__
 
 BAD_INPUT = 2
@@ -62,9 +61,7 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; suggest the nearest when there is none."""
         if args and not args[0].startswith("-") and args[0] not in self.commands:
-            close = difflib.get_close_matches(args[0], self.commands, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it must be one of {', '.join(self.commands)}"
-            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+            ctx.fail(f"there is no command {args[0]!r}; {nearest(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dalenius.cli import common
-from dalenius.errors import printable, refuse
+from dalenius.errors import refuse
 
 if TYPE_CHECKING:
     from dalenius.tools.account import Account
@@ -194,13 +194,8 @@ def _names(columns: str | None) -> list[str] | None:
 
 def _show(book: "Ledger", account: "Account", *, as_json: bool) -> None:
     if not as_json:
-        click.echo(printable_lines(book.summary()))
+        click.echo(book.summary())
         return
     listed = [{"name": r.name, "columns": r.columns and list(r.columns)} for r in book.releases]
     left = None if book.budget is None else book.remaining()
     common.print_json({**account.to_dict(), "budget": book.budget, "remaining": left, "names": listed})
-
-
-def printable_lines(text: str) -> str:
-    """Return lines of text without control characters."""
-    return "\n".join(map(printable, text.split("\n")))

@@ -1,6 +1,5 @@
 """What the page asks, as fields of its address; checked here, and turned into what the library takes."""
 
-import difflib
 import json
 import math
 import re
@@ -8,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dalenius.errors import refuse
+from dalenius.errors import nearest, refuse
 from dalenius.explore.controls import CONTROLS, MECHANISMS, QUERIES, Choice, Control
 
 Fields = Mapping[str, str]
@@ -59,9 +58,7 @@ class Question:
         """Check every field; one that is not there has its default."""
         for name in given:
             if name not in KNOWN:
-                close = difflib.get_close_matches(name, KNOWN, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else "leave it out"
-                refuse(f"there is no field {name!r} in the address; {hint}")
+                refuse(f"there is no field {name!r} in the address; {nearest(name, KNOWN)}")
         fields = {name: value.strip() for name, value in given.items() if value.strip()}
         query = mechanism = None
         if "upload" not in fields:

@@ -131,7 +131,8 @@ class Method:
         designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
         answer = design_answer(asked, problem, designed, budget=budget, run=run)
         if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
-            upper = _rounded_up(problem.distortion(problem.constant()))
+            # More, relatively, than the sum of a distortion over datasets can lose.
+            upper = problem.distortion(problem.constant()) * (1 + 1e-12)
             answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
         finished = finished and run.deadline.left > 0
         # Algorithm 6 has one reading, and the repair "penalty_owner" replaces both of Algorithm 9.
@@ -229,11 +230,6 @@ def _chosen(problem: Problem, tried: list[Tradeoff], leaks: list[float]) -> int:
     """The start that leaks least; with a leakage budget the least distorting of those that keep it, if any does."""
     kept = [k for k, leak in enumerate(leaks) if problem.goal == "distortion" and leak <= problem.budget]
     return min(kept, key=lambda k: tried[k].distortion) if kept else int(np.argmin(leaks))
-
-
-def _rounded_up(distortion: float, rounding: float = 1e-12) -> float:
-    """Add more, relatively, than the sum of a distortion over datasets can lose."""
-    return distortion * (1 + rounding)
 
 
 def _kept(problem: Problem, leakage: Audit) -> bool:

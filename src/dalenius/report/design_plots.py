@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalenius.model.channels.written import Written
-from dalenius.model.datasets import commas
-from dalenius.model.statistic import Histogram, Table
 from dalenius.numerics.rounding import outward, short
 from dalenius.report.design_text import error_words, query_words
 from dalenius.report.plots import (
@@ -42,15 +40,6 @@ def plot_design(design: Design, ax: Axes = None) -> "Figure":
     if channel is not None:
         draw_channel(design.mechanism, channel)
     _draw_bracket(design, bracket)
-    return figure
-
-
-def plot_channels(channels: list[tuple[str, Written]]) -> "Figure":
-    """Draw channels side by side under their titles, in the same shades."""
-    figure = figure_of(4.8 * len(channels), 3.8)
-    for ax, (title, mechanism) in zip(figure.subplots(1, len(channels), squeeze=False)[0], channels, strict=True):
-        draw_channel(mechanism, ax)
-        ax.set_title(title, fontsize=10)
     return figure
 
 
@@ -97,33 +86,26 @@ def plot_frontier(frontier: Frontier, ax: Axes = None) -> "Figure":
 
 
 def draw_channel(mechanism: Written, ax: Axes, most_labels: int = 20, most_written: int = 12) -> None:
-    """Draw q(y|x) as a heat map, written out when small; the true answer of each row is framed.
+    """Draw q(y|x) as a heat map, written out when small.
 
     most_labels: rows that are labelled one by one. most_written: rows and columns whose probabilities are written out.
     """
     rows = mechanism.rows
     shown = ax.imshow(rows, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    name, axis = class_axis(mechanism.statistic)
-    names = [name(t) for t in range(rows.shape[0])] if rows.shape[0] <= most_labels else []
-    truth = _answers(mechanism) if names else None
     if max(rows.shape) <= most_written:
         _write_out(rows, ax)
     else:
         ax.figure.colorbar(shown, ax=ax, label="probability")
-    if truth is not None:
-        _frame_truth(mechanism, truth, ax)
-        if truth != names:
-            names = [f"{words} → {answer}" for words, answer in zip(names, truth, strict=True)]
-            axis += " → answer"
-    step = 1 if names else -(-rows.shape[0] // most_labels)
-    ax.set_yticks(range(0, rows.shape[0], step), names or [name(t) for t in range(0, rows.shape[0], step)])
+    name, axis = class_axis(mechanism.statistic)
+    classes = range(0, rows.shape[0], -(-rows.shape[0] // most_labels))
+    ax.set_yticks(classes, [name(t) for t in classes])
     labels = [str(label) for label in mechanism.labels]
     places = range(0, len(labels), tick_step(len(labels), max(map(len, labels)), 44))
     ax.set_xticks(places, [labels[y] for y in places])
     ax.tick_params(labelsize=9, length=0)
     ax.set_xlabel("output")
     ax.set_ylabel(axis)
-    ax.set_title("probability of each output" + ("; the true answer is framed" if truth else ""), fontsize=10)
+    ax.set_title("probability of each output", fontsize=10)
 
 
 def _write_out(rows: Floats, ax: Axes, dark: float = 0.55) -> None:
@@ -132,34 +114,6 @@ def _write_out(rows: Floats, ax: Axes, dark: float = 0.55) -> None:
     for (t, y), q in np.ndenumerate(rows):
         shade = "white" if q > dark else "black"
         ax.text(y, t, _probability(q), ha="center", va="center", fontsize=size, color=shade)
-
-
-def _frame_truth(mechanism: Written, truth: list[str], ax: Axes) -> None:
-    from matplotlib.patches import Rectangle
-
-    for t, answer in enumerate(truth):
-        for y, label in enumerate(mechanism.labels):
-            if str(label) == answer:
-                ax.add_patch(Rectangle((y - 0.47, t - 0.47), 0.94, 0.94, fill=False, edgecolor="black", linewidth=1.1))
-
-
-def _answers(mechanism: Written) -> list[str] | None:
-    """The true answer of each row in words; None where the rows have none, or the outputs are something else."""
-    query, statistic = mechanism.query, mechanism.statistic
-    if query is None:
-        return None
-    if statistic == query.statistic:
-        classes = np.arange(statistic.size)
-    elif isinstance(statistic, Histogram):
-        members = [np.repeat(np.arange(statistic.k), counts) for counts in statistic.counts]
-        classes = query.statistic.class_of(np.array(members))
-    elif isinstance(statistic, Table) and statistic.finest:
-        classes = query.statistic.class_table()
-    else:
-        return None
-    words = [commas(y) if isinstance(y, (tuple, np.ndarray)) else str(y) for y in query.answers]
-    answers = [words[c] for c in classes.tolist()]
-    return answers if set(answers) & set(map(str, mechanism.labels)) else None
 
 
 def _probability(q: float) -> str:

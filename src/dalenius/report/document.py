@@ -20,51 +20,63 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """How one kind of result is shown: the module and the function that write or draw it.
+    """How one kind of result is shown: where the functions are that write or draw it, later rooms included.
 
-    They are loaded when they are needed: most results are shown in words alone.
+    They are loaded when they are needed: most results are shown in words alone. subject, evidence: where these are not
+    read off the audits and designs inside.
     """
 
-    sections: str
+    sections: str = ""
     facts: str = ""
     picture: str = ""
+    subject: str = ""
+    evidence: str = ""
 
 
 # By the name of the class: a process has results of few kinds.
 KINDS = {
-    "Audit": Kind("audit_page.audit_sections", "text.facts", "plots.plot_audit"),
-    "Design": Kind("audit_page.design_sections", "design_text.design_facts", "design_plots.plot_design"),
-    "Curve": Kind("series_page.curve_sections", "text.curve_facts", "plots.plot_curve"),
-    "Frontier": Kind("series_page.frontier_sections", picture="design_plots.plot_frontier"),
-    "Calibration": Kind("series_page.calibration_sections", "calibration_text.calibration_facts"),
-    "Profile": Kind("series_page.profile_sections", "profile_text.facts", "profile_text.plot_profile"),
+    "Audit": Kind("report.audit_page.audit_sections", "report.text.facts", "report.plots.plot_audit"),
+    "Design": Kind(
+        "report.audit_page.design_sections", "report.design_text.design_facts", "report.design_plots.plot_design"
+    ),
+    "Curve": Kind("report.series_page.curve_sections", "report.text.curve_facts", "report.plots.plot_curve"),
+    "Frontier": Kind("report.series_page.frontier_sections", picture="report.design_plots.plot_frontier"),
+    "Calibration": Kind("report.series_page.calibration_sections", "report.calibration_text.calibration_facts"),
+    "Profile": Kind(
+        "report.series_page.profile_sections", "report.profile_text.facts", "report.profile_text.plot_profile"
+    ),
+    "Account": Kind(facts="tools.account.account_facts"),
+    "Ledger": Kind(
+        "tools.ledger_page.sections",
+        "tools.ledger_page.facts",
+        subject="tools.ledger_page.subject",
+        evidence="tools.ledger_page.evidence",
+    ),
+    "Study": Kind(
+        "studies.study_page.sections",
+        "studies.study_page.facts",
+        subject="studies.study_page.subject",
+        evidence="studies.study_page.evidence",
+    ),
 }
-
-
-def _kind(result: object) -> Kind | None:
-    """How a result is shown; None where it is of a later room, and brings its own words and sections."""
-    return KINDS.get(type(result).__name__)
 
 
 def summary_of(result: Any) -> str:
     """Return the answer in plain words, digits rounded outward; a frontier is a table."""
-    if _kind(result) is KINDS["Frontier"]:
+    if type(result).__name__ == "Frontier":
         from dalenius.report.design_text import frontier_table
 
         return frontier_table(result)
-    return stacked(facts_of(result))
+    return stacked(_facts_of(result))
 
 
 def html_of(result: object) -> str:
     """Return the same words for a notebook."""
-    return as_html(facts_of(result))
+    return as_html(_facts_of(result))
 
 
-def facts_of(result: Any) -> Facts:
-    """Return what a result says as headings and lines; those of later rooms, such as accounts, bring their own."""
-    kind = _kind(result)
-    make = type(result).report_facts if kind is None else _loaded(kind.facts)
-    return cast("Callable[[Any], Facts]", make)(result)
+def _facts_of(result: object) -> Facts:
+    return cast("Facts", _loaded(KINDS[type(result).__name__].facts)(result))
 
 
 def picture_of(result: object, ax: Any = None) -> "Figure":
@@ -73,9 +85,9 @@ def picture_of(result: object, ax: Any = None) -> "Figure":
 
 
 def _loaded(name: str) -> Callable[..., Any]:
-    """A function of this room, by its module and its name."""
-    module, _, function = name.partition(".")
-    return cast("Callable[..., Any]", getattr(import_module(f"dalenius.report.{module}"), function))
+    """A function by its room, its module and its name."""
+    module, _, function = name.rpartition(".")
+    return cast("Callable[..., Any]", getattr(import_module(f"dalenius.{module}"), function))
 
 
 def write_document(
@@ -102,14 +114,15 @@ def write_document(
 
     sections: list[Section] = []
     for k, result in enumerate(results):
-        kind = _kind(result)
-        # Results of later rooms, such as studies, bring their own sections.
-        make = getattr(type(result), "report_sections", None) if kind is None else _loaded(kind.sections)
-        if make is None:
-            shown = ", ".join(sorted(KINDS))
+        kind = KINDS.get(type(result).__name__, Kind())
+        if not kind.sections:
+            shown = ", ".join(sorted(name for name, one in KINDS.items() if one.sections))
             refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
-        prefix = f"{k + 1}. " if len(results) > 1 else ""
-        sections += [replace(section, heading=f"{prefix}{section.heading}") for section in make(result)]
+        made = _loaded(kind.sections)(result)
+        if len(results) > 1:
+            headings = [f"{_subject(result)}: verdict", *(section.heading for section in made[1:])]
+            made = [replace(one, heading=f"{k + 1}. {name}") for one, name in zip(made, headings, strict=True)]
+        sections += made
     unit = getattr(results[0], "unit", "nats")
     made_by = computed_by or (None if any(getattr(one, "loaded", False) for one in results) else __version__)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()
@@ -117,7 +130,16 @@ def write_document(
     beside = evidence_path(target)
     listed = [*sections, _made(sections, made_by, today, beside.name)]
     page = write_report(target, details.title, listed, unit, details.lines)
-    files.write(beside, pack(results, sections, details, (target.name, page)))
+    answers = [answer for result in results for answer in _evidence(result)]
+    files.write(beside, pack(answers, sections, details, (target.name, page)))
+
+
+def _evidence(result: Any) -> list[dict[str, Any]]:
+    """What a result says in the evidence: those of later rooms by a function of theirs."""
+    from dalenius.report.evidence import answers
+
+    own = KINDS[type(result).__name__].evidence
+    return cast("list[dict[str, Any]]", (_loaded(own) if own else answers)(result))
 
 
 def evidence_path(page: Path) -> Path:
@@ -132,20 +154,17 @@ def _title(results: Sequence[Any]) -> str:
 
 
 def _subject(result: Any) -> str:
-    if hasattr(result, "report_subject"):
-        return str(result.report_subject())
-    kind = _kind(result)
-    if kind in (KINDS["Design"], KINDS["Frontier"]):
+    name = type(result).__name__
+    if KINDS[name].subject:
+        return str(_loaded(KINDS[name].subject)(result))
+    if name in ("Design", "Frontier"):
         from dalenius.report.design_text import query_words
 
-        one, ways = (result, "a way") if kind is KINDS["Design"] else (result.designs[0], "ways")
+        one, ways = (result, "a way") if name == "Design" else (result.designs[0], "ways")
         return f"{ways} to publish {query_words(one)}"
-    mechanism = result.audits[0].mechanism if kind is KINDS["Curve"] else getattr(result, "mechanism", None)
-    if mechanism is not None:
-        from dalenius.report.plain import released
+    from dalenius.report.plain import released
 
-        return released(mechanism)
-    return str(getattr(result, "query", type(result).__name__))
+    return released(result.audits[0].mechanism if name == "Curve" else result.mechanism)
 
 
 def _made(sections: "Sequence[Section]", computed_by: str | None, today: str, evidence: str) -> "Section":

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, cast
@@ -37,8 +37,10 @@ class Details:
         return [(name, value) for name, value in named if value]
 
 
-def pack(results: Sequence[Any], sections: Iterable[Section], details: Details, page: tuple[str, bytes]) -> bytes:
-    """Return the evidence as JSON. page: name and content of the report."""
+def pack(
+    answers: list[dict[str, Any]], sections: Iterable[Section], details: Details, page: tuple[str, bytes]
+) -> bytes:
+    """Return the evidence as JSON. answers: of all results; page: name and content of the report."""
     carried = [download for section in sections for download in section.downloads]
     packages = ("numpy", "scipy", "python-flint")
     content = {
@@ -53,15 +55,13 @@ def pack(results: Sequence[Any], sections: Iterable[Section], details: Details, 
         "report": {"file": page[0], "sha256": digest(page[1])},
         # As the page carries them, compressed where it says so.
         "certificate_files": [{"file": one.name, "sha256": digest(one.content)} for one in carried],
-        "results": [answer for result in results for answer in _answers(result)],
+        "results": answers,
     }
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _answers(result: Any) -> list[dict[str, Any]]:
-    """What each audit and design in a result says; results of later rooms, studies and ledgers, bring their own."""
-    if hasattr(result, "report_evidence"):
-        return list(result.report_evidence())
+def answers(result: Any) -> list[dict[str, Any]]:
+    """Return what each audit and design in a result says."""
     return [_answer(part) for part in _parts(result)]
 
 

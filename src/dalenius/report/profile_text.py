@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from dalenius.numerics.rounding import decimals, outward, short
-from dalenius.report.plots import DARK, Axes, axes_of, figure_of, plot_curve, tidy
+from dalenius.report.plots import Axes, axes_of, plot_curve
 from dalenius.report.text import Facts, all_checked_words, from_file, problem
 from dalenius.results.guess import at_point
 from dalenius.results.profile import Profile
@@ -36,14 +36,12 @@ def facts(profile: Profile) -> Facts:
 
 
 def plot_profile(profile: Profile, ax: Axes = None) -> "Figure":
-    """Draw the certified band of the leakage, with horizontal lines for what other measures say.
-
-    For very many records it draws brackets on logarithmic axes: the leakage falls next to no knowledge.
-    """
-    ax = None if ax is None else axes_of(ax)[-1]
-    many = not profile.mechanism.has_rows
-    figure = _plot_knowledge(profile, ax) if many else plot_curve(profile.leakage, ax)
-    axes = figure.axes[-1] if ax is None else ax
+    """Draw the certified band of the leakage, with horizontal lines for what other measures say."""
+    figure = plot_curve(profile.leakage, ax)
+    axes = figure.axes[-1] if ax is None else axes_of(ax)[-1]
+    if not profile.mechanism.has_rows:
+        # All that very many people hold is far from the knowledge at which anything happens.
+        axes.set_xscale("symlog", linthresh=0.05)
     lines = {
         "capacity of the whole channel": None if profile.capacity is None else profile.capacity.upper,
         "maximal leakage": profile.maximal_leakage,
@@ -57,27 +55,9 @@ def plot_profile(profile: Profile, ax: Axes = None) -> "Figure":
             continue
         label = f"{name}: {short(level)} {profile.unit}"
         axes.axhline(level, color="0.25", linewidth=1.2, linestyle=style, label=label)
-    axes.set_ylim(top=max(axes.get_ylim()[1], (2 if many else 1.1) * max(levels)))
+    axes.set_ylim(top=max(axes.get_ylim()[1], 1.1 * max(levels)))
     axes.set_ylabel(f"information ({profile.unit})")
     axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-    return figure
-
-
-def _plot_knowledge(profile: Profile, ax: Axes) -> "Figure":
-    if ax is None:
-        ax = figure_of(6.4, 4.0).subplots()
-    drawn = [audit for audit in profile.leakage.audits if min(audit.knowledge, audit.upper) > 0]
-    low, high = ([getattr(audit, side) for audit in drawn] for side in ("lower", "upper"))
-    knowledges = [audit.knowledge for audit in drawn]
-    ax.vlines(knowledges, low, high, color=DARK, linewidth=3)
-    ax.plot(knowledges, high, "v", color=DARK, markersize=4, label="L at most")
-    ax.plot(knowledges, low, "^", color=DARK, markersize=4, label="L at least")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel(f"what the adversary knows before ({profile.unit})")
-    ax.set_title(problem(profile.mechanism).split(":")[0], fontsize=10)
-    tidy(ax)
-    figure: Figure = ax.figure
     return figure
 
 

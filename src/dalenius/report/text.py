@@ -1,6 +1,5 @@
 """An audit in plain words."""
 
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from dalenius.report.proofs import bound_place, bound_words, explained
 from dalenius.results import guess
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.result import Loaded, Step, Stopped, missing_words
+from dalenius.shown import pairs
 from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
@@ -112,16 +112,7 @@ def stacked(named: Facts, width: int = 11) -> str:
 
 def as_html(named: Facts) -> str:
     """Return facts as a table; spaces are kept, so that columns stay columns."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-        f"<td style='text-align:left;white-space:pre-wrap'>{'<br>'.join(map(_escaped, lines))}</td></tr>"
-        for name, lines in named
-    )
-    return f"<table>{rows}</table>"
-
-
-def _escaped(line: str) -> str:
-    return explained(html.escape(printable(line)))
+    return explained(pairs((name, "\n".join(map(printable, lines))) for name, lines in named))
 
 
 def checked_words(result: "Audit | Design", by: str = BY_FILE) -> str:

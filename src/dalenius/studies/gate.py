@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import InputError, nearest, refuse
 from dalenius.model.files import not_a_page, obstacle
 from dalenius.numerics.rounding import decimals, round_down, round_up
 from dalenius.studies.checking import mismatch
 from dalenius.studies.task import Answered, Number, Task, Text, Work, check_question, wrong_calls
-from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of, nearest
+from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of
 
 Verdict = Literal["kept", "exceeded", "undecided"]
 

@@ -26,9 +26,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from dalenius.errors import InputError, refuse
+from dalenius.errors import InputError, nearest, refuse
 from dalenius.studies.task import Number, Task, Text, Whole, Work, check_question, wrong_calls
-from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of, nearest
+from dalenius.studies.words import MOST_MISTAKES, Place, Source, mistakes_of
 
 MOST_POINTS = 10**6
 # Points of a study that are built before work starts, until one is possible.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.files import path_of, write
+from dalenius.results.result import Result, frame
 from dalenius.search.helper import cores
 from dalenius.studies import store as stores
 from dalenius.studies.checking import check_numbers, mismatch
@@ -23,13 +24,12 @@ from dalenius.studies.words import Source
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalenius.report.page import Section
 
 FROM_STORE = "as the store states them, certificates not checked: sweep --verify, report --verify, or verify()"
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Study(Result):
     """A grid of questions, and the answers found so far.
 
     Attributes:
@@ -183,8 +183,6 @@ class Study:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per point."""
-        from dalenius.results.result import frame
-
         return frame(self._labelled())
 
     def to_xarray(self) -> Any:
@@ -260,56 +258,6 @@ class Study:
             rows, x, y, hue, varied=list(self.points[0].varied), bracket="distortion" if dual else "leakage L"
         )
 
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        title: str | None = None,
-        *,
-        author: str | None = None,
-        purpose: str | None = None,
-    ) -> None:
-        """Write one self-contained HTML page about the study; with its certificates, where they are not too many."""
-        from dalenius.report.document import write_document
-
-        write_document([self], path, title, author=author, purpose=purpose)
-
-    def report_sections(self) -> "list[Section]":
-        """Return what a report shows of this study."""
-        from dalenius.studies.study_page import sections
-
-        return sections(self)
-
-    def report_evidence(self) -> list[dict[str, Any]]:
-        """Return what the evidence beside a report says of each point."""
-        from dalenius.studies.study_page import evidence
-
-        return evidence(self)
-
-    def report_subject(self) -> str:
-        """Return what the title of a report calls it."""
-        return self.name
-
-    def summary(self) -> str:
-        """Return how far the study is, in plain words."""
-        ended = [entry for entry in map(self._entry, self.points) if entry is not None]
-        done = len(ended) - self.failed
-        widest = max((entry.numbers["gap"] for entry in ended if entry.status == "done"), default=None)
-        lines = [
-            f"Study      {self.name}: {len(self.points)} points over {', '.join(self.points[0].varied)}",
-            f"Done       {done}" + (f", failed {self.failed}" if self.failed else ""),
-        ]
-        if widest is not None:
-            lines.append(f"Widest gap {widest:.2g}")
-        reasons = [
-            f"{place_words(p.varied)}: {e.reason}"
-            for p in self.points
-            if (e := self._entry(p)) and e.status == "failed"
-        ]
-        lines += [f"Failed     {reason}" for reason in reasons[:5]]
-        if len(reasons) > 5:  # enough to see what is wrong
-            lines.append(f"           and {len(reasons) - 5} more; the table has every reason")
-        return "\n".join([*lines, f"Store      {self.store}", f"Check      {self.check_words()}"])
-
     def check_words(self) -> str:
         """Return whether the certificates were checked, and where the numbers are from."""
         return f"numbers are {FROM_STORE}" if self.verified is None else str(self.verified)
@@ -318,11 +266,6 @@ class Study:
         ended = sum(point.key in self.entries for point in self.points)
         checked = "" if self.verified else ", not checked"
         return f"<Study {self.name}: {ended} of {len(self.points)} points, {self.failed} failed{checked}>"
-
-    def _repr_html_(self) -> str:
-        from dalenius.report.text import as_html
-
-        return as_html([(line[:11].strip(), [line[11:]]) for line in self.summary().splitlines()])
 
 
 def load_study(path: Path, *, verify: bool = False) -> Study:

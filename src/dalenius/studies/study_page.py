@@ -15,6 +15,7 @@ from dalenius.report.charts import Axis, Series, line_chart, number, text
 from dalenius.report.evidence import digest
 from dalenius.report.page import Download, Section, Table
 from dalenius.report.plain import CHECKED, against, capital, guesses, question, released, secret_words, what_it_is_not
+from dalenius.report.text import Facts
 from dalenius.results.guess import about_record, sentence
 from dalenius.studies import store as stores
 from dalenius.studies.grid import place_words
@@ -26,10 +27,34 @@ if TYPE_CHECKING:
 # Rows of the table on a page, and lines of its chart.
 MOST_SHOWN = 500
 MOST_LINES = 8
+# Reasons why points failed, in a summary.
+MOST_REASONS = 5
 # More bytes than this in a store are more than a page may carry, however well they are packed.
 MOST_STORED = 8 * MOST_CARRIED
 
 Row = dict[str, Any]
+
+
+def subject(study: "Study") -> str:
+    """Return what the title of a report calls it."""
+    return study.name
+
+
+def facts(study: "Study") -> Facts:
+    """Return how far a study is, as pairs of a heading and lines of text."""
+    ended = [(point, study.entries[point.key]) for point in study.points if point.key in study.entries]
+    gaps = [entry.numbers["gap"] for _, entry in ended if entry.status == "done"]
+    reasons = [f"{place_words(point.varied)}: {entry.reason}" for point, entry in ended if entry.status == "failed"]
+    more = len(reasons) - MOST_REASONS
+    named: Facts = [
+        ("Study", [f"{study.name}: {len(study.points)} points over {', '.join(study.points[0].varied)}"]),
+        ("Done", [f"{len(gaps)}{f', failed {len(reasons)}' if reasons else ''}"]),
+        ("Widest gap", [f"{max(gaps):.2g}"] if gaps else []),
+        ("Failed", reasons[:MOST_REASONS] + ([f"and {more} more; the table has every reason"] if more > 0 else [])),
+        ("Store", [str(study.store)]),
+        ("Check", [study.check_words()]),
+    ]
+    return [(name, lines) for name, lines in named if lines]
 
 
 def sections(study: "Study") -> list[Section]:

@@ -1,10 +1,9 @@
 """Mistakes in a TOML file as sentences: the file, the line, the key, what was expected, the nearest key."""
 
-import difflib
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from dalenius.errors import InputError, refuse, show
+from dalenius.errors import InputError, nearest, refuse, show
 from dalenius.model.files import read_bytes
 
 # The parser takes seconds for more text than this, and the square of the number of parts of a key.
@@ -117,13 +116,6 @@ def _places(text: str) -> tuple[tuple[int, Place, bool], ...]:
         elif match := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
             found.append((number, (*table, match[1]), True))
     return tuple(found)
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a hint at the nearest known name, or the list of all."""
-    listed = sorted(names)
-    close = difflib.get_close_matches(name, listed, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known keys are {', '.join(listed)}"
 
 
 def mistakes_of(error: ValidationError, model: type[BaseModel], at: Place) -> list[tuple[Place, str]]:

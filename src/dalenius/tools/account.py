@@ -91,10 +91,6 @@ class Account(Shown):
         left = finite(self.entropy_left)
         return {**{key: getattr(self, key) for key in keys}, "entropy_left": left, "added": list(self.added)}
 
-    def report_facts(self) -> Facts:
-        """Return what it says as pairs of a heading and lines of text."""
-        return account_facts(self)
-
     def __repr__(self) -> str:
         left = "" if math.isnan(self.entropy_left) else f"; entropy left at least {round_down(self.entropy_left)}"
         return (

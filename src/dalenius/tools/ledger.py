@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from dalenius.model.problem import NATS_PER_UNIT, down, in_unit, up
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.numerics.rounding import round_down, round_up, short
-from dalenius.report.text import Facts, from_file, problem, reference_words
+from dalenius.report.text import problem, reference_words
 from dalenius.results import checking
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
@@ -39,7 +39,7 @@ from dalenius.results.result import Result, frame
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
 from dalenius.tools import people
-from dalenius.tools.account import Account, Bound, account_facts, counted
+from dalenius.tools.account import Account, Bound, counted
 from dalenius.tools.calibration import search_noise
 from dalenius.tools.columns import Columns
 from dalenius.tools.composition import (
@@ -52,9 +52,6 @@ from dalenius.tools.composition import (
     records_text,
     stronger,
 )
-
-if TYPE_CHECKING:
-    from dalenius.report.page import Section
 
 FORMAT = "dalenius/ledger"
 VERSION = 1
@@ -736,26 +733,11 @@ class Ledger(Result):
         ledger._account = ledger.account() if verify else account
         return ledger
 
-    def report_subject(self) -> str:
-        """Return what the title of a report calls it."""
-        return f"{counted(len(self._releases))} about {len(self.records)} people"
-
-    def report_sections(self) -> "list[Section]":
-        """Return what a report shows of this ledger."""
-        from dalenius.tools.ledger_page import sections
-
-        return sections(self)
-
-    def report_evidence(self) -> list[dict[str, Any]]:
-        """Return what the evidence beside a report says of this ledger."""
-        from dalenius.tools.ledger_page import evidence
-
-        return [evidence(self)]
-
     def __repr__(self) -> str:
-        return f"<Ledger over {records_text(self.records)}, {self._knows()}: {self._account!r}>"
+        return f"<Ledger over {records_text(self.records)}, {self.knows()}: {self._account!r}>"
 
-    def _knows(self) -> str:
+    def knows(self) -> str:
+        """Return in words what the adversary may know."""
         if self.independent:
             return "any prior under which the records are independent"
         ((given, value),) = self._given.items()
@@ -769,28 +751,6 @@ class Ledger(Result):
     def _scheduled_words(self, schedule: Sequence[float]) -> str:
         now = schedule[next(k for k, one in enumerate(self._scheduled) if one is self.adversary)]
         return f"{now:.6g} (by release: {', '.join(f'{k:.6g}' for k in schedule)})"
-
-    def report_facts(self) -> Facts:
-        """Return what was released and the account, as pairs of a heading and lines of text."""
-        about = "a record" if self.independent else "the data"
-        shown = [
-            from_file(r, [f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {self.unit} about {about}"])[0]
-            for k, r in enumerate(self._releases, 1)
-        ]
-        data = records_text(self.records)
-        if self.columns is not None:
-            data += f" ({', '.join(f'{name}: {k}' for name, k in self.columns.sizes)})"
-        budget: Facts = []
-        if self.budget is not None:
-            left = f"{round_down(self.remaining())} of it left" if self._account.upper > 0 else "all of it left"
-            line = f"{self.budget:.9g} {self.unit}, {left}"
-            budget = [("Budget", from_file(self._account, [line], certified=self._account.computed))]
-        return [
-            ("Data", [data]),
-            ("Adversary", [self._knows()]),
-            *budget,
-            *account_facts(self._account, shown, self.guessed()),
-        ]
 
     def guessed(self) -> list[str]:
         """Return what the account means for a guess of one record, in sentences."""

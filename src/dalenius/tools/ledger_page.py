@@ -3,14 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from dalenius.model.problem import NATS_PER_UNIT
-from dalenius.numerics.rounding import outward, round_up
-from dalenius.report.audit_page import TECHNICAL, certificate_section, verdict
+from dalenius.numerics.rounding import outward, round_down, round_up
+from dalenius.report.audit_page import TECHNICAL, certificate_section, plain_facts, verdict
 from dalenius.report.charts import Axis, brackets, number, text
 from dalenius.report.evidence import digest
 from dalenius.report.page import Section, Table
 from dalenius.report.plain import NOT_CHECKED, against, guesses, proof_words, released, secret_words, what_it_is_not
-from dalenius.report.text import UNCHECKED, checked_words, problem
-from dalenius.tools.account import HOW, counted
+from dalenius.report.text import UNCHECKED, Facts, checked_words, from_file, problem
+from dalenius.tools.account import HOW, account_facts, counted
+from dalenius.tools.composition import records_text
 
 if TYPE_CHECKING:
     from dalenius.tools.ledger import Ledger
@@ -25,6 +26,29 @@ import dalenius as dl
 
 dl.Ledger.load("LEDGER.json", verify=True).account()"""
 TWO_KINDS = "Each alone is bounded about the whole data, all together about one record."
+
+
+def subject(ledger: "Ledger") -> str:
+    """Return what the title of a report calls it."""
+    return f"{counted(len(ledger.releases))} about {len(ledger.records)} people"
+
+
+def facts(ledger: "Ledger") -> Facts:
+    """Return what was released and the account, as pairs of a heading and lines of text."""
+    account, about, unit = ledger.account(), "a record" if ledger.independent else "the data", ledger.unit
+    shown = [
+        from_file(r, [f"{k}. {r.name}{r.about}: at most {round_up(r.capacity)} {unit} about {about}"])[0]
+        for k, r in enumerate(ledger.releases, 1)
+    ]
+    data = records_text(ledger.records)
+    if ledger.columns is not None:
+        data += f" ({', '.join(f'{name}: {k}' for name, k in ledger.columns.sizes)})"
+    named: Facts = [("Data", [data]), ("Adversary", [ledger.knows()])]
+    if ledger.budget is not None:
+        left = f"{round_down(ledger.remaining())} of it left" if account.upper > 0 else "all of it left"
+        line = f"{ledger.budget:.9g} {unit}, {left}"
+        named.append(("Budget", from_file(account, [line], certified=account.computed)))
+    return [*named, *account_facts(account, shown, ledger.guessed())]
 
 
 def sections(ledger: "Ledger") -> list[Section]:
@@ -53,7 +77,7 @@ def sections(ledger: "Ledger") -> list[Section]:
         verdict(_plain(ledger), _figure(ledger), _checked(ledger)),
         Section("What the number is not", what_it_is_not(alone=False)),
         TECHNICAL,
-        Section("Numbers", facts=tuple((name, tuple(lines)) for name, lines in ledger.report_facts())),
+        Section("Numbers", facts=plain_facts(facts(ledger))),
         Section(
             "Releases",
             () if ledger.independent else (TWO_KINDS,),
@@ -80,12 +104,12 @@ def _plain(ledger: "Ledger") -> tuple[str, str, str]:
     )
 
 
-def evidence(ledger: "Ledger") -> dict[str, Any]:
+def evidence(ledger: "Ledger") -> list[dict[str, Any]]:
     """Return the account as data: what was released, what was assumed, what was found and how that can be checked."""
     account, certificate = ledger.account(), ledger.account().certificate
     published, against_whom, gained = _plain(ledger)
     checked = account.audit is not None and bool(account.audit.verified)
-    return {
+    found = {
         "question": {
             "released": [{"name": one.name, "mechanism": problem(one.mechanism)} for one in ledger.releases],
             "budget": ledger.budget,
@@ -103,6 +127,7 @@ def evidence(ledger: "Ledger") -> dict[str, Any]:
         },
         "certificate": certificate and {"sha256": digest(certificate.text().encode()), "verified": checked},
     }
+    return [found]
 
 
 def _figure(ledger: "Ledger") -> str:

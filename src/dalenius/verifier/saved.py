@@ -65,13 +65,13 @@ def compare(stated: Mapping[str, object], certificate: dict[str, Any], nats: flo
         if part.endswith(" bound"):
             value = number(value, f"the {whose} {part}")  # noqa: PLW2901 - as it is compared
         if value != found.get(part):
-            refuse(f"the {whose} {part} is {_words(value)} where the certificate has {_words(found.get(part))}")
+            refuse(f"the {whose} {part} is {words(value)} where the certificate has {words(found.get(part))}")
     low, high = (stated.get(part) for part in ("lower bound", "upper bound"))
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high:
         refuse(f"lower {low!r} exceeds upper {high!r}")
 
 
-def _words(value: object) -> str:
+def words(value: object) -> str:
     """A part of a question in a few words: the calls of a mechanism, the number of a limit, anything else shortly."""
     if not isinstance(value, dict):
         return show(value)

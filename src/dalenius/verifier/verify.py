@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple, Protocol
 from flint import arb
 
 from . import saved
-from .forms import reference, secret
+from .forms import named, reference, secret
 from .forms.asked import Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
@@ -370,12 +370,9 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
     lower, upper = _bounds(content, AUDIT, report)
     description = mapping(field(content, "problem", "the certificate"), "the problem")
     form = FORMS[content["form"]]
-    rebuild = form.module.rebuild
-    channel = rebuild(description)
+    channel = form.module.rebuild(description)
     posed = _posed(content, channel, report)
-    # Real outputs are compared by their descriptions: a mechanism has no points.
-    compared = (lambda other: other) if content["form"] == "real-outputs" else rebuild
-    _agree(mechanism, description, lambda other: channel.difference(compared(other)), lower, upper)
+    _agree(mechanism, description, lower, upper)
     report.confidence = getattr(channel, "confidence", None)
     if report.confidence is not None and lower > 0:
         # The channel above the true one leaks more, so that no prior bounds that from below.
@@ -448,8 +445,7 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     asked, words = real_records.believed(adversary, problem)
     report.knowledge = ZERO if asked.knowledge is None else asked.knowledge
     report.problem += f"; {words}"
-    described = content["problem"]
-    _agree(mechanism, described, lambda other: problem.difference(real_records.rebuild(other)), lower, upper)
+    _agree(mechanism, content["problem"], lower, upper)
 
     # Records have one law and are interchangeable, so that one of them stands for all.
     asked, about = real_records.about(asked, content.get("secret"), problem)
@@ -468,11 +464,11 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     )
 
 
-def _inner(audit: dict[str, Any], mechanism: Description | None = None) -> tuple[float, float]:
-    """Check an audit inside another certificate, of this channel if one is given, and return its bounds."""
+def _inner(audit: dict[str, Any]) -> tuple[float, float]:
+    """Check an audit inside another certificate, and return its bounds."""
     inside = _Report()
     try:
-        _check(audit, mechanism, inside)
+        _check(audit, None, inside)
     except Refused as reason:
         refuse(f"the audit of {inside.problem or 'whole numbers'} inside: {reason}")
     if inside.confidence is not None:
@@ -565,20 +561,10 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
     return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
 
 
-def _agree(
-    mechanism: Description | None,
-    description: Description,
-    difference: Callable[[Description], str | None],
-    lower: float,
-    upper: float,
-) -> None:
-    """Refuse bounds that cross, and a mechanism that is not the channel of the certificate.
-
-    difference: what tells the channel of a description from that of the certificate; None where they are the same.
-    """
-    told_apart = None if mechanism is None or mechanism == description else difference(dict(mechanism))
-    if told_apart is not None:
-        refuse(f"the certificate is about another channel than the mechanism given: {told_apart}")
+def _agree(mechanism: Description | None, description: Description, lower: float, upper: float) -> None:
+    """Refuse bounds that cross, and a mechanism that is not the channel of the certificate."""
+    if mechanism is not None and not named.same(mechanism, description):
+        refuse(f"the certificate is about another channel than the mechanism given, {saved.words(mechanism)}")
     if lower > upper:
         refuse(f"lower {lower!r} exceeds upper {upper!r}")
 

@@ -8,7 +8,7 @@ from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, chosen
 from dalenius.paper.reproduce.points import KINDS, Point
-from dalenius.paper.reproduce.printed import CAPTION, TABLE, VALUES
+from dalenius.paper.reproduce.printed import TABLE, VALUES
 
 LN2 = math.log(2)
 NAMES = ["saddle", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "pairs", "modular"]
@@ -50,11 +50,12 @@ def test_the_table_and_a_curve_are_run_with_other_repairs_too() -> None:
     assert {"proof", "strict"} <= set(readings)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("tabel", "did you mean 'table'?"), ("zzz", "")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("tabel", "did you mean 'table'?"), ("zzz", f"it must be one of {', '.join(NAMES)}")]
+)
 def test_an_unknown_name_is_refused_with_the_list(name: str, hint: str) -> None:
-    with pytest.raises(InputError, match=re.escape(f"there is no experiment {name!r}; {hint}")) as refusal:
+    with pytest.raises(InputError, match=re.escape(f"there is no experiment {name!r}; {hint}")):
         chosen(["entropy", name])
-    assert ", ".join(NAMES) in str(refusal.value)
 
 
 @pytest.mark.parametrize(("name", "quick"), GRIDS)
@@ -104,15 +105,6 @@ def test_the_grid_of_entropies_has_the_corner(n: int, quick: bool) -> None:
         assert any((n - 1) * LN2 < b < n * LN2 - 0.1 for b in entropies)
 
 
-def test_distortions_are_equal_across_mechanisms() -> None:
-    wanted = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45)
-    for point in grid("distortion")[:21]:
-        mechanism = parse_mechanism(point.parameters["mechanism"], parse_query(point.parameters["query"]))
-        flip = mechanism.rows[0, 1]
-        assert min(abs(flip - p) for p in wanted) < 1e-12
-        assert mechanism.rows[1, 0] == pytest.approx(flip)
-
-
 def test_the_table_carries_what_is_printed() -> None:
     printed = {(p.parameters["family"], p.parameters["b"]): p.parameters["printed"] for p in grid("table")}
     assert len(printed) == 14
@@ -122,13 +114,6 @@ def test_the_table_carries_what_is_printed() -> None:
     assert all(printed[family, b] == value for family, column in TABLE.items() for b, value in column.items())
 
 
-def test_the_caption_is_shown_once() -> None:
-    shown = [point.parameters for point in grid("epsilon") if point.parameters["printed"] is not None]
-    assert [(p["query"], p["mechanism"], p["b"], p["printed"]) for p in shown] == [
-        ("modular_sum(n=4, modulus=2)", "symmetric(flip=0.3)", 0.0, CAPTION)
-    ]
-
-
 def test_printed_values_are_near_their_closed_forms_or_known_to_be_off() -> None:
-    off = {value.key for value in VALUES if abs(value.printed - value.value) > 6e-4}
+    off = {key for key, of in VALUES.items() if abs(of["printed"] - of["value"]) > 6e-4}
     assert off == {"H-p_E", "L0-exponential", "caption"}

@@ -1,9 +1,6 @@
 import csv
-import errno
 import json
-import sqlite3
-import tempfile
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -65,23 +62,6 @@ def test_a_key_depends_on_the_point_and_the_seed(tmp_path: Path) -> None:
     assert len(set(keys)) == 4
 
 
-def test_a_store_that_is_none_is_said(tmp_path: Path) -> None:
-    with opened(tmp_path):
-        pass
-    (tmp_path / "points.db").write_bytes(b"nonsense" * 100)
-    words = r"points\.db is not a store of a study; delete it, and its points are measured again"
-    with pytest.raises(InputError, match=words), opened(tmp_path):
-        pass
-
-
-def test_a_store_that_a_kill_left_empty_is_begun_again(tmp_path: Path) -> None:
-    with opened(tmp_path):
-        pass
-    (tmp_path / "points.db").write_bytes(b"")
-    with opened(tmp_path) as folder:
-        assert folder.kept() == {}
-
-
 def test_tables_hold_every_column_and_every_digit(tmp_path: Path) -> None:
     with opened(tmp_path) as folder:
         folder.write_table("trial", [{"key": "a", "theta": 0.1 + 0.2}, {"key": "b", "lower": 1e-17, "printed": None}])
@@ -110,25 +90,10 @@ def test_runs_are_not_mixed(tmp_path: Path, name: str, value: object) -> None:
     assert content(tmp_path) == before
 
 
-def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path):
-        pass
-    with closing(sqlite3.connect(tmp_path / "points.db")) as connection, connection:
-        connection.execute("UPDATE meta SET value = 'noise' WHERE name = 'study'")
-    with pytest.raises(InputError, match=r"holds the study 'noise'.*delete it"), opened(tmp_path):
-        pass
-
-
 @pytest.mark.parametrize("text", ['{"format": "other"}', "[1]"])
 def test_a_run_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(InputError, match="is of another run than this one"), opened(tmp_path):
-        pass
-
-
-def test_a_run_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(InputError, match="is not valid JSON"), opened(tmp_path):
         pass
 
 
@@ -147,14 +112,3 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot write to"), opened(path / "below"):
         pass
     assert path.read_text() == "mine"
-
-
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    words = r"cannot write to .*: Permission denied; choose another directory"
-    with pytest.raises(InputError, match=words), opened(tmp_path):
-        pass
-    assert list(tmp_path.iterdir()) == []

@@ -58,10 +58,10 @@ def written(out: Path, **changes: object) -> _Reader:
 def test_every_experiment_has_its_sentences_picture_files_and_command(out: Path) -> None:
     page = written(out)
     for name, rows in RESULTS.items():
-        found = finding(name, rows)
+        says, true = finding(name, rows)
         assert f"{EXPERIMENTS[name].place}: {EXPERIMENTS[name].title}" in page.words
-        assert f"The paper says: {found.says}" in page.words
-        assert f"What is true: {found.true}" in page.words
+        assert f"The paper says: {says}" in page.words
+        assert f"What is true: {true}" in page.words
         assert f"{name}.csv" in page.addresses
         if name in PICTURES:
             assert CAPTIONS[name] in page.words

@@ -249,11 +249,11 @@ def test_values_of_a_record_that_are_too_far_apart_are_refused() -> None:
     ("name", "mechanism", "same"),
     [
         ("independent", {"records": [2, 2], "classes": None, "rows": [[0.5, 0.25, 0.25]] * 4}, False),
-        ("independent", {**damaged("independent", {})["problem"], "classes": [0, 1, 2, 3]}, True),
+        ("independent", damaged("independent", {})["problem"], True),
         ("independent-shift", {"query": "count(n=3)", "mechanism": "geometric(epsilon=2, sensitivity=2)"}, True),
         ("independent-shift", {"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}, False),
         ("independent-shift", {"query": "total(n=3, values=[1, 0])", "mechanism": "geometric(epsilon=1)"}, False),
-        ("independent-indicators", {"query": "table(n=2, shape=[3])", "mechanism": "geometric(epsilon=1)"}, True),
+        ("independent-indicators", {"query": "histogram(2, 3)", "mechanism": "geometric(1.0)"}, True),
         ("independent-indicators", {"query": "histogram(n=2, k=3)", "mechanism": "geometric(epsilon=2)"}, False),
         ("independent-own", {"query": "histogram(n=2, k=3)", "mechanism": "randomized_response(epsilon=2)"}, False),
     ],

@@ -420,7 +420,7 @@ NORMAL_CHANGES: list[tuple[Change, str]] = [
     (then("gaussian(sigma=2.0)", "gaussian(sigma=1.0, output='real')"), "must be above 0 and below"),
     (step(sigma=100.0), "must be above 0 and below"),
     (then("gaussian(sigma=2.0)", "geometric(epsilon=0.1)"), "release 1, geometric(epsilon=0.1), has no Gaussian noise"),
-    (then("gaussian(sigma=2.0)", "discrete_gaussian(sigma=0.5)"), "sigma^2 above 1/3"),
+    (then("gaussian(sigma=2.0)", "discrete_gaussian(sigma=0.5)"), "has no Gaussian noise"),
     (then("gaussian(sigma=2.0)"), "there are choices after 2 outputs of 4"),
     (then("gaussian(sigma=2.0)", "gaussian(sigma=1.5)", "gaussian(sigma=2.0)"), "there are choices after 6 outputs"),
     # Chances of discrete noise that are less than the claim counts with.

@@ -83,12 +83,12 @@ def test_audits_are_verified(name: str, certificates: dict[str, dict[str, Any]])
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (mechanisms.laplace(COUNT, epsilon=1.0000001, output="real"), "its noise is that of laplace(epsilon=1.0000001"),
-        (mechanisms.laplace(COUNT, epsilon=1), "not real numbers"),
-        (GAUSSIAN, "its noise is that of gaussian"),
-        (mechanisms.laplace(queries.count(n=3), epsilon=1, output="real"), "its query is count(n=3)"),
-        (mechanisms.laplace(queries.modular_sum(n=5, modulus=3), epsilon=2, output="real"), "its query is modular_sum"),
-        (dl.Mechanism.from_matrix([[1, 0], [0, 1]], records=[2]), "not real numbers"),
+        (mechanisms.laplace(COUNT, epsilon=1.0000001, output="real"), "laplace(epsilon=1.0000001"),
+        (mechanisms.laplace(COUNT, epsilon=1), "laplace(epsilon=1"),
+        (GAUSSIAN, "gaussian(sigma"),
+        (mechanisms.laplace(queries.count(n=3), epsilon=1, output="real"), "of count(n=3)"),
+        (mechanisms.laplace(queries.modular_sum(n=5, modulus=3), epsilon=2, output="real"), "of modular_sum"),
+        (dl.Mechanism.from_matrix([[1, 0], [0, 1]], records=[2]), "a channel by its rows"),
     ],
 )
 def test_other_mechanisms_are_told_apart(
@@ -109,21 +109,7 @@ def test_points_that_a_certificate_picks_do_not_hide_another_scale() -> None:
     data["problem"]["quadrature"] = {"first": -1e200, "step": 2e200, "count": 2, "angle": 1.0, "slack": 0.0}
     data["upper"], data["proofs"] = 0.7, [{"record": 0, "kind": "trivial", "upper": 0.6931471805599454}]
     assert verify_here(data, mechanism=sharp)
-    refused(data, "its noise is that of gaussian(sigma=10", mechanism=wide)
-
-
-@pytest.mark.parametrize(
-    "same",
-    [
-        mechanisms.laplace(COUNT, epsilon=2, sensitivity=2, output="real"),
-        mechanisms.laplace(queries.total(n=2, values=[0, 1]), epsilon=1, output="real"),
-        mechanisms.laplace(queries.modular_sum(n=2, modulus=7), epsilon=1, output="real"),
-    ],
-)
-def test_the_same_mechanism_in_other_words_is_accepted(
-    same: dl.Mechanism, certificates: dict[str, dict[str, Any]]
-) -> None:
-    assert verify_here(certificates["laplace"], mechanism=same)
+    refused(data, "gaussian(sigma=10", mechanism=wide)
 
 
 def test_the_same_channel_in_other_words(certificates: dict[str, dict[str, Any]]) -> None:

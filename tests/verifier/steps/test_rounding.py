@@ -102,7 +102,7 @@ def test_a_damaged_certificate_is_refused(name: str, changes: dict[str, object],
 @pytest.mark.parametrize(
     ("mechanism", "same"),
     [
-        ({"query": "real_sum(n=2, low=0, high=1)", "mechanism": "laplace(scale=1)"}, True),
+        (damaged("real_records", {})["problem"], True),
         ({"query": "real_sum(n=2, low=0, high=1)", "mechanism": "laplace(scale=2)"}, False),
         ({"query": "real_mean(n=2, low=0, high=1)", "mechanism": "laplace(scale=0.5)"}, False),
     ],

@@ -1,10 +1,9 @@
 """The registry of named mechanisms: one line for each family, and whatever depends on a family is read from it."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dalenius.errors import refuse, show
+from dalenius.errors import nearest, refuse, show
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms
 from dalenius.model.gallery.parameters import Epsilon, Flip, Parameter, Rate, Sigma
@@ -68,9 +67,7 @@ def family_of(name: object) -> tuple[Family, Parameter]:
         return found, found.parameter
     if found is not None:
         refuse(f"{name} has no number that makes its noise more or less; calibrate one of {', '.join(known)}")
-    close = difflib.get_close_matches(show(name).strip("'"), known, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    refuse(f"there is no family {show(name)}; {hint}it must be one of {', '.join(known)}")
+    refuse(f"there is no family {show(name)}; {nearest(show(name), known)}")
 
 
 def shown_on_frontiers(query: Query) -> list[tuple[str, Mechanism]]:

@@ -2,13 +2,12 @@
 
 # ruff: noqa: FBT001 - whether a run is quick is every experiment's one question
 
-import difflib
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dalenius.errors import refuse
+from dalenius.errors import nearest, refuse
 from dalenius.model.gallery.parse import parse_query
 from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.points import Point
@@ -207,11 +206,7 @@ def _table(quick: bool) -> list[Point]:
 
 def _closed_forms(quick: bool) -> list[Point]:
     starts = recipe.FEW if quick else recipe.MANY
-    points = []
-    for value in VALUES:
-        parameters = asdict(value)
-        points.append(Point("closed-forms", parameters.pop("key"), "value", parameters, starts))
-    return points
+    return [Point("closed-forms", key, "value", stated, starts) for key, stated in VALUES.items()]
 
 
 def _pairs(quick: bool) -> list[Point]:
@@ -290,7 +285,5 @@ def chosen(only: Iterable[str] | None, experiments: Mapping[str, Experiment] = E
     """The experiments of these names, all of them when none is named, in the order of the paper."""
     names = set(only or experiments)
     for name in names - experiments.keys():
-        close = difflib.get_close_matches(name, experiments, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        refuse(f"there is no experiment {name!r}; {hint}the experiments are {', '.join(experiments)}")
+        refuse(f"there is no experiment {name!r}; {nearest(name, experiments)}")
     return [one for name, one in experiments.items() if name in names]

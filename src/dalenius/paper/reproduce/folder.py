@@ -8,7 +8,6 @@ certificates/<experiment>/*.json  what `dalenius verify` checks
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -45,8 +44,6 @@ class Folder:
             _check_folder(out, run)
         try:
             out.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=out):
-                pass
         except OSError as error:
             refuse(f"cannot write to {out}: {error.strerror or error}; choose another directory with --out", error)
         if not (out / RUN).exists():

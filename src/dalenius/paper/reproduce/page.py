@@ -61,12 +61,11 @@ def _head(results: dict[str, list[Row]], run: dict[str, Any]) -> Section:
 
 
 def _section(out: Path, name: str, rows: list[Row]) -> Section:
-    found, proved = finding(name, rows), having(rows, "verified")
-    pictures = _pictures(out, name)
+    (says, true), proved, pictures = finding(name, rows), having(rows, "verified"), _pictures(out, name)
     files = [f"{name}.csv", *(f"{name}.{kind}" for kind in KINDS if pictures)]
     return Section(
         f"{EXPERIMENTS[name].place}: {EXPERIMENTS[name].title}",
-        (f"The paper says: {found.says}", f"What is true: {found.true}"),
+        (f"The paper says: {says}", f"What is true: {true}"),
         pictures=pictures,
         table=leakage_table(rows) if name == "table" else None,
         files=(*files, f"certificates/{name}/") if proved else tuple(files),
@@ -98,10 +97,6 @@ def leakage_table(rows: list[Row]) -> Table:
         found = f"{row['paper_median']:.5f} [{row['paper_min']:.5f}, {row['paper_max']:.5f}]"
         printed = "" if row.get("printed") is None else f"{row['printed']:.3f}"
         times = "" if factor(row) is None else f"{factor(row):.2f}"
-        others = [_maybe(row, name) for name in ("literal_median", "escort_median", "uniform")]
+        others = [f"{row[name]:.5f}" for name in ("literal_median", "escort_median", "uniform")]
         lines.append((called(row), short(row["b"]), printed, found, *others, bracket(row), times))
     return Table(heading, tuple(lines))
-
-
-def _maybe(row: Row, name: str) -> str:
-    return "" if row.get(name) is None else f"{row[name]:.5f}"

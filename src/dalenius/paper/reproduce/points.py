@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from dalenius.api.audits import audit
 from dalenius.api.designs import design
-from dalenius.auditing.all_records import audit_records, found_of
 from dalenius.certificates.verifying import verify
-from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Distortion
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
-from dalenius.model.problem import NATS_PER_UNIT, AuditProblem
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.query import Query
 from dalenius.numerics.information import entropy, mutual_information
 from dalenius.paper.descent import Tradeoff
@@ -29,11 +27,8 @@ from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.reproduce import recipe, text
 from dalenius.paper.reproduce.printed import LN2, RATIONAL, binary_entropy
 from dalenius.paper.reproduce.rows import Row
-from dalenius.results.answers import Run, audit_answer
 from dalenius.results.audit import Audit
 from dalenius.results.result import finite
-from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
 
 # All repairs by choice, which were ours in version 0.1.
 OURS = ("gradient", "escort", "hinge", "penalty_owner")
@@ -230,7 +225,7 @@ def _alternated(
         rng = np.random.default_rng([seed, k])
         found.append(method(distance, query.records, budget, b, rng=rng, start=k, **options))
         returned = Mechanism.from_matrix(found[-1].channel, records=query.records)
-        audits.append(_unhurried(returned, b, recipe.RETURNED_TOLERANCE, seed))
+        audits.append(_certified(returned, b, recipe.RETURNED_TOLERANCE, seed))
     return found, audits
 
 
@@ -345,27 +340,6 @@ def _certified(mechanism: Mechanism, b: float, tolerance: float, seed: int, unit
         seed=seed,
         verify=False,
     )
-    _completed(answer.stopped)
-    return answer, bool(verify(answer, mechanism=mechanism))
-
-
-class _Unhurried(Deadline):
-    """A deadline that gives every part of an audit the time it needs."""
-
-    def share(self, part: float) -> None:
-        """Let nothing but the limit of the whole end a part."""
-
-
-def _unhurried(mechanism: Mechanism, b: float, tolerance: float, seed: int) -> tuple[Audit, bool]:
-    """As `_certified`, where records are not interchangeable: `audit` leaves those that are not the worst by the clock.
-
-    Their bounds count in the upper bound of the whole, which here must be the same in every run.
-    """
-    adversary = Adversary.from_user(mechanism.records, entropy=b)
-    with _Unhurried(recipe.TIME_LIMIT) as deadline:
-        problem = AuditProblem(mechanism, adversary, tolerance=DEFAULT.tolerance_share * tolerance)
-        found = audit_records(problem, deadline, seed)
-    answer = audit_answer(problem, found_of(problem, found), Run("nats", tolerance, seed, deadline))
     _completed(answer.stopped)
     return answer, bool(verify(answer, mechanism=mechanism))
 

@@ -1,8 +1,7 @@
 """What the paper prints in its evaluation and appendix: numbers, with where they stand."""
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 LN2 = math.log(2)
 
@@ -21,19 +20,6 @@ RATIONAL: Final = (
 )
 FORMULAS: Final = {"nats": "ln 2 - H_b(p)", "bits": "1 - H_b(p)/ln 2"}
 CAPTION: Final = 0.0931  # nats, BSC(0.3), n = 4, b = 0
-
-
-@dataclass(frozen=True)
-class Value:
-    """A number that the paper prints, with the closed form that it stands for."""
-
-    key: str
-    name: str
-    formula: str
-    unit: str
-    printed: float
-    value: float
-    mechanism: str | None = None  # of the parity of four bits, where the number is its leakage at b = 0
 
 
 def binary_entropy(p: float) -> float:
@@ -56,7 +42,8 @@ def capacity(flip: float, unit: str = "nats") -> float:
     return (LN2 - binary_entropy(flip)) / (LN2 if unit == "bits" else 1.0)
 
 
-def _values() -> tuple[Value, ...]:
+def _values() -> dict[str, dict[str, Any]]:
+    """By key: name, closed form, unit, printed, exact; and the mechanism of the parity of four bits that leaks so."""
     laplace, exponential = laplace_flip(1.0), exponential_flip(1.0)
     plain = (
         ("p_L", "flip probability of Laplace, epsilon = 1", "exp(-epsilon/2)/2", "", 0.3033, laplace),
@@ -73,10 +60,12 @@ def _values() -> tuple[Value, ...]:
         ("L0-exponential", "L(0) of exponential, epsilon = 1", "nats", 0.032, exponential, "exponential(epsilon=1.0)"),
         ("caption", "BSC(0.3) at b = 0, n = 4", "nats", CAPTION, 0.3, "symmetric(flip=0.3)"),
     )
-    found = [Value(*fields) for fields in plain]
+    fields = ("name", "formula", "unit", "printed", "value", "mechanism")
+    found = {key: dict(zip(fields, (*rest, None), strict=True)) for key, *rest in plain}
     for key, name, unit, printed, flip, mechanism in leakages:
-        found.append(Value(key, name, FORMULAS[unit], unit, printed, capacity(flip, unit), mechanism))
-    return tuple(found)
+        row = (name, FORMULAS[unit], unit, printed, capacity(flip, unit), mechanism)
+        found[key] = dict(zip(fields, row, strict=True))
+    return found
 
 
 VALUES: Final = _values()

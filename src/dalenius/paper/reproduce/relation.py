@@ -1,6 +1,6 @@
 """The pages 'Relation to the paper' and 'Map of the paper': templates, and tables of one run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,65 +9,48 @@ from dalenius.paper.reproduce.experiments import EXPERIMENTS
 from dalenius.paper.reproduce.numbers import Numbers, Results, numbers
 from dalenius.paper.reproduce.page import leakage_table
 from dalenius.paper.reproduce.rows import Row, bracket, rising
-from dalenius.paper.reproduce.statements import CHAPTERS, CLAIMS, ERRATA, KINDS, OPEN, RIGHT, Entry
 from dalenius.paper.reproduce.wording import PLACE, filled, finding
+from dalenius.report.tables import tables
 
 MARK = "<!-- written by dalenius reproduce; do not edit -->"
 # Experiments whose findings stand under the claims, in this order.
 CLAIMED = ("global", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "modular")
+PACKAGE = "dalenius.paper.reproduce"
+CLAIMS = tables(PACKAGE, "claims.md")["Claims"]  # that need no measurement of their own: what is said, what is true
+# What the paper states, by the chapters of the map: place, what, where it is here (dotted names or pages), a command,
+# the verdict, why, and the number that must not be 0 for the verdict to stand (numbers.py): else it is RIGHT.
+CHAPTERS = tables(PACKAGE, "statements.md")
+RIGHT = "holds"
 
 
 def relation_text(results: Results) -> str:
     """Return relation.md with its places filled in; every measured or printed number comes from the rows."""
     known, table = numbers(results), leakage_table(results.get("table", []))
     known |= {
-        "algorithms": _algorithms(),
         "table": grid(table.heading, table.rows),
         "claims": _claims(results, known),
         "primal": _budgets(results.get("primal", []), "D", PRIMAL),
         "dual": _budgets(results.get("dual", []), "L", DUAL),
-        "errata": _errata(known),
-        "open": _open(),
     }
-    text = files("dalenius.paper.reproduce").joinpath("relation.md").read_text(encoding="utf-8")
-    # A paragraph, or a line of a list, is left out where one of its numbers was not measured.
-    parts = (_lines(part, known) if part.startswith("- ") else filled(part, known) for part in text.split("\n\n"))
-    return f"{MARK}\n\n" + "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+    text = files(PACKAGE).joinpath("relation.md").read_text(encoding="utf-8")
+    parts = (_part(part, known) for part in text.rstrip("\n").split("\n\n"))
+    return "\n\n".join(filter(None, (MARK, *parts))) + "\n"
 
 
-def _lines(part: str, known: Numbers) -> str:
-    return "\n".join(line for line in (filled(line, known) for line in part.splitlines()) if line)
-
-
-def _algorithms() -> str:
-    lines = []
-    for one in CHAPTERS["Algorithms"]:
-        name, by_number = one.code.split(", ")
-        lines.append((one.place.split()[-1], one.what, f"`dl.{by_number.partition('.')[2]}`", f"`{name}`"))
-    return grid(("algorithm", "what it does", "by number", "function"), lines)
+def _part(part: str, known: Numbers) -> str:
+    """A paragraph, a line of a list or, in a table, what stands between semicolons: nothing without its numbers."""
+    if part.startswith("- "):
+        return "\n".join(filter(None, (filled(line, known) for line in part.splitlines())))
+    if part.startswith("| "):
+        rows = ((cell.replace("\\|", "|") for cell in line[2:-2].split(" | ")) for line in part.splitlines())
+        return _lines([_measured(cell, known) for cell in row] for row in rows)
+    return filled(part, known)
 
 
 def _claims(results: Results, known: Numbers) -> str:
     found = [finding(name, results[name]) for name in (*CLAIMED, "convergence") if results.get(name)]
-    claims = [(one.says, one.true) for one in found] + [(says, filled(true, known)) for says, true in CLAIMS]
+    claims = [*found, *((says, filled(true, known)) for says, true in CLAIMS)]
     return "\n".join(f"- *Claimed:* {says}\\\n  *True:* {true}" for says, true in claims if true)
-
-
-def _errata(known: Numbers) -> str:
-    heading = ("row", "kind", "name", "where", "what is wrong", "repair", "effect when left as printed")
-    return grid(
-        heading,
-        (
-            (
-                str(one.row),
-                KINDS[one.row],
-                f"`{one.name}`" if one.name else "",
-                *(one.where, one.what, one.repair),
-                _measured(one.effect, known),
-            )
-            for one in ERRATA
-        ),
-    )
 
 
 def _measured(words: str, known: Numbers, *, only: bool = False) -> str:
@@ -77,8 +60,6 @@ def _measured(words: str, known: Numbers, *, only: bool = False) -> str:
 
 
 def _span(row: Row, name: str) -> str:
-    if row.get(f"{name}_median") is None:
-        return ""
     return f"{row[f'{name}_median']:.4f} [{row[f'{name}_min']:.4f}, {row[f'{name}_max']:.4f}]"
 
 
@@ -116,11 +97,6 @@ def _budgets(rows: list[Row], along: str, columns: Columns) -> str:
     return grid((along, *columns), lines)
 
 
-def _open() -> str:
-    lines = ((what, how, f"[here]({place})" if place else "", missing) for what, how, place, missing in OPEN)
-    return grid(("left open", "here now", "where", "still missing"), lines)
-
-
 _ABOUT = """\
 Everything the paper states, and where it is here. *holds in part* and *does not hold* are shown with numbers in
 [Relation to the paper](relation-to-the-paper.md), which names its authors; rows in brackets are those of its errata.
@@ -132,18 +108,21 @@ def map_text(results: Results) -> str:
     known, parts = numbers(results), [MARK, "# Map of the paper", _ABOUT]
     heading = ("in the paper", "what", "here", "command", "verdict", "in what way")
     for title, chapter in CHAPTERS.items():
-        lines = [(one.place, one.what, _code(one.code), one.command, *_verdict(one, known)) for one in chapter]
+        lines = (
+            (place, what, _code(code), command, *_verdict(verdict, why, known, against))
+            for place, what, code, command, verdict, why, against in chapter
+        )
         parts += [f"## {title}", grid(heading, lines)]
     listed = ", ".join(f"`{name}` ({one.place})" for name, one in EXPERIMENTS.items())
     parts.append(f"The experiments of `dalenius reproduce` by place: {listed}.")
     return "\n\n".join(parts) + "\n"
 
 
-def _verdict(one: Entry, known: Numbers) -> tuple[str, str]:
+def _verdict(verdict: str, why: str, known: Numbers, against: str) -> tuple[str, str]:
     """Return the verdict and its reason; where the run finds nothing against the paper, what it measured alone."""
-    if one.against and not known.get(one.against):
-        return RIGHT, _measured(one.why, known, only=True)
-    return one.verdict, _measured(one.why, known)
+    if against and not known.get(against):
+        return RIGHT, _measured(why, known, only=True)
+    return verdict, _measured(why, known)
 
 
 def _code(code: str) -> str:
@@ -153,7 +132,12 @@ def _code(code: str) -> str:
     )
 
 
-def grid(heading: tuple[str, ...], lines: Iterable[tuple[str, ...]]) -> str:
-    """Return a table in Markdown; bars inside of cells are kept from ending them."""
-    rows = [heading, ("---",) * len(heading), *(tuple(cell.replace("|", "\\|") for cell in line) for line in lines)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def grid(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    return _lines([heading, ["---"] * len(heading), *lines])
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    """Bars inside of cells are kept from ending them."""
+    cells = ((cell.replace("|", "\\|") for cell in row) for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)

@@ -51,11 +51,10 @@ def missed(row: Row) -> float:
     return max(0.0, 1 - float(row["paper_median"] / row["lower"])) if distinct else 0.0
 
 
-def finest(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows whose loops were run to the smallest tolerance that occurs; all of them where none is noted."""
-    noted = having(rows := list(rows), "eps")
-    least = min((row["eps"] for row in noted), default=None)
-    return rows if least is None else [row for row in noted if row["eps"] == least]
+def finest(rows: list[Row]) -> list[Row]:
+    """Return the rows whose loops were run to the smallest tolerance that occurs."""
+    least = min(row["eps"] for row in rows)
+    return [row for row in rows if row["eps"] == least]
 
 
 def percent(share: float) -> str:
@@ -119,7 +118,7 @@ def growth(rows: Iterable[Row]) -> tuple[int, int]:
 
 def below_knee(rows: list[Row]) -> list[Row]:
     """Return the audits with b <= (n-1) ln 2, where the leakage of a parity does not depend on b."""
-    return [row for row in having(rows, "b", "n", "lower") if row["b"] <= (row["n"] - 1) * LN2 + recipe.KNEE]
+    return [row for row in rows if row["b"] <= (row["n"] - 1) * LN2 + recipe.KNEE]
 
 
 def _overlap(run: list[Row], curve: list[Row], along: str) -> bool:

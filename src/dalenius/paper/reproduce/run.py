@@ -3,7 +3,6 @@
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,14 +22,8 @@ from dalenius.studies.store import Entry
 from dalenius.studies.task import Answered
 
 NEEDED = ("table", "entropy", "closed-forms", "primal", "dual")  # by the page on the relation to the paper
-EFFORT = {
-    "primal": 30,
-    "dual": 30,
-    "convergence": 10,
-    "pairs": 3,
-    "modular": 3,
-    "text": 0.001,
-}  # of a start, by experiment, where others take 1
+# Of a start, by experiment, where others take 1.
+EFFORT = {"primal": 30, "dual": 30, "convergence": 10, "pairs": 3, "modular": 3, "text": 0.001}
 
 
 class Interrupted(KeyboardInterrupt):
@@ -94,13 +87,11 @@ class Reproduction:
 
 
 def publish(folder: Folder, names: list[str], results: Results) -> None:
-    """Write tables and pictures of these experiments, and the pages about all that is there."""
+    """Write pictures of these experiments, and the pages about all that is there."""
     from dalenius.paper.reproduce.figures.figures import PICTURES, draw
     from dalenius.paper.reproduce.page import write_index
     from dalenius.paper.reproduce.relation import map_text, relation_text
 
-    for name in names:
-        folder.write_table(name, results[name])
     for name in PICTURES:
         if name in {*names, "algorithms"}:
             draw(name, results.get(name, []), folder.out)
@@ -157,6 +148,8 @@ def reproduce(
         total = _measure_missing(folder, plan, wanted, workers, listener)
         results = {name: folder.rows(one.points(quick)) for name, one in plan.experiments.items()}
         there = {name: rows for name, rows in results.items() if rows}
+        for one in wanted:
+            folder.write_table(one.name, there[one.name])
         listener(Progress(total, 0, total, text="drawing the pictures"))
         try:
             plan.publish(folder, [one.name for one in wanted], there)
@@ -170,22 +163,15 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
     """Measure and keep what is not there yet; return how many points there are in all."""
     points = {folder.key(point): point for one in wanted for point in one.points(folder.run["quick"])}
     there = folder.kept()
-    # The longest first, so that no process is left with one at the end.
-    order = sorted(points.keys() - there.keys(), key=lambda key: (-_effort(points[key]), key))
+    # The longest first, as far as that can be guessed, so that no process is left with one at the end.
+    effort = {key: EFFORT.get(point.experiment, 1) * point.starts for key, point in points.items()}
+    order = sorted(points.keys() - there.keys(), key=lambda key: (-effort[key], key))
     missing = {key: Measurement(points[key], folder.run["seed"], plan.measure) for key in order}
-    left = Counter(points[key].experiment for key in missing)
     failed: dict[str, str] = {}
 
-    def keep(ended: list[Entry]) -> str:
+    def keep(ended: list[Entry]) -> None:
         folder.keep([(points[entry.key], entry) for entry in ended])
         failed.update({entry.key: entry.reason for entry in ended if entry.status == "failed"})
-        done = Counter(points[entry.key].experiment for entry in ended if entry.status == "done")
-        left.subtract(done)
-        whole = [name for name in done if not left[name]]
-        for name in whole:
-            folder.write_table(name, folder.rows(plan.experiments[name].points(folder.run["quick"])))
-        so_far = f"{len(points) - left.total()} of {len(points)} points in all"
-        return "; ".join(f"{name}: measured, {so_far}" for name in whole)
 
     run = Run({key: f"{point.key} of {point.experiment}" for key, point in points.items()}, report, keep)
     for key in points.keys() & there.keys():
@@ -203,11 +189,6 @@ def _measure_missing(folder: Folder, plan: Plan, wanted: list[Experiment], worke
             "finished is kept: the same command tries them again"
         )
     return len(points)
-
-
-def _effort(point: Point) -> float:
-    """A guess of how long a point takes."""
-    return EFFORT.get(point.experiment, 1) * point.starts
 
 
 def _summary(folder: Folder, name: str, points: list[Point]) -> Summary:

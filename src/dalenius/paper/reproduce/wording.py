@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dalenius.numerics.rounding import short, short_up
 from dalenius.paper.reproduce.numbers import Numbers, numbers
@@ -19,14 +18,6 @@ STYLES: dict[str, Callable[[float], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Two sentences, or a few: what the paper says, and what is true."""
-
-    says: str
-    true: str
-
-
 def filled(template: str, known: Numbers) -> str:
     """Return the words with their numbers; nothing where one of them is not known."""
     if any(name not in known for name, _ in PLACE.findall(template)):
@@ -39,11 +30,11 @@ def filled(template: str, known: Numbers) -> str:
     return PLACE.sub(written, template)
 
 
-def finding(name: str, rows: list[Row]) -> Finding:
-    """Return the finding of an experiment that has rows; it stays true when the grid is coarse or not yet whole."""
+def finding(name: str, rows: list[Row]) -> tuple[str, str]:
+    """Return what the paper says of an experiment, and what is true."""
     known, sentences = numbers({name: rows}), tables("dalenius.paper.reproduce", "sentences.md")[name]
     says, true = (
         " ".join(filter(None, (filled(words, known) for whose, words in sentences if whose == who)))
         for who in ("says", "true")
     )
-    return Finding(says or "Nothing that this run measures.", true or "Nothing was run.")
+    return says, true

@@ -62,11 +62,6 @@ class Noisy:
         alike = [(many, [x for x in law if not x.is_zero()]) for many, law in records]
         return eta.min(product_laws.contraction(noise.parameter, alike))
 
-    def difference(self, other: "Noisy") -> str | None:
-        """Return what tells two channels apart: the records, or the one parameter that a family of noise has."""
-        same = self.statistic == other.statistic
-        return self.count(0).difference(other.count(0)) if same else f"it is {other.text}"
-
 
 def rebuild(problem: dict[str, Any]) -> Noisy:
     """Return the channel of a description by names."""

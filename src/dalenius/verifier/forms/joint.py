@@ -15,14 +15,14 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.kernel.limits import tick
-from dalenius.verifier.kernel.reading import AUDIT, Refused, field, mapping, number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, refuse, sequence, show, whole
 
 from . import named
 
 MOST_COLUMNS = 2**16
 Description = dict[str, object]  # of a channel, in plain data
-# Checks an audit inside, and that it is about a channel if one is given; returns its bounds.
-Inner = Callable[[dict[str, Any], Description | None], tuple[float, float]]
+# Checks an audit inside; returns its bounds.
+Inner = Callable[[dict[str, Any]], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,10 @@ class Joint:
         """
         lows, high, seen, many = [Fraction(0)], self.knowledge, list[str](), 0
         worst = set[int]()
-        matched = [] if given is None else self._matched(given)
+        if given is not None:
+            self._check_given(given)
         for release in self.releases:
-            low, most = inner(release.audit, None)
+            low, most = inner(release.audit)
             if self.people > 1:
                 witness = mapping(field(release.audit, "witness", release.where), f"the witness of {release.where}")
                 of = f"the record of the witness of {release.where}"
@@ -94,11 +95,6 @@ class Joint:
             lows += [Fraction(low)] * len(release.runs)
             many += len(release.runs)
             seen += [name for run in release.runs for name in run]
-        for k, release, mechanism in matched:
-            try:
-                inner(release.audit, mechanism)
-            except Refused as reason:
-                refuse(f"mechanism {k + 1}, compared with {release.where}: {reason}")
         # What releases tell adds up where they look at different columns of one and the same person.
         apart = len(set(seen)) == len(seen) and len(worst) <= 1
         least = (sum(lows) if apart else max(lows)) if self.independent else Fraction(0)
@@ -111,23 +107,17 @@ class Joint:
             f"record, as each leaks no more than its audit proves, and at least {lower!r} nats of some record"
         )
 
-    def _matched(self, given: list[Description]) -> list[tuple[int, Release, Description]]:
-        """Which release every mechanism must be that does not describe itself as one; there is one for every run.
-
-        A release takes the mechanisms that describe themselves as it does; those left must be the others, in order.
-        """
+    def _check_given(self, given: list[Description]) -> None:
+        """Refuse mechanisms that are not the releases, one for every run, in any order."""
         runs = [release for release in self.releases for _ in release.runs]
         if len(given) != len(runs):
             refuse(f"the certificate is about {len(runs)} releases, and {len(given)} mechanisms were given")
-        left = []
         for k, mechanism in enumerate(given):
             tick()
-            place = next((i for i, release in enumerate(runs) if release.channel == mechanism), None)
+            place = next((i for i, release in enumerate(runs) if named.same(release.channel, mechanism)), None)
             if place is None:
-                left.append((k, mechanism))
-            else:
-                runs.pop(place)
-        return [(k, release, mechanism) for (k, mechanism), release in zip(left, runs, strict=True)]
+                refuse(f"the certificate is about another channel than mechanism {k + 1}, or less often about it")
+            runs.pop(place)
 
     def _trivial(self) -> arb:
         total = arb(0)

@@ -4,7 +4,6 @@ Call strings such as `count(n=4)` are parsed as literals, never evaluated.
 """
 
 import ast
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +16,7 @@ from flint import arb, ctx
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, precision
 from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
-from dalenius.verifier.kernel.reading import fits, number, refuse, sequence, show, whole
+from dalenius.verifier.kernel.reading import Refused, fits, number, refuse, sequence, show, whole
 
 from . import choosing, discrete, offices
 from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
@@ -107,6 +106,40 @@ def _literal(node: ast.expr, where: str) -> Any:
     if not isinstance(node, (ast.List, ast.Tuple)):
         refuse(f"{where} has an argument that is not a number, text or list")
     return [_literal(item, where) for item in node.elts]
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Guarantee: if true, both descriptions are of one channel: the same data, or calls that mean the same."""
+    if one == other:
+        return True
+    try:
+        return _meaning(one) == _meaning(other)
+    except Refused:
+        return False
+
+
+def _meaning(problem: dict[str, Any]) -> dict[str, Any]:
+    """A description with its calls read, and noise by its size; the points of a certificate have no part in it."""
+    found = {key: x for key, x in problem.items() if key != "quadrature"}
+    if "query" in found:
+        name, given = call(found["query"], QUERIES, "the query")
+        asked = query(found["query"], listed=False)
+        found["query"] = name, given | {"names": None}
+        if "mechanism" in found:
+            found["mechanism"] = _law(found["mechanism"], asked)
+        if "releases" in found:
+            laws = [_law(text, asked) for text in sequence(found["releases"], "the releases")]
+            found["releases"] = laws if "then" in found else sorted(laws, key=repr)
+        if "then" in found:
+            pairs = [sequence(pair, "a choice", 2) for pair in sequence(found["then"], "'then'")]
+            found["then"] = [(many, _law(text, asked)) for many, text in pairs]
+    return found
+
+
+def _law(text: object, asked: "Query") -> tuple[object, ...]:
+    """A mechanism by its name and arguments; noise by its parameter in steps of the answers."""
+    name, given = call(text, MECHANISMS, "the mechanism")
+    return (name, exact_size(given, asked), clamped(given), _output(given)) if name in ADDITIVE else (name, given)
 
 
 @dataclass(frozen=True)
@@ -466,11 +499,6 @@ class Added:
     output: object = "integer"
 
     @property
-    def exact(self) -> tuple[str, Fraction | None]:
-        """Guarantee: where two of them are equal, so are the laws of the noise."""
-        return self.family, self.size
-
-    @property
     def steady(self) -> bool:
         """Whether the tail falls by one factor a step."""
         return self.family in STEADY and self.parameter is not None
@@ -575,19 +603,6 @@ def falling(text: object, asked: Query) -> Falling | None:
         return Falling(wide.width, places, alpha, inner, outer, None, rate)
     x = rate / 2
     return Falling(wide.width, places, alpha, x.sinh(), x.exp() / 2, x.cosh() - 1, rate)
-
-
-def same_answers(one: Query, other: Query) -> bool:
-    """Guarantee: if true, both queries have the same records and the same answer to every dataset."""
-    mine, theirs = one.statistic, other.statistic
-    if mine.n != theirs.n or mine.alphabet(0) != theirs.alphabet(0):
-        return False
-    if mine == theirs:
-        return bool(one.answers == other.answers)
-    if mine.n * math.log2(mine.alphabet(0)) > math.log2(largest().joint):
-        return False
-    f, g = one.answers, other.answers
-    return all(f[s] == g[t] for s, t in zip(mine.datasets(), theirs.datasets(), strict=True))
 
 
 def added(text: object, asked: Query, *, rounded: bool = False) -> Added:

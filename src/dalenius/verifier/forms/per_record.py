@@ -97,11 +97,6 @@ class Local:
         asked = set(self.records)
         return list({law: i for i, law in enumerate(self.reference.laws) if i not in asked}.values())
 
-    def difference(self, other: "Local") -> str | None:
-        """Return what tells two channels apart: the records, or the one parameter of W."""
-        same = self.statistic == other.statistic and self.exact == other.exact
-        return None if same else f"it is {other.text}"
-
 
 def rebuild(problem: dict[str, Any]) -> Local:
     """Return the channel of a description by names."""

@@ -94,11 +94,6 @@ class Problem:
     text: str
     steps: int | None = None
 
-    def difference(self, other: "Problem") -> str | None:
-        """Return how two channels differ, None if they do not."""
-        mine, theirs = ((p.n, p.low, p.high, p.family, p.size, p.steps, p.text.split("(")[0]) for p in (self, other))
-        return None if mine == theirs else f"it is {other.text}"
-
 
 def decimal(value: object, where: str) -> Fraction:
     """Return a number as the decimal that it is written as."""

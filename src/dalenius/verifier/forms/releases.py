@@ -58,23 +58,6 @@ class Releases:
         """The sum."""
         return self.one.statistic
 
-    def difference(self, other: "Releases") -> str | None:
-        """Return what tells two joint releases apart: the answers, or the laws of the noise."""
-        same = _laws(self) == _laws(other) and named.same_answers(self.one.query, other.one.query)
-        return None if same else f"it is {other.text}"
-
-
-def _law(part: named.Added, cuts: tuple[int, int]) -> str:
-    """What a release is: the family of its noise, the parameter, and where it may be cut."""
-    return f"{part.exact[0]} {part.exact[1]} {cuts}"
-
-
-def _laws(channel: Releases) -> tuple[list[str], list[tuple[int, str]]]:
-    """Of releases in any order; or of the first one, and of what its outputs choose."""
-    laws = [_law(*one) for one in channel.seen]
-    chosen = [(many, laws[j]) for many, j in channel.then]
-    return laws[:1] if chosen else sorted(laws), chosen
-
 
 def rebuild(problem: dict[str, Any]) -> Releases:
     """Return the joint release of a description by names."""
@@ -171,7 +154,7 @@ def _alike(given: Sequence[Seen]) -> Way:
     """Releases with the same noise and the same cuts are not told apart."""
     alike: dict[object, tuple[Seen, int]] = {}
     for one in given:
-        key = one.part.exact, tuple(one.edges)
+        key = one.part.family, one.part.size, tuple(one.edges)
         alike[key] = one, alike[key][1] + 1 if key in alike else 1
     return list(alike.values())
 

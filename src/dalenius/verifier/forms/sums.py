@@ -139,11 +139,6 @@ class Large:
         near = self.statistic.near(self.reference, self.records)
         return self if near is None else replace(self, near=near)
 
-    def difference(self, other: "Large") -> str | None:
-        """Return what tells two channels apart: sums, answers, or the one parameter that a family of noise has."""
-        same = (self.low, self.width, self.noise.exact) == (other.low, other.width, other.noise.exact)
-        return None if same and named.same_answers(self.query, other.query) else f"it is {other.text}"
-
     def contraction(self) -> Ball:
         """The contraction of the noise where the answer is the sum itself, else 1."""
         if self.query.name == "pairs":

@@ -1,7 +1,6 @@
 """The channel that a certificate is about, rebuilt from its description."""
 
 import hashlib
-import math
 import struct
 from array import array
 from collections.abc import Sequence
@@ -21,9 +20,6 @@ from dalenius.verifier.steps import samples
 from . import named
 from .counting import Blocks, Histogram, Statistic, Sum, Table, histogram, people
 from .reference import digest as digest_of
-
-# Radius of balls that pass for the same number where they overlap.
-SAME = arb(2) ** -100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,46 +47,6 @@ class Channel(cells.Channel):
                 merged[row] = merged[row] + rho if row in merged else rho
             result.append(merged)
         return result
-
-    def difference(self, other: "Channel") -> str | None:
-        """Return what tells two channels over datasets apart; None when all their entries are the same.
-
-        Guarantee: where the result is None, no two entries differ by more than 4 SAME.
-        """
-        if self.confidence != other.confidence:
-            return "one of them is known by samples, or with another confidence"
-        if not _same(self.lost, other.lost):
-            return "one of them keeps outputs beyond its range apart"
-        if self.outputs != other.outputs:
-            return f"it has {self.outputs} outputs, not {other.outputs}"
-        mine, theirs = self.statistic, other.statistic
-        if mine.n != theirs.n or any(mine.alphabet(i) != theirs.alphabet(i) for i in _sample(mine, theirs)):
-            return "its records are different"
-        if mine == theirs:
-            pairs = set(zip(self.row_of, other.row_of, strict=True))
-        elif (mine.log_universe() + arb(self.outputs).log()).exp() <= largest().joint + 0.5:
-            pairs = {(self.row_of[s], other.row_of[t]) for s, t in zip(mine.datasets(), theirs.datasets(), strict=True)}
-        else:
-            return "it is described in another way, and the full matrices are too large to compare"
-        gap = max((_gap(self.rows[i], other.rows[j]) for i, j in sorted(pairs)), default=0.0)
-        return f"their entries differ by up to {gap:.2g}" if gap > 0 else None
-
-
-def _sample(mine: Statistic, theirs: Statistic) -> range:
-    """All records, or one where all are alike."""
-    return range(1 if mine.interchangeable and theirs.interchangeable else mine.n)
-
-
-def _gap(p: list[Ball], q: list[Ball]) -> float:
-    """How far two rows are apart; 0 when they are the same. Wide balls are never the same: they would hide anything."""
-    tick()
-    # A distance that is not known, or too small for a float, counts as the least one.
-    apart = (abs(float(a - b)) for a, b in zip(p, q, strict=True) if not _same(a, b))
-    return max((d if d > 0 else math.ulp(0.0) for d in apart), default=0.0)
-
-
-def _same(a: Ball, b: Ball) -> bool:
-    return a is b or bool(a.overlaps(b) and a.rad() <= SAME and b.rad() <= SAME)
 
 
 def rebuild(problem: dict[str, Any]) -> Channel:

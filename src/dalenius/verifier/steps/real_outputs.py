@@ -57,26 +57,6 @@ class Real(Channel):
     margins: Margins
     problem: dict[str, Any]
 
-    def difference(self, other: Any) -> str | None:
-        """Return what tells the mechanism of a description from this one; None when they are the same channel.
-
-        Queries are compared answer by answer, noise by its family and exact parameter. The points of the certificate
-        have no part in it.
-        """
-        known = named.MECHANISMS
-        if (
-            set(other) != {"query", "mechanism"}
-            or named.call(other["mechanism"], known, "the mechanism")[1].get("output") != "real"
-        ):
-            return "its outputs are not real numbers"
-        mine, theirs = named.query(self.problem["query"]), named.query(other["query"])
-        if not named.same_answers(mine, theirs):
-            return f"its query is {theirs.text}"
-        noise = named.added(other["mechanism"], theirs, rounded=True)
-        if noise.exact != named.added(self.problem["mechanism"], mine, rounded=True).exact:
-            return f"its noise is that of {noise.text}"
-        return None
-
 
 class Written(proofs.Written):
     """A question about the real channel, whose witness and proofs are about the finite one."""

@@ -224,14 +224,6 @@ def test_the_graph_is_what_the_algorithms_call(tmp_path: Path, monkeypatch: pyte
     assert {caller: tuple(sorted(others)) for caller, others in sorted(called.items())} == calls
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PICTURES)
-def test_partial_grids_are_drawn(name: str) -> None:
-    rows = rows_of(name)
-    assert picture(name, rows[: len(rows) // 5 + 1]).axes
-    assert picture(name, rows[-1:]).axes
-
-
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     draw("table", RESULTS["table"], tmp_path)
     first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -26,7 +26,7 @@ def _by_records(rows: list[Row], height: float) -> tuple["Figure", Drawing, list
     """A figure with a panel for each number of records: its axes, and each with its number and its rows."""
     panels = groups(rising(rows, "n"), "n")
     figure, axes = marks.panels_of(panels, height)
-    parts = [(ax, n, panel) for ax, ((n,), panel) in zip(axes, panels.items(), strict=False)]
+    parts = [(ax, n, panel) for ax, ((n,), panel) in zip(axes, panels.items(), strict=True)]
     for ax, n, _ in parts:
         ax.set_title(f"$n = {n}$", loc="left")
     return figure, axes, parts
@@ -35,20 +35,25 @@ def _by_records(rows: list[Row], height: float) -> tuple["Figure", Drawing, list
 def entropy(rows: list[Row]) -> "Figure":
     """L(b) by flip probability, a panel for each number of records."""
     flips = sorted({row["parameter"] for row in rows})
-    figure, axes, parts = _by_records(having(rows, "lower"), 3.2)
+    figure, axes, parts = _by_records(rows, 3.2)
     for ax, n, panel in parts:
         for place, flip in enumerate(flips):
             curve = rising((row for row in panel if row["parameter"] == flip), "b")
             b = np.union1d(np.linspace(0, (n - 1) * LN2, 3), np.linspace((n - 1) * LN2, n * LN2, 40))
             marks.exact(ax, b, [parity_leakage(n, float(x), flip) for x in b], marks.STYLES[place])
-            marks.curve(ax, curve, "b", place)
+            x, marker = marks.column(curve, "b"), marks.MARKERS[place]
+            marks.certified(ax, x, curve, fmt=marker, markersize=2.6)
+            marks.spans(ax, x, curve, "paper", fmt=marker, markersize=3.2)
+            repaired = having(curve, "escort_median")
+            if repaired:
+                marks.repaired(ax, marks.column(repaired, "b"), repaired)
         knee = (n - 1) * LN2
         ax.axvline(knee, color="0.35", linewidth=0.6)
         ax.annotate(
             "$(n-1)\\,\\ln 2$ ", (knee, 1), xycoords=("data", "axes fraction"), ha="right", va="top", fontsize=8
         )
         ax.set_xlim(-0.03 * n * LN2, 1.03 * n * LN2)
-    marks.from_zero(axes[0], 1.15 * float(marks.column(having(rows, "upper"), "upper").max(initial=0.1)))
+    marks.from_zero(axes[0], 1.15 * float(marks.column(rows, "upper").max()))
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, marks.ENTROPY)
     entries = _curves_named([f"flip {flip:g}" for flip in flips])
@@ -59,9 +64,8 @@ def entropy(rows: list[Row]) -> "Figure":
 
 def epsilon(rows: list[Row]) -> "Figure":
     """L(b) along epsilon; b whose certified curves coincide share one line, the paper's medians are shaded by b."""
-    rows = having(rows, "lower")
     entropies = sorted({row["b"] for row in rows})
-    scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"}) or [0.1, 10.0]
+    scale = sorted({row["parameter"] for row in rows if row["family"] != "symmetric"})
     # Where the channel without epsilon is put, by b.
     strip = dict(zip(entropies, (scale[0] * np.geomspace(0.14, 0.5, len(entropies))).tolist(), strict=True))
     figure, axes, parts = _by_records(rows, 4.3)
@@ -71,10 +75,10 @@ def epsilon(rows: list[Row]) -> "Figure":
             ours = [row for row in panel if row["family"] == family]
             drawn |= _exact_lines(ax, n, ours, place, scale, strip)
             _medians(ax, ours, place, strip)
-        _epsilon_axes(ax, scale, math.sqrt(min(strip.values(), default=0.03) * max(strip.values(), default=0.03)))
+        _epsilon_axes(ax, scale, math.sqrt(min(strip.values()) * max(strip.values())))
         handles = [marks.entry("line", label, color=color) for label, color in drawn.items()]
         ax.legend(handles=handles, loc="lower right", title="exact, for $b$", title_fontsize=8, handlelength=1.6)
-    axes[0].set_ylim(0.5 * min((max(row["paper_median"], 0.01 * row["lower"]) for row in rows), default=0.1), 1.3)
+    axes[0].set_ylim(0.5 * min(max(row["paper_median"], 0.01 * row["lower"]) for row in rows), 1.3)
     axes[0].set_ylabel(marks.LEAKAGE)
     marks.name_across(axes, "privacy parameter $\\epsilon$")
     families = _curves_named(list(marks.NAMES.values()))
@@ -138,9 +142,8 @@ def _epsilon_axes(ax: Axes, scale: list[float], strip: float) -> None:
 
 def distortion_printed(rows: list[Row]) -> "Figure":
     """Distortion on the paper's own axes: against its leakage for one channel, against their DP epsilon for two."""
-    rows = having(rows, "lower")
     figure, axes, parts = _by_records(rows, 3.4)
-    most = max((row["parameter"] for row in rows if row["family"] != "symmetric"), default=5.0)
+    most = max(row["parameter"] for row in rows if row["family"] != "symmetric")
     for ax, n, panel in parts:
         for place, family in ((1, "laplace"), (2, "exponential")):
             epsilons = np.linspace(0, most, 80)

@@ -1,6 +1,5 @@
 """Pictures that set what the paper reports or prints against what is certified, budget by budget, line by line."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,17 +20,17 @@ BEST: dict[str, Any] = {"linestyle": "none", "marker": "*", "color": "0.3", "mar
 
 def primal(rows: list[Row]) -> "Figure":
     """Leakage of Algorithm 6 against the optimum; achieved against requested distortion."""
-    rows = rising(having(rows, "D", "lower"), "D")
+    rows = rising(rows, "D")
     x = marks.column(rows, "D")
     figure, (left, right) = marks.panels_of([0, 1], 3.9, sharey=False)
     grid = np.linspace(0.01, 0.5, 80)
-    marks.exact(left, grid, [_of(rows, parity_leakage, float(D)) for D in grid])
+    marks.exact(left, grid, [parity_leakage(rows[0]["n"], rows[0]["b"], float(D)) for D in grid])
     marks.certified(left, x, rows)
     marks.spans(left, x, rows, "reported")
     marks.spans(left, x + 0.006, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
-    marks.spans(left, x - 0.006, having(rows, "ours_leaks_median"), "ours_leaks", **OURS)
+    marks.spans(left, x - 0.006, rows, "ours_leaks", **OURS)
     marks.spans(right, x, rows, "achieved", fmt="s")
-    marks.spans(right, x - 0.006, having(rows, "ours_achieved_median"), "ours_achieved", **OURS)
+    marks.spans(right, x - 0.006, rows, "ours_achieved", **OURS)
     _budgets((left, right), x, "requested distortion $D$", (marks.LEAKAGE, "achieved distortion"))
     left.set_title("leakage: reported, real and least", loc="left")
     right.set_title("distortion: achieved against requested", loc="left")
@@ -53,24 +52,20 @@ def primal(rows: list[Row]) -> "Figure":
 
 def dual(rows: list[Row]) -> "Figure":
     """Distortion of Algorithm 9 against the optimum; leakage against the budget: both readings."""
-    rows = rising(having(rows, "L", "lower"), "L")
+    rows = rising(rows, "L")
     x = marks.column(rows, "L")
     figure, (left, right) = marks.panels_of([0, 1], 4.1, sharey=False)
     grid = np.linspace(0.0, 0.69, 80)
-    marks.exact(left, grid, [_of(rows, parity_distortion, float(L)) for L in grid])
+    marks.exact(left, grid, [parity_distortion(rows[0]["n"], rows[0]["b"], float(L)) for L in grid])
     marks.certified(left, x, rows)
-    strict = having(rows, "strict_leaks_median")
-    places = marks.column(strict, "L")
     marks.spans(left, x, rows, "reported")
-    marks.spans(left, places, strict, "strict_reported", **STRICT)
+    marks.spans(left, x, rows, "strict_reported", **STRICT)
     best = having(rows, "kept_least")
     left.plot(marks.column(best, "L"), marks.column(best, "kept_least"), **BEST)
-    fine = having(rows, "fine_late_median")
-    marks.spans(right, marks.column(fine, "L"), fine, "fine_late", fmt="none", color="0.7", elinewidth=4, zorder=2)
+    marks.spans(right, x, rows, "fine_late", fmt="none", color="0.7", elinewidth=4, zorder=2)
     marks.spans(right, x, rows, "leaks", fmt="^", color=DARK, markerfacecolor=DARK)
-    loose = having(rows, "loose_leaks_median")
-    marks.spans(right, marks.column(loose, "L") + 0.008, loose, "loose_leaks", **OURS)
-    marks.spans(right, places, strict, "strict_leaks", **STRICT)
+    marks.spans(right, x + 0.008, rows, "loose_leaks", **OURS)
+    marks.spans(right, x, rows, "strict_leaks", **STRICT)
     _budgets((left, right), x, "leakage budget $L$ (nats)", ("expected distortion", marks.LEAKAGE))
     left.set_title("distortion: returned and least", loc="left")
     right.set_title("leakage: real against requested", loc="left")
@@ -92,15 +87,9 @@ def dual(rows: list[Row]) -> "Figure":
     return figure
 
 
-def _of(rows: list[Row], form: Callable[[int, float, float], float], budget: float) -> float:
-    """A closed form at the n and b of the rows."""
-    n, b = (rows[0]["n"], rows[0]["b"]) if rows else (2, 0.0)
-    return form(n, b, budget)
-
-
 def _budgets(axes: tuple[Drawing, Drawing], x: Drawing, across: str, up: tuple[str, str]) -> None:
     """Name both panels, and draw where what is achieved is what was asked for."""
-    limit = 1.08 * float(x.max(initial=0.1))
+    limit = 1.08 * float(x.max())
     axes[1].plot([0, limit], [0, limit], color="0.35", linewidth=0.8, linestyle="--")
     for ax, label in zip(axes, up, strict=True):
         ax.set(xlabel=across, ylabel=label, xlim=(0, limit))
@@ -114,21 +103,17 @@ def table(rows: list[Row]) -> "Figure":
     entropies = sorted({row["b"] for row in rows})
     figure, axes = marks.panels_of(families, 3.1)
     for ax, family in zip(axes, families, strict=True):
-        ours = having((row for row in rows if row["family"] == family), "lower")
+        ours = [row for row in rows if row["family"] == family]
         y = [entropies.index(row["b"]) for row in ours]
         ax.hlines(range(len(entropies)), 0, 1, color="0.9", linewidth=0.6, transform=ax.get_yaxis_transform())
         middle = (marks.column(ours, "lower") + marks.column(ours, "upper")) / 2
         ax.plot(middle, y, linestyle="none", marker="|", markersize=16, markeredgewidth=2.2, color=DARK)
         marks.spans(ax, np.array(y) - 0.2, ours, "paper", lying=True)
-        other = having(ours, "escort_median")
-        marks.repaired(ax, [entropies.index(row["b"]) - 0.2 for row in other], other, lying=True)
-        whole = having(ours, "literal_median")
-        marks.spans(
-            ax, [entropies.index(row["b"]) for row in whole], whole, "literal", lying=True, fmt="D", markersize=3.2
-        )
+        marks.repaired(ax, np.array(y) - 0.2, ours, lying=True)
+        marks.spans(ax, y, ours, "literal", lying=True, fmt="D", markersize=3.2)
         stars = having(ours, "printed")
         marks.crosses(ax, marks.column(stars, "printed"), [entropies.index(row["b"]) + 0.2 for row in stars])
-        most = float(marks.column(ours, "upper").max(initial=0.01))
+        most = float(marks.column(ours, "upper").max())
         for place, row in zip(y, ours, strict=True):
             times = factor(row)
             ax.text(1.3 * most, place, "" if times is None else f"{times:.2f}", ha="right", va="center", fontsize=8)
@@ -136,7 +121,7 @@ def table(rows: list[Row]) -> "Figure":
         ax.set_xlim(-0.02 * most, 1.32 * most)
         ax.set_ylim(len(entropies) - 0.4, -1.1)
         ax.locator_params(axis="x", nbins=6)
-        ax.set_title(next(map(called, ours), marks.NAMES[family]), loc="left")
+        ax.set_title(called(ours[0]), loc="left")
     axes[0].set_yticks(range(len(entropies)), [f"{b:g}" for b in entropies])
     axes[0].set_ylabel("least entropy $b$ (nats)")
     for ax in axes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike as Numbers
 
-from dalenius.paper.reproduce.rows import Row, having
+from dalenius.paper.reproduce.rows import Row
 from dalenius.report.plots import DARK, Axes, Drawing, figure_of, tidy
 
 if TYPE_CHECKING:
@@ -119,41 +119,24 @@ def below(figure: Drawing, handles: list[Drawing], lines: int) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=max(1, columns), handlelength=2.8)
 
 
-def clean(ax: Axes) -> None:
-    """Leave out the frame that says nothing; ticks smaller than labels."""
-    tidy(ax)
-    ax.tick_params(labelsize=8)
-
-
 def column(rows: list[Row], name: str) -> Drawing:
     """Return one column as an array of floats."""
     return np.array([row[name] for row in rows], dtype=float)
 
 
 def panels_of(panels: Drawing, height: float, *, sharey: bool = True) -> tuple["Figure", Drawing]:
-    """Return a figure and its axes side by side; one empty panel where there are no rows."""
+    """Return a figure and its axes side by side."""
     figure = figure_of(WIDTH, height)
-    axes = figure.subplots(1, max(1, len(panels)), sharey=sharey, squeeze=False)[0]
+    axes = figure.subplots(1, len(panels), sharey=sharey, squeeze=False)[0]
     for ax in axes:
-        clean(ax)
-    return figure, axes[: len(panels)] if len(panels) else axes
+        tidy(ax)
+        ax.tick_params(labelsize=8)
+    return figure, axes
 
 
 def name_across(axes: Axes, label: str) -> None:
     """Name the axis that all panels share under the middle one."""
     axes[len(axes) // 2].set_xlabel(label)
-
-
-def curve(ax: Axes, curve: list[Row], name: str, place: int) -> None:
-    """Draw the certified brackets of one curve and the paper's medians on it."""
-    x = column(curve, name)
-    certified(ax, x, curve, fmt=MARKERS[place], markersize=2.6)
-    spans(ax, x, curve, "paper", fmt=MARKERS[place], markersize=3.2)
-    with_escort = having(curve, "escort_median")
-    if with_escort:
-        repaired(ax, column(with_escort, name), with_escort)
-    stars = having(curve, "printed")
-    crosses(ax, column(stars, name), column(stars, "printed"))
 
 
 def from_zero(ax: Axes, most: float) -> None:

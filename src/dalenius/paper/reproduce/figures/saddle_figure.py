@@ -20,7 +20,7 @@ RED, BLUE, GREEN = "#b3261e", "#1f4e9c", "#2e7d32"  # the colours that the paper
 
 def saddle(rows: list[Row]) -> "Figure":
     """The saddle as a surface, as the paper draws it: whole, and with the entropy boundary and two cross-sections."""
-    points, audits = having(rows, "theta", "phi", "information"), having(rows, "b", "lower")
+    points, (audit,) = having(rows, "information"), having(rows, "lower")
     figure = figure_of(marks.WIDTH, 4.3)
     left, right = (figure.add_subplot(1, 2, place, projection="3d") for place in (1, 2))
     for ax, title in ((left, "the saddle"), (right, "cut by $H(X) \\geq b$")):
@@ -29,22 +29,18 @@ def saddle(rows: list[Row]) -> "Figure":
         ax.tick_params(labelsize=7)
         ax.view_init(elev=28, azim=-58)
     theta, phi = (np.unique([row[name] for row in points]) for name in ("theta", "phi"))
-    if theta.size * phi.size != len(points) or not points:
-        return figure  # a part of the grid is missing
     values = marks.column(points, "information").reshape(theta.size, phi.size).T
     across, up = np.meshgrid(theta, phi)
     left.plot_surface(across, up, values, cmap="Blues", linewidth=0.15, edgecolor="0.5", alpha=0.95)
     right.plot_surface(across, up, values, cmap="Blues", linewidth=0, alpha=0.35)
-    entries = []
-    for b in (row["b"] for row in audits[:1]):
-        edge = _boundary(b)
-        height = scipy.interpolate.RegularGridInterpolator((phi, theta), values)(edge[:, ::-1])
-        right.plot(edge[:, 0], edge[:, 1], height, color=RED, linewidth=1.8)
-        entries.append(marks.proxy(f"the boundary $H(X) = b = {b:g}$", color=RED, linewidth=1.8))
+    edge = _boundary(audit["b"])
+    height = scipy.interpolate.RegularGridInterpolator((phi, theta), values)(edge[:, ::-1])
+    right.plot(edge[:, 0], edge[:, 1], height, color=RED, linewidth=1.8)
     low, side = phi.size // 8, theta.size // 2
     right.plot(theta, np.full_like(theta, phi[low]), values[low], color=BLUE, linestyle="--")
     right.plot(np.full_like(phi, theta[side]), phi, values[:, side], color=GREEN, linestyle="-.")
-    entries += [
+    entries = [
+        marks.proxy(f"the boundary $H(X) = b = {audit['b']:g}$", color=RED, linewidth=1.8),
         marks.proxy("conditional fixed: concave", color=BLUE, linestyle="--"),
         marks.proxy("marginal fixed: convex", color=GREEN, linestyle="-."),
     ]
