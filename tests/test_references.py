@@ -10,7 +10,7 @@ from brute_force import information
 from kinds import Floats
 from refusals import refuses
 from scipy.optimize import minimize
-from verdicts import holds
+from verdicts import holds, meet
 
 import dalenius as dl
 from dalenius.results.audit import Audit
@@ -24,11 +24,6 @@ LAWS = {2: [0.8, 0.2], 3: [0.5, 0.3, 0.2]}
 
 def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.3, "tolerance": 5e-3, "time_limit": 10.0, **options})
-
-
-def meet(one: Audit, two: Audit) -> None:
-    assert one.lower <= two.upper
-    assert two.lower <= one.upper
 
 
 def law_of(mechanism: dl.Mechanism) -> list[float]:

@@ -10,6 +10,7 @@ import pytest
 from brute_force import information
 from large_samples import both_histograms, both_local
 from refusals import refuses
+from verdicts import meet
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
@@ -28,11 +29,6 @@ every = pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: str(m.query))
 
 def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.4, "tolerance": 5e-3, "time_limit": 10.0, **options})
-
-
-def meet(one: Audit, two: Audit) -> None:
-    assert one.lower <= two.upper
-    assert two.lower <= one.upper
 
 
 @every

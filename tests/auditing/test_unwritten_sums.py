@@ -154,16 +154,6 @@ def test_noise_too_small_to_matter() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [pytest.param(0.5, marks=pytest.mark.nightly), 3.0])
-def test_a_million_records(knowledge: float) -> None:
-    """Time and memory are measured in bench/large.py."""
-    mechanism = dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=knowledge)
-    assert audit.gap <= 1e-4
-    assert dl.verify(audit.certificate, mechanism=mechanism)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "query", "most"),
     [

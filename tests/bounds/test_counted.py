@@ -107,7 +107,7 @@ def test_count_vectors_above_the_tops_have_no_more_than_is_told(law: tuple[float
 
 
 def test_a_table_by_a_law_of_its_own_closes() -> None:
-    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=20, k=3), epsilon=1)
+    mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=30, k=3), epsilon=1)
     audit = dl.audit(mechanism, knowledge=0.05, reference=[0.7, 0.2, 0.1], relative=0.03)
     assert audit.upper_by == "counted"
     assert audit.closed
