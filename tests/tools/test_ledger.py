@@ -6,6 +6,7 @@ from typing import Any
 import brute_force
 import numpy as np
 import pytest
+from cases import product_matrix
 from large_samples import both
 from refusals import refuses
 
