@@ -453,11 +453,12 @@ static int64_t sweep(const Tree *T, Room *w, double sigma, int64_t tangent, doub
     return best;
 }
 
-/* Lower the bound of a leaf until it is at the target, or a step promises too little for that.
+/* Lower the bound of a leaf until it is at the target, or a step promises too little for that; by any tangent, or by the
+   leaf's: one that is better where the search begins may be worse where it ends.
 
    Newton's steps, confined to where the last ones were good: the model is flat along (m, sigma) -> c (m, sigma), which
    leaves the tilt h/sigma nearly as it is, and the whole step would go there. */
-static double lower(const Tree *T, Room *w, double *leaf, double target)
+static double lower(const Tree *T, Room *w, double *leaf, double target, int any)
 {
     int64_t V = boxes(T) * T->outputs, tangent = (int64_t)leaf[3 * V + TANGENT];
     double *m = leaf + 2 * V, *extra = leaf + 3 * V, sigma = extra[SIGMA] > T->least_s ? extra[SIGMA] : T->least_s;
@@ -466,7 +467,7 @@ static double lower(const Tree *T, Room *w, double *leaf, double target)
     secants(T, w, leaf);
     sigma = snapped(T, m, sigma, T->scale);
     value = at(T, w, leaf, m, sigma, tangent);
-    if (value > target && T->tangents > 1) {
+    if (value > target && any && T->tangents > 1) {
         int64_t best = sweep(T, w, sigma, tangent, value);
         if (best != tangent) tangent = best, value = at(T, w, leaf, m, sigma, tangent);
     }
@@ -537,6 +538,14 @@ static int64_t widest(const Tree *T, const Room *w, const double *leaf, double *
     return best;
 }
 
+static double afresh(const Tree *T, Room *w, double *leaf, double target)
+{
+    int64_t V = boxes(T) * T->outputs;
+    memset(leaf + 2 * V, 0, sizeof(double) * (size_t)V);
+    leaf[3 * V + SIGMA] = T->fresh_s;
+    return lower(T, w, leaf, target, 1);
+}
+
 /* Which box to cut of a leaf that the search has left above the target, or -1: none is needed, or all are points.
 
    Where no cuts can take as much off the bound as is wanted, the search was lost, and begins afresh: at a small sigma the
@@ -544,13 +553,10 @@ static int64_t widest(const Tree *T, const Room *w, const double *leaf, double *
    entropy had a million nodes and no better bound; 302 do. */
 static int64_t cut(const Tree *T, Room *w, double *leaf, double target)
 {
-    int64_t V = boxes(T) * T->outputs, best;
-    double hope, *extra = leaf + 3 * V;
-    best = widest(T, w, leaf, &hope);
+    double hope, *extra = leaf + 3 * boxes(T) * T->outputs;
+    int64_t best = widest(T, w, leaf, &hope);
     if (extra[OWN] - hope <= target) return best;
-    memset(leaf + 2 * V, 0, sizeof(double) * (size_t)V);
-    extra[SIGMA] = T->fresh_s;
-    lower(T, w, leaf, target);
+    afresh(T, w, leaf, target);
     return extra[BOUND] > target ? widest(T, w, leaf, &hope) : -1;
 }
 
@@ -635,7 +641,7 @@ int64_t dalenius_pass(const Tree *T, const double *in, int64_t n, double *out, i
             int64_t i = -1;
             if (extra[BOUND] > target) {
                 if (++done >= nodes || o + top + 3 > space) late = w->last = 1;
-                lower(T, w, leaf, target);
+                lower(T, w, leaf, target, 1);
                 if (extra[BOUND] > target) i = cut(T, w, leaf, target);
             }
             if (i < 0) {
@@ -671,7 +677,8 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
 {
     int64_t V = boxes(T) * T->outputs, L = 3 * V + EXTRA;
     Room *w = room_of(T);
-    if (!w) return -1;
+    double *spare = malloc(sizeof(double) * (size_t)L);
+    if (!w || !spare) return -1;
     for (int64_t k = 0; k < n; k++) {
         double *leaf = leaves + k * L, *m = leaf + 2 * V, *extra = leaf + 3 * V;
         int32_t *code = codes + k * (V + 2);
@@ -680,9 +687,14 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
         memcpy(w->tried, m, sizeof(double) * (size_t)V);
         secants(T, w, leaf);
         for (int64_t round = 0; round < 8; round++) {
-            /* Close enough; or never evaluated before, and then worth a search. */
-            if (round == 4 && proved[k] <= upper + 1e-8 * (1 + fabs(upper))) break;
-            if (round == 4 && lower(T, w, leaf, upper - 1e-9 * (1 + fabs(upper))) > upper) round = 7;
+            if (round == 4) {
+                /* Close enough; or never evaluated before, and then worth a search, from where halves begin or afresh. */
+                if (proved[k] <= upper + 1e-8 * (1 + fabs(upper))) break;
+                double wanted = upper - 1e-9 * (1 + fabs(upper)), reached = lower(T, w, leaf, wanted, 0);
+                memcpy(spare, leaf, sizeof(double) * (size_t)L);
+                if (reached > upper && afresh(T, w, leaf, wanted) > reached) memcpy(leaf, spare, sizeof(double) * (size_t)L);
+                if (extra[OWN] > upper) round = 7;
+            }
             int64_t scale = round % 4;
             int bits = 3 * (int)scale + 3, exponent = 0, same = 1;
             memcpy(w->tried, m, sizeof(double) * (size_t)V);
@@ -702,6 +714,6 @@ int64_t dalenius_round(const Tree *T, double *leaves, int64_t n, double upper, i
             if (proved[k] <= upper) break;
         }
     }
-    room_free(w);
+    free(spare), room_free(w);
     return 0;
 }

@@ -239,6 +239,27 @@ def test_tangents_of_their_own_close_a_nearly_concave_problem_in_few_leaves() ->
     assert shared.upper > bracket.lower + 2 * bracket.tolerance
 
 
+@pytest.mark.parametrize("nodes", [2, 40, 150])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_tree_that_a_limit_cuts_short_proves_its_bound(seed: int, nodes: int) -> None:
+    """Halves begin where a step of their whole leads, which nobody evaluates: each has to be searched at the end."""
+    mechanism, knowledge = CUT_SHORT[seed]
+    bracket = bracket_of(mechanism, knowledge)
+    for problem in problems(bracket):
+        tree = grown(bracket, Deadline(60.0, most_nodes=nodes), problem)
+        assert tree.claim(Rounding(0.0, 0.0)) <= tree.upper + 1e-7
+
+
+CUT_SHORT = [
+    (named("count(n=50)", "geometric(epsilon=0.3)"), 0.03),
+    (named("count(n=40)", "geometric(epsilon=1)"), 0.3),
+    (named("count(n=30)", "laplace(epsilon=0.5)"), 1.0),
+    (random_channel([2] * 6, 8, 1), 0.5),
+    (random_channel([3, 3], 4, 2), 0.1),
+    (random_channel([2] * 5, 6, 3), 2.5),
+]
+
+
 def test_a_growing_tree_keeps_time_for_its_certificate() -> None:
     """A limit of 6 s took 8.4 s: rounding and writing half a million leaves came after it."""
     deadline = Deadline(60.0, most_nodes=400)

@@ -110,10 +110,9 @@ def rounded(  # noqa: C901 - the loop of tree.c
         for again in (False, True):
             if again and proved[k] <= upper + 1e-8 * (1 + abs(upper)):
                 break  # close enough
-            if again and search.lower(leaf, upper - 1e-9 * (1 + abs(upper))) > upper:
-                scales: range = range(SCALES - 1, SCALES)
-            else:
-                scales = range(SCALES)
+            if again:
+                search.again(leaf, upper - 1e-9 * (1 + abs(upper)), upper)
+            scales = range(SCALES - 1 if again and leaf[Column.OWN] > upper else 0, SCALES)
             for scale in scales:
                 codes[k] = _code(leaf[2 * size : 3 * size], leaf[Column.SIGMA], scale)
                 m, sigma = decoded(codes[k])
@@ -240,14 +239,16 @@ class Search:
         """What secants are multiplied by: the output law; 1 where boxes are of that law itself."""
         return np.ones(self.problem.n_groups) if self.problem.row else np.maximum(seen.p @ seen.u, 1e-290)
 
-    def lower(self, leaf: Floats, target: float) -> float:  # noqa: C901 - the loop of tree.c, step by step
+    def lower(  # noqa: C901 - the loop of tree.c, step by step
+        self, leaf: Floats, target: float, *, any_tangent: bool = True
+    ) -> float:
         """Lower the bound of a leaf until it is at the target, or a step promises too little for that."""
         size, limits = self.problem.size, self.limits
         m, sigma, tangent = leaf[2 * size : 3 * size], max(leaf[Column.SIGMA], limits.least), int(leaf[Column.TANGENT])
         m[:], sigma = self._snapped(m, sigma)
         self.heir = None
         seen = self.at(leaf, m, sigma, tangent)
-        if seen.bound > target and self.problem.tangents is not None:
+        if seen.bound > target and any_tangent and self.problem.tangents is not None:
             for k in range(len(self.problem.tangents)):
                 other = self.at(leaf, m, sigma, k)
                 if other.bound < seen.bound:
@@ -344,11 +345,20 @@ class Search:
             return None
         cut, hope = self.widest(leaf)
         if leaf[Column.OWN] - hope > target:
-            leaf[2 * self.problem.size : 3 * self.problem.size] = 0.0
-            leaf[Column.SIGMA] = self.limits.fresh
-            self.lower(leaf, target)
+            self._afresh(leaf, target)
             cut = self.widest(leaf)[0] if leaf[Column.BOUND] > target else None
         return cut
+
+    def _afresh(self, leaf: Floats, target: float) -> float:
+        leaf[2 * self.problem.size : 3 * self.problem.size] = 0.0
+        leaf[Column.SIGMA] = self.limits.fresh
+        return self.lower(leaf, target)
+
+    def again(self, leaf: Floats, target: float, upper: float) -> None:
+        """Search a leaf that does not prove `upper`: from where it begins, with its own tangent, and then afresh."""
+        reached, before = self.lower(leaf, target, any_tangent=False), leaf.copy()
+        if reached > upper and self._afresh(leaf, target) > reached:
+            leaf[:] = before
 
     def widest(self, leaf: Floats) -> tuple[int | None, float]:
         """The box to cut, where z_G times the largest distance of secant and phi is largest; and the sum of these."""

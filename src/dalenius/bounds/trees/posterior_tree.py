@@ -211,7 +211,8 @@ class PosteriorTree:
     def _rounded(self) -> Claimed:
         if self._claimed is None:
             size, upper = self.problem.size, self.upper
-            limits, parts = Limits(self.sigma if self.problem.row else 1e-7, scale=SCALES - 1), list[Claimed]()
+            limits = Limits(self.sigma if self.problem.row else 1e-7, scale=SCALES - 1, fresh=self.sigma)
+            parts = list[Claimed]()
             for segment in self.segments:
                 codes, proved, leaves = rounded(self.problem, segment.leaves, upper, limits)
                 m = leaves[:, 2 * size : 3 * size]

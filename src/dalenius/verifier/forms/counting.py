@@ -281,11 +281,13 @@ class Histogram(Records):
         terms = [[power / f for power, f in zip(column, factorial, strict=True)] for column in powers]  # p^c / c!
         whole = [math.prod((terms[v][many] for v, many in enumerate(c)), start=factorial[left]) for c in self.counts]
         result = []
+        some = [(t, c) for t, c in enumerate(self.counts) if not whole[t].is_zero()]
         for a in product(range(self.k), repeat=len(records)):
-            d = [(v, many) for v, many in Counter(a).items()]
-            counts = ticking(enumerate(self.counts))
-            ways = ((t, math.prod(math.perm(c[v], many) for v, many in d)) for t, c in counts)
-            result.append({t: whole[t] * many for t, many in ways if many and not whole[t].is_zero()})
+            [(first, once), *more] = Counter(a).items()
+            ways = ((t, math.perm(c[first], once), c) for t, c in ticking(some) if c[first] >= once)
+            if more:
+                ways = ((t, many * math.prod(math.perm(c[v], d) for v, d in more), c) for t, many, c in ways)
+            result.append({t: whole[t] * many for t, many, _ in ways if many})
         return result
 
     def datasets(self) -> Iterator[int]:

@@ -39,6 +39,8 @@ class Channel(cells.Channel):
 
         Rows stand in the order in which they first appear among the classes.
         """
+        if len(self.rows) == len(self.row_of):
+            return [{self.row_of[t]: share[t] for t in sorted(share)} for share in shares]
         result: list[Shares] = []
         for share in shares:
             merged: Shares = {}

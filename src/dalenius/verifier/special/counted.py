@@ -301,7 +301,7 @@ class _Law:
         result = arb_poly([1])
         for poly in polys.values():
             tick()
-            result = arb_poly((result * poly).coeffs()[: self.table.n + 1])
+            result = (result * poly).truncate(self.table.n + 1)
         return result
 
     def _sum(self, own: list[Ball], others: Any) -> Ball:
@@ -338,7 +338,7 @@ class _Law:
                 tick()
                 for y, place in enumerate(places):
                     if more[place] is None:
-                        more[place] = arb_poly((products[z] * single[y]).coeffs()[: n + 1])
+                        more[place] = (products[z] * single[y]).truncate(n + 1)
             products = more
         counts, scale = range(1, table.tops[self.own] + 1), table.scale / self.log_z.exp()
         tilted = arb_mat([[scale * self.own_weights[t] * q for q in table.rows[self.own][t]] for t in counts])
