@@ -464,7 +464,7 @@ def disturbed(toml: Path, kills: int, rng: random.Random) -> dict[str, float]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc, which only Linux has")
 @pytest.mark.parametrize(
     ("steps", "kills"),
-    [pytest.param(12, 4, marks=pytest.mark.slow), pytest.param(100, 20, marks=pytest.mark.nightly)],
+    [pytest.param(8, 2, marks=pytest.mark.slow), pytest.param(100, 20, marks=pytest.mark.nightly)],
 )
 def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(
     tmp_path: Path, steps: int, kills: int
