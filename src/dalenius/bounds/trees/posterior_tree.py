@@ -100,7 +100,7 @@ class PosteriorTree:
 
         lower: what is known to leak.
         """
-        end = min(deadline.nodes + most, deadline.most_nodes)
+        end, self.stuck = min(deadline.nodes + most, deadline.most_nodes), False
         limits = self._limits(target, lower)
         # Piece by piece: a copy of all leaves would take as much memory again.
         self._put([piece for segment in self.segments for piece in _segments(segment.leaves, target)])
