@@ -22,7 +22,7 @@ from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.alike import tally
 from dalenius.model.channels.parts import Everything, LogLaws, Part
-from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law
+from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law, unlisted
 from dalenius.model.datasets import checked, combined, commas
 from dalenius.model.equality import set_state
 from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
@@ -338,6 +338,8 @@ class Reference:
     def _of_sum(self, statistic: Sum, group: tuple[int, ...]) -> Floats:
         """log( P(X_group = a) P(S' + c_a = value) ), S' the sum of the records outside the group."""
         contributions, parts = statistic.contributions, self._parts(group, statistic.n)
+        if self.uniform and statistic.seen is None and not statistic.listed:
+            refuse(unlisted(statistic.n, contributions) or "")  # before there is an array for them
         shift = combined([np.array(contributions)] * len(group))
         result = np.full((shift.size, statistic.size), -np.inf)
         for row, c, mass in zip(result, shift.tolist(), self._log_values(group, len(contributions)), strict=True):
