@@ -54,6 +54,7 @@ def _channel(mechanism: dl.Mechanism, law: tuple[float, ...]) -> histograms.Nois
     return histograms.ask(histograms.rebuild(dict(mechanism.describe())), Secret((0,)), reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(("knowledge", "cut"), [(0.02, False), (0.3, True)])
 def test_bounds_hold_in_balls_and_no_prior_leaks_more(

@@ -25,8 +25,10 @@ import numpy as np
 
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, least_closed
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.counted import Tilts
+from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.counting import log_binomial
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
 from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
@@ -69,6 +71,12 @@ class Counted:
     uppers: tuple[Formula, ...] = ()
     lower: float = 0.0
     tilts: Tilts | None = None
+
+    def prior(self, mechanism: NoisyCounts, about: Secret, reference: Reference) -> CountedPrior:
+        """Return the best prior, on count vectors."""
+        assert self.tilts is not None  # for the type checker: it has a lower bound, and is about a record
+        assert isinstance(about, int)
+        return CountedPrior.of_tilts(mechanism, about, self.tilts, self.lower, reference)
 
 
 def counted_bounds(

@@ -19,12 +19,9 @@ from dalenius.verifier.kernel.reading import field, mapping, refuse, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
-from .counting import Histogram, Records, Sum, people
+from .counting import Histogram, Records, Sum, binomial, likely, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Secret, by_label
-
-# Share of a sum that its last terms may have together.
-HIDDEN = arb(2) ** -100
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
 
     Guarantee: result >= the expectation. Its terms x_j have falling ratios
         x_{j+1} / x_j = (n-1-j) / (j+1) p/q ( (j+2) / (j+1) )^power,
-    so that from any j on, terms add up to at most x_j / (1 - ratio) once the ratio is below 1; and so to the left.
+    so that beyond the last one that is added up they are no more than a geometric series; and so before the first.
     """
     if q.is_zero():  # every record has this value
         return (ONE / p) ** power
@@ -151,31 +148,13 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
     def ratio(j: int) -> Ball:
         return odds * (m - j) / (j + 1) * (arb(j + 2) / (j + 1)) ** power
 
-    def term(j: int) -> Ball:
-        ways = arb(m + 1).lgamma() - arb(j + 1).lgamma() - arb(m - j + 1).lgamma()
-        return (ways + p.log() * j + q.log() * (m - j) + power * ((j + 1) / (n * p)).log()).exp()
-
-    low, high = 0, m  # any place to begin at will do; near the largest term few are needed
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if ratio(middle) >= 1 else (low, middle)
-    total = first = term(low)
-    x = first
-    for j in ticking(range(low, m)):
-        r = ratio(j)
-        x *= r
-        total += x
-        if r < 1 and x * r <= HIDDEN * (1 - r) * total:
-            total += x * r / (1 - r)
-            break
-    x = first
-    for j in ticking(reversed(range(low))):
-        r = 1 / ratio(j)
-        x *= r
-        total += x
-        if r < 1 and x * r <= HIDDEN * (1 - r) * total:
-            total += x * r / (1 - r)
-            break
+    law = binomial(m, q, p, likely(m, q, p))
+    pairs = ticking(zip(law.values, law.masses, strict=True))
+    terms = [x * (power * ((j + 1) / (n * p)).log()).exp() for j, x in pairs]
+    first, last = law.values[0], law.values[-1]
+    total = sum(terms, ZERO)
+    for end, r in ((terms[0], 1 / ratio(first - 1) if first else ZERO), (terms[-1], ratio(last))):
+        total += end * r / (1 - r) if r < 1 else arb.pos_inf()
     return total
 
 

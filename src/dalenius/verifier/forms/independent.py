@@ -29,12 +29,11 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.closing import largest as largest_of
+from dalenius.verifier.kernel.closing import largest_of
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import allowed, attains, mutual
-from dalenius.verifier.kernel.witness import law as law_of
+from dalenius.verifier.kernel.witness import allowed, attains, law_of, mutual
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums

@@ -26,8 +26,7 @@ from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, fits, mapping, number, refuse, sequence, show, whole
-from dalenius.verifier.kernel.witness import attains, held, masses
-from dalenius.verifier.kernel.witness import law as law_of
+from dalenius.verifier.kernel.witness import attains, held, law_of, masses
 from dalenius.verifier.special import product as local
 from dalenius.verifier.special.bellman import bellman
 
