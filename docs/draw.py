@@ -86,28 +86,31 @@ def design() -> bytes:
 
 
 def decoy() -> bytes:
-    """The best mechanism for ten people against limited knowledge; for a hundred against independent records."""
+    """The best mechanisms for ten and a hundred people against limited knowledge, for a hundred independent ones."""
+    from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    few = dl.design(dl.queries.count(n=10), leakage=0.05, knowledge=0.1, relative=0.05, time_limit=60, verify=False)
-    left.imshow(few.mechanism.rows, cmap="Blues", vmin=0, vmax=1, origin="lower")
-    left.set(xlabel="released", ylabel="count", title="10 people, knowledge 0.1: truth or decoy")
-    query = dl.queries.count(n=100)
+    figure = Figure(figsize=(11.5, 3.6), layout="constrained")
+    *decoys, right = figure.subplots(1, 3)
+    for axes, n, near in zip(decoys, (10, 100), (0, 34), strict=True):
+        query = dl.queries.count(n=n)
+        best = dl.design(query, leakage=0.05, knowledge=0.1, relative=0.05, time_limit=60, verify=False)
+        shown = slice(near, n + 1 - near)
+        ends = (near - 0.5, n - near + 0.5)
+        # Decoys of many people have small chances each: shades go by the root.
+        rows, shades = best.mechanism.rows[shown, shown], PowerNorm(0.5, 0, 1)
+        axes.imshow(rows, cmap="Blues", norm=shades, origin="lower", extent=2 * ends)
+        axes.set(xlabel="released", ylabel="count", title=f"{n} people, limited knowledge")
     many = dl.design(query, leakage=0.05, adversary="independent", verify=False)
     noise = dl.calibrate("geometric", query, leakage=0.05, adversary="independent").mechanism
     outputs, words = np.arange(38, 63), f"geometric, error {noise.expected_distortion():.2f}"
-    right.bar(
-        outputs,
-        many.mechanism.rows[50, outputs],
-        color="tab:blue",
-        alpha=0.6,
-        label=f"best, error {many.distortion:.2f}",
-    )
+    label = f"best, error {many.distortion:.2f}"
+    right.bar(outputs, many.mechanism.rows[50, outputs], color="tab:blue", alpha=0.6, label=label)
     right.step(outputs, noise.written().rows[50, outputs], where="mid", color="black", label=words)
     right.set(xlabel="released where the count is 50", ylabel="probability", title="100 people, independent records")
-    right.legend(frameon=False)
+    # Room for the legend above the bars.
+    right.set_ylim(0, 0.45)
+    right.legend(frameon=False, fontsize=9)
     return plots.image(figure, "png")
 
 

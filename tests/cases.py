@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from kinds import Floats
 from numpy.typing import NDArray
 
 from dalenius.model.adversary import Adversary
@@ -18,6 +19,9 @@ from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import lump
+from dalenius.settings import DEFAULT, Settings
 
 LN2 = math.log(2)
 EXACT = 1e-12
@@ -33,6 +37,19 @@ def posed(
     """An audit as solvers take it, in nats."""
     adversary = Adversary.from_user(mechanism.records, knowledge=knowledge, reference=reference)
     return AuditProblem(mechanism, adversary, secret, tolerance)
+
+
+def cells_of(mechanism: Mechanism, knowledge: float, record: int = 0, settings: Settings = DEFAULT) -> Cells:
+    """The cells of one record."""
+    return Cells(lump(mechanism, record)[0], knowledge, settings)
+
+
+def product_matrix(*mechanisms: Mechanism) -> Floats:
+    """The channel of several releases of the same data, one row per dataset."""
+    full = np.ones((len(mechanisms[0].matrix()), 1))
+    for m in mechanisms:
+        full = np.stack([np.kron(row, new) for row, new in zip(full, m.matrix(), strict=True)])
+    return full
 
 
 @dataclass(frozen=True)

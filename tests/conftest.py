@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Hypothesis draws the same examples every time: a failure is a failure for everyone.
-for name, examples in (("fixed", 20), ("nightly", 200)):
+for name, examples in (("fixed", 12), ("nightly", 200)):
     settings.register_profile(
         name, derandomize=True, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
     )

@@ -29,7 +29,7 @@ def test_the_demo_finds_a_better_mechanism_and_says_where_its_page_is(
     assert "8" in printed.split(" % less")[0][-5:]
     assert "chance at most 77 % after it" in " ".join(printed.split())
     assert [line for line in printed.splitlines() if len(line) > 96 and "verify " not in line and "/" not in line] == []
-    assert (folder / "report.html").read_text().count(": verdict</h2>") == 5
+    assert (folder / "report.html").read_text().count(". Verdict: ") == 5
 
 
 @pytest.mark.usefixtures("_quick")

@@ -147,7 +147,7 @@ def test_no_prior_on_far_finer_cells_leaks_more_than_the_upper_bound(family: str
     assert audit.verify().verified
     place = np.arange(m)
     best = 0.0
-    for k in range(30):
+    for k in range(12):
         # Ties of the record to the other, of its last digits to the other, and clusters.
         tie = rng.normal(0, 2, (m, m)) if k % 3 == 0 else -np.abs(place[:, None] - place) * rng.uniform(0, 0.5)
         digits = 3.0 * ((place[:, None] * 7) % m > place) if k % 3 == 1 else 0.0

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from brute_force import information
 from kinds import Floats
-from large_samples import both
 from refusals import refuses
 from scipy.optimize import minimize
-from verdicts import holds
+from verdicts import holds, meet
 
 import dalenius as dl
 from dalenius.results.audit import Audit
@@ -25,11 +24,6 @@ LAWS = {2: [0.8, 0.2], 3: [0.5, 0.3, 0.2]}
 
 def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.3, "tolerance": 5e-3, "time_limit": 10.0, **options})
-
-
-def meet(one: Audit, two: Audit) -> None:
-    assert one.lower <= two.upper
-    assert two.lower <= one.upper
 
 
 def law_of(mechanism: dl.Mechanism) -> list[float]:
@@ -194,13 +188,6 @@ def test_a_reference_has_words() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [[0.9, 0.1], [0.5, 0.5]])
 def test_one_law_among_very_many_records(law: list[float]) -> None:
-    large, dense = both("geometric(epsilon=0.7)", "count(n=12)")
-    for knowledge in (0.0, 1.0):
-        mine = dl.audit(large, knowledge=knowledge, reference=law, tolerance=1e-3)
-        exact = dl.audit(dense, knowledge=knowledge, reference=law, tolerance=1e-2, time_limit=0.2)
-        meet(mine, exact)
-        assert mine.lower >= exact.lower - 1e-3
-        assert dl.verify(mine).verified
     many = dl.mechanisms.geometric(dl.queries.count(n=4000), epsilon=1)
     answer = dl.audit(many, knowledge=0.1, reference=law)
     assert 0.09 < answer.lower <= answer.upper < 0.11

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from brute_force import information
-from large_samples import PAIRS, both, both_histograms, both_local
+from large_samples import both_histograms, both_local
 from refusals import refuses
+from verdicts import meet
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
 from dalenius.numerics.information import mutual_information
 from dalenius.results.audit import Audit
-from dalenius.settings import without
 from dalenius.verifier.verify import verify_here
 
 SMALL = [
@@ -29,11 +29,6 @@ every = pytest.mark.parametrize("mechanism", SMALL, ids=lambda m: str(m.query))
 
 def audited(mechanism: dl.Mechanism, **options: Any) -> Audit:
     return dl.audit(mechanism, **{"knowledge": 0.4, "tolerance": 5e-3, "time_limit": 10.0, **options})
-
-
-def meet(one: Audit, two: Audit) -> None:
-    assert one.lower <= two.upper
-    assert two.lower <= one.upper
 
 
 @every
@@ -134,23 +129,6 @@ def test_groups_among_very_many_records(n: int) -> None:
         assert answer.gap <= 0.02
         assert dl.verify(answer).verified
     refuses("2048 values, above the limit of 1024", dl.audit, mechanism, knowledge=0.1, secret=range(11))
-
-
-@pytest.mark.parametrize(("mechanism", "query"), PAIRS[:4])
-@pytest.mark.parametrize("law", [None, "skewed"])
-def test_large_and_small_audits_of_a_group_agree(mechanism: str, query: str, law: str | None) -> None:
-    large, dense = both(mechanism, query)
-    k = dense.records[0]
-    reference = None if law is None else [0.7, *[0.3 / (k - 1)] * (k - 1)]
-    for knowledge in (0.0, 0.5):
-        asked: dict[str, Any] = {"knowledge": knowledge, "secret": [0, 3], "reference": reference}
-        formulas = dl.Settings(portfolio=without("window"))  # audits that end by themselves
-        mine = dl.audit(large, tolerance=1e-3, **asked, settings=formulas)
-        exact = dl.audit(dense, tolerance=1e-2, time_limit=0.2, **asked)
-        assert mine.lower <= exact.upper + 1e-12
-        assert exact.lower <= mine.upper + 1e-12
-        assert mine.lower >= exact.lower - 1e-2
-        assert dl.verify(mine).verified
 
 
 def attributes(shape: tuple[int, ...], *pairs: tuple[int, int]) -> Any:

@@ -17,6 +17,11 @@ def holds(result: Any, mechanism: Any = None) -> Verification:
     return answer
 
 
+def meet(one: dl.Audit, two: dl.Audit) -> None:
+    """Fail unless both brackets may hold the same number."""
+    assert max(one.lower, two.lower) <= min(one.upper, two.upper)
+
+
 def accepted(data: Json, mechanism: Any = None) -> Verification:
     """Return the verdict on a certificate, found in this process; one that is refused fails the test."""
     answer = verify_here(data, mechanism)

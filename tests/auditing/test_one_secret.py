@@ -45,24 +45,6 @@ def test_the_bracket_holds_after_every_stage(seed: int) -> None:
     assert audit.gap <= 1e-4
 
 
-def test_the_best_bound_so_far_is_kept_while_a_tree_grows() -> None:
-    mechanism = named("count(n=4)", "geometric(epsilon=1)")
-    audit, deadline = begun(mechanism, mechanism.log_universe - 2.0, tolerance=3e-3)
-    uppers = [audit.upper]
-    audit.finish(deadline, 0.0, lambda: uppers.append(audit.upper))
-    assert len(uppers) > 5
-    assert all(later <= earlier for earlier, later in itertools.pairwise(uppers))
-
-
-def test_without_knowledge_the_reference_answers() -> None:
-    mechanism = random_channel([2, 2], 3, 1)
-    audit, _ = begun(mechanism, 0.0)
-    at_uniform = brute_force.information(brute_force.joint_of(np.full(4, 0.25), mechanism.matrix(), [2, 2], 0))
-    assert audit.proof.kind == "reference"
-    assert audit.lower == pytest.approx(at_uniform, abs=1e-14)
-    assert audit.upper == pytest.approx(at_uniform, abs=1e-14)
-
-
 def test_a_record_that_cannot_be_the_worst_is_left() -> None:
     mechanism = random_channel([3, 3], 3, 1)
     audit, deadline = begun(mechanism, mechanism.log_universe - 1.8)

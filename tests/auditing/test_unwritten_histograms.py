@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from large_samples import HISTOGRAMS, both_histograms, feasible
+from large_samples import both_histograms, feasible
 from refusals import refuses
 
 import dalenius as dl
 from dalenius.bounds.closed_forms import blend, blend_of_counts, centre_of_counts
 from dalenius.bounds.counted import CountedSearch
 from dalenius.model.channels.noisy_counts import NoisySum
-from dalenius.model.counted import CountedPrior
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram
@@ -35,38 +34,6 @@ def test_a_histogram_that_is_written_out_is_bounded_by_its_counts_as_well(tmp_pa
     assert dl.load(tmp_path / "audit.json").prior.leakage() >= audit.lower
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
-@pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.3])
-@pytest.mark.parametrize("skewed", [False, True])
-def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float, skewed: bool) -> None:
-    large, dense = both_histograms(mechanism, query)
-    reference = LAWS[large.k] if skewed else None
-    exact = dl.audit(dense, knowledge=knowledge, reference=reference, tolerance=1e-2, time_limit=0.3)
-    asked = {"knowledge": knowledge, "reference": reference, "relative": 0.3, "time_limit": 600}
-    by_counts = dl.audit(large, **asked)  # a table of few people, whose count vectors are listed
-    by_one_count = dl.audit(large, **asked, settings=dl.Settings(parts=(CountedSearch(few=0, outputs=0),)))
-    for mine in (by_counts, by_one_count):
-        assert mine.lower <= exact.upper + 1e-12
-        assert exact.lower <= mine.upper + 1e-12
-        assert mine.extremes.unconstrained[0] <= math.log(large.k) <= mine.extremes.unconstrained[1] + 1e-12
-        assert mine.prior.leakage() >= mine.lower
-        assert mine.prior.divergence() <= knowledge + 1e-12
-        assert dl.verify(mine, mechanism=dense)
-    assert isinstance(by_counts.prior, CountedPrior) is (knowledge > 0)
-    assert by_one_count.prior.tied is not skewed  # values that are not alike are seen through one count
-    assert isinstance(by_one_count.prior.mechanism, NoisySum) is skewed
-
-
-@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
-def test_what_no_limit_would_allow_is_not_overstated(mechanism: str, query: str) -> None:
-    large, dense = both_histograms(mechanism, query)
-    low, high = dl.audit(large, knowledge=0.1, relative=0.3).extremes.unconstrained
-    exact = dl.audit(dense, entropy=0, tolerance=1e-2, time_limit=0.3)
-    assert low <= exact.upper + 1e-12
-    assert exact.lower <= high + 1e-12
-
-
 def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=20, k=6), epsilon=1)
     quick = dl.Settings(parts=(CountedSearch(outputs=1),))
@@ -79,21 +46,6 @@ def test_the_limit_is_not_said_to_cost_nothing_where_it_does() -> None:
     assert "just as much" not in text
     assert "this one could learn between 6.2 % and 10.5 % of that" in text
     assert "would learn at least 0.00767" in text  # by one count of the six
-
-
-@pytest.mark.parametrize(("mechanism", "query"), HISTOGRAMS)
-def test_the_witness_is_a_prior_on_datasets_that_leaks_as_much_through_the_whole_release(
-    mechanism: str, query: str
-) -> None:
-    large, dense = both_histograms(mechanism, query)
-    audit = dl.audit(large, knowledge=0.3, relative=0.3)
-    weights = audit.prior.weights()
-    assert weights.sum() == pytest.approx(1)
-    value = np.arange(weights.size) // (weights.size // large.k)  # of record 0
-    classes = dense.statistic.class_table()
-    joint = np.zeros((large.k, dense.statistic.size))
-    np.add.at(joint, (value, classes), weights)
-    assert float(mutual_information(joint @ dense.rows)) >= audit.lower
 
 
 def of_all_classes(n: int, law: list[float] | None, k: int) -> np.ndarray:

@@ -24,20 +24,6 @@ from dalenius.verifier.verify import verify_here
 LN2 = math.log(2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("mechanism", "query"), PAIRS)
-@pytest.mark.parametrize("knowledge", [0.0, 1e-11, 0.1, 1.0])
-def test_brackets_overlap_those_of_dense_audits(mechanism: str, query: str, knowledge: float) -> None:
-    large, dense = both(mechanism, query)
-    formulas = dl.Settings(portfolio=without("window"))
-    mine = dl.audit(large, knowledge=knowledge, tolerance=1e-3, settings=formulas)
-    exact = dl.audit(dense, knowledge=knowledge, tolerance=1e-2, time_limit=0.5)
-    assert mine.lower <= exact.upper + 1e-12
-    assert exact.lower <= mine.upper + 1e-12
-    assert mine.lower >= exact.lower - 1e-3  # coarse only where pairs skip outputs
-    assert mine.prior.leakage() >= mine.lower
-
-
 def test_lower_bounds_of_coarse_classes_come_near_those_of_a_dense_audit() -> None:
     large, dense = both("geometric(epsilon=1)", "count(n=200)")
     mine, exact = (dl.audit(m, knowledge=0.3, tolerance=1e-2, time_limit=600) for m in (large, dense))
@@ -165,16 +151,6 @@ def test_noise_too_small_to_matter() -> None:
     audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1e6), knowledge=0.5)
     assert audit.gap < 1e-6  # the sum itself is told, for which the bound is nearly exact
     assert dl.verify(audit.certificate)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [pytest.param(0.5, marks=pytest.mark.nightly), 3.0])
-def test_a_million_records(knowledge: float) -> None:
-    """Time and memory are measured in bench/large.py."""
-    mechanism = dl.mechanisms.geometric(dl.queries.count(n=10**6), epsilon=1)
-    audit = dl.audit(mechanism, knowledge=knowledge)
-    assert audit.gap <= 1e-4
-    assert dl.verify(audit.certificate, mechanism=mechanism)
 
 
 @pytest.mark.slow

@@ -4,18 +4,14 @@ import math
 
 import numpy as np
 import pytest
+from cases import cells_of
 
 import dalenius as dl
 from dalenius.bounds import stationary
 from dalenius.bounds.convex import Convex, Dual
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend, polish, random_priors
 from dalenius.search.deadline import Deadline
-
-
-def cells_of(mechanism: dl.Mechanism, knowledge: float) -> Cells:
-    return Cells(lump(mechanism, 0)[0], knowledge)
 
 
 def bound(cells: Cells, pi: np.ndarray, s: float) -> float:

@@ -13,6 +13,7 @@ import dalenius as dl
 from dalenius.bounds.monotone import Chains
 from dalenius.bounds.on_points import between_points
 from dalenius.bounds.unwritten_rows import PointRows
+from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.noise import Geometric
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
@@ -145,6 +146,17 @@ def test_points_that_make_no_sense_are_refused() -> None:
         place[key] = value
         refused(forged, reason)
     refused(changed(data, {"problem.mechanism": "gaussian(sigma=3)"}))
+
+
+def test_bounds_of_several_releases_have_room_for_chains_in_doubles() -> None:
+    """Honest certificates were refused by 3e-10: a verifier repeats none of these chains in balls."""
+    query = dl.queries.count(n=30)
+    joint = Joint.of(tuple(dl.mechanisms.geometric(query, epsilon=epsilon) for epsilon in (0.3, 0.2)))
+    assert joint is not None
+    data = dl.audit(joint, knowledge=0.3, verify=False).certificate.data
+    assert data["proofs"][0]["steps"][0]["step"] == "points"
+    less = data["upper"] - 5e-9
+    assert verify_here(changed(data, {"proofs.0.upper": less, "upper": less})).verified
 
 
 def test_where_a_share_is_asked_for_a_verifier_has_less_to_repeat() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import named
+from cases import cells_of, named
 from verdicts import holds
 
 import dalenius as dl
@@ -10,17 +10,10 @@ from dalenius.bounds import capacity, whole
 from dalenius.bounds.capacity import InteriorPoint, bracket, interior_point
 from dalenius.bounds.convex import LEAST_S, Dual, SharedBounds
 from dalenius.bounds.trees.choices import ChoiceSearch
-from dalenius.model.channels.mechanism import Mechanism
-from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import lump
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Portfolio
 
 FEW_ROWS = InteriorPoint(all_rows=10, first_rows=5)
-
-
-def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
-    return Cells(lump(mechanism, 0)[0], knowledge)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0])

@@ -58,53 +58,12 @@ def test_the_answer_is_printed_in_plain_words_or_as_one_object(tmp_path: Path) -
     assert (result.exit_code, result.stdout.count("\n"), result.stderr) == (0, 1, "")
 
 
-def test_every_option_reaches_the_solver(solver: Solver) -> None:
-    options = "--unit bits --tolerance 1e-4 --relative 0.02 --nodes 500 --jobs 2 --time-limit 7 --seed 3"
-    assert run(*PARITY, *f"--knowledge inf {options} --method certified --verify yes".split()).exit_code == 0
-    assert str(solver.asked.pop("mechanism").query) == "modular_sum(n=4, modulus=2)"
-    assert solver.asked == {
-        "entropy": None,
-        "knowledge": math.inf,
-        "adversary": "bounded",
-        "unit": "bits",
-        "secret": None,
-        "reference": None,
-        "method": "certified",
-        "repairs": None,
-        "reading": None,
-        "tolerance": 1e-4,
-        "relative": 0.02,
-        "nodes": 500,
-        "jobs": 2,
-        "time_limit": 7.0,
-        "seed": 3,
-        "progress": False,
-        "verify": True,
-    }
-
-
-@pytest.mark.parametrize(("word", "meaning"), [("auto", "auto"), ("yes", True), ("no", False)])
-def test_whether_to_verify_reaches_the_solver(solver: Solver, word: str, *, meaning: object) -> None:
-    assert run(*PARITY, "--entropy", 1, "--verify", word).exit_code == 0
-    asked = solver.asked["verify"]
-    assert (type(asked), asked) == (type(meaning), meaning)
-
-
 def test_json_says_whether_the_certificate_was_checked() -> None:
     asked = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)", "--entropy", 0.5, "--json"]
     checked, unchecked = (json.loads(run(*asked, "--verify", word).stdout) for word in ("yes", "no"))
     assert (checked["verified"], unchecked["verified"]) == (True, None)
     assert checked["upper_by"] == checked["bounds"] == unchecked["upper_by"] != ""
     assert checked["refused"] is None
-
-
-def test_the_method_reaches_the_solver(solver: Solver) -> None:
-    assert run(*PARITY, "--entropy", 1, "--method", "paper").exit_code == 0
-    assert solver.asked["method"] == "paper"
-    assert run(*PARITY, "--entropy", 1, "--method", "paper", "--repairs", "gradient,escort").exit_code == 0
-    assert (solver.asked["repairs"], solver.asked["reading"]) == ("gradient,escort", None)
-    assert run(*PARITY, "--entropy", 1, "--method", "paper", "--repairs", "", "--reading", "strict").exit_code == 0
-    assert (solver.asked["repairs"], solver.asked["reading"]) == ("", "strict")
 
 
 def test_repairs_change_what_the_papers_method_finds() -> None:

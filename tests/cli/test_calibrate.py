@@ -38,29 +38,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 run = partial(command, "calibrate")
 
 
-def test_every_option_reaches_the_solver(asked: dict[str, Any]) -> None:
-    options = ["--unit", "bits", "--tolerance", 1e-3, "--accuracy", 0.01, "--time-limit", 7, "--seed", 3]
-    options += ["--adversary", "independent"]
-    result = run(*ASKED, *options)
-    assert (result.exit_code, result.stdout) == (0, "the answer\n")
-    assert asked == {
-        "family": "symmetric",
-        "query": "modular_sum(n=4, modulus=2)",
-        "leakage": 0.08,
-        "entropy": 2.2,
-        "knowledge": None,
-        "unit": "bits",
-        "reference": None,
-        "adversary": "independent",
-        "tolerance": 1e-3,
-        "accuracy": 0.01,
-        "time_limit": 7.0,
-        "seed": 3,
-        "progress": False,
-        "stopped": "accuracy",
-    }
-
-
 @pytest.mark.usefixtures("asked")
 def test_files_are_written(tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.json" for name in ("certificate", "out", "save")} | {"plot": tmp_path / "p.svg"}

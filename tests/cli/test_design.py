@@ -56,50 +56,6 @@ def test_the_answer_is_printed_in_plain_words_or_as_one_object() -> None:
     assert (result.exit_code, result.stdout.count("\n"), result.stderr) == (0, 1, "")
 
 
-def test_every_option_reaches_the_solver(solver: Solver) -> None:
-    assert run(*ASKED).exit_code == 0
-    assert solver.asked == {
-        "query": "modular_sum(n=4, modulus=2)",
-        "distortion": 0.1,
-        "leakage": None,
-        "entropy": 2.2,
-        "knowledge": None,
-        "unit": "nats",
-        "reference": None,
-        "adversary": "bounded",
-        "max_epsilon": None,
-        "floor": None,
-        "unbiased": False,
-        "within": None,
-        "keep_zero": False,
-        "p0": None,
-        "measure": "absolute",
-        "outputs": None,
-        "method": "certified",
-        "repairs": None,
-        "reading": None,
-        "tolerance": 1e-4,
-        "relative": 0.0,
-        "time_limit": 300.0,
-        "seed": 0,
-        "progress": False,
-        "verify": "auto",
-    }
-    options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--method", "paper"]
-    options += ["--verify", "no"]
-    assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
-    expected = {"leakage": 0.2, "distortion": None, "knowledge": 1.0, "entropy": None, "measure": "zero-one"}
-    expected |= {"unit": "bits", "tolerance": 1e-3, "time_limit": 7.0, "seed": 3, "method": "paper", "verify": False}
-    options += ["--reading", "strict", "--repairs", "gradient"]
-    assert run(*PARITY, "--leakage", 0.2, "--knowledge", 1, "--measure", "zero-one", *options).exit_code == 0
-    expected |= {"repairs": "gradient", "reading": "strict"}
-    assert expected.items() <= solver.asked.items()
-    assert run(*ASKED, "--adversary", "independent", "--max-epsilon", 2).exit_code == 0
-    assert {"adversary": "independent", "max_epsilon": 2.0}.items() <= solver.asked.items()
-    assert run(*ASKED, "--floor", 0.1, "--unbiased", "--within", 2, "--keep-zero").exit_code == 0
-    assert {"floor": 0.1, "unbiased": True, "within": 2.0, "keep_zero": True}.items() <= solver.asked.items()
-
-
 def test_tables_and_distributions_are_read(solver: Solver, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("zero,one,two\n0,1,2\n1,0,5\n")
     assert run(*ASKED, "--measure", tmp_path / "d.csv", "--outputs", "0,1,2.5").exit_code == 0

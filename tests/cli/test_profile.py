@@ -2,14 +2,11 @@ import json
 import math
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import command
 
 import dalenius as dl
-from dalenius.model.channels.mechanism import Mechanism
-from dalenius.tools import profile as tools
 
 NAMED = ["--query", "modular_sum(n=2, modulus=2)", "--mechanism", "symmetric(flip=0.3)"]
 FLIP = math.log(2) + 0.3 * math.log(0.3) + 0.7 * math.log(0.7)
@@ -44,27 +41,3 @@ def test_the_answer_in_words_and_a_picture(tmp_path: Path) -> None:
     assert dl.load(tmp_path / "p.json").summary().startswith("Profiled   symmetric(flip=0.3)")
     assert f"Wrote      {tmp_path / 'p.svg'}" in result.stdout
     assert "<svg" in (tmp_path / "p.svg").read_text()
-
-
-def test_every_option_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
-    true_profile = tools.profile
-
-    def profile(mechanism: Mechanism, entropies: list[float] | None, **options: Any) -> Any:
-        asked.update(options, entropies=entropies)
-        return true_profile(mechanism, [0.0])
-
-    monkeypatch.setattr(tools, "profile", profile)
-    options = ["--unit", "bits", "--tolerance", 1e-3, "--time-limit", 7, "--seed", 3, "--epsilon", 2]
-    assert run(*NAMED, *options, "--entropies", "0,0.5").exit_code == 0
-    assert asked == {
-        "entropies": [0.0, 0.5],
-        "knowledges": None,
-        "unit": "bits",
-        "reference": None,
-        "tolerance": 1e-3,
-        "time_limit": 7.0,
-        "seed": 3,
-        "epsilon": 2.0,
-        "progress": False,
-    }

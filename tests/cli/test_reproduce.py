@@ -96,7 +96,8 @@ def test_a_quick_run_as_a_user_would(tmp_path: Path) -> None:
     assert found["verified"] is True
     assert all(one["gap"] <= 1e-5 for one in found["experiments"])
     for name in SOME:
-        assert all((out / f"{name}{ending}").stat().st_size > 500 for ending in (".csv", ".png", ".svg"))
+        endings = (".csv",) if name == "closed-forms" else (".csv", ".png", ".svg")
+        assert all((out / f"{name}{ending}").stat().st_size > 500 for ending in endings)
     assert "<html" in (out / "index.html").read_text(encoding="utf-8")
     tables = {path: path.read_bytes() for path in out.glob("*.csv")}
     again = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300, env=os.environ)

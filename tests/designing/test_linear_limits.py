@@ -105,7 +105,7 @@ def test_repairs_change_what_keeps_the_limit_by_next_to_nothing() -> None:
     [
         ({"leakage": 0.1, "max_epsilon": 0.0}, "max_epsilon"),
         ({"leakage": 0.1, "max_epsilon": 21.0}, "max_epsilon"),
-        ({"distortion": 0.05, "max_epsilon": 0.1}, "with these outputs and max_epsilon = 0.1 can have"),
+        ({"distortion": 0.05, "max_epsilon": 0.1}, "with these outputs can have that keeps max_epsilon = 0.1;"),
         ({"leakage": 0.1, "max_epsilon": 1.0, "method": "paper"}, "an option of the certified method"),
         ({"leakage": 0.1, "floor": 0.4}, "floor = 0.4 for each of 3 outputs is 1.2 in every row"),
         ({"leakage": 0.1, "floor": -0.1}, "floor = -0.1"),
@@ -114,9 +114,15 @@ def test_repairs_change_what_keeps_the_limit_by_next_to_nothing() -> None:
         ({"leakage": 0.1, "unbiased": True, "outputs": [1, 2]}, "the answer 0 has no outputs for it"),
         ({"leakage": 0.1, "keep_zero": True, "outputs": [1, 2]}, "the answer 0 has no outputs for it"),
         ({"leakage": 0.1, "within": 0.4, "outputs": [0, 2]}, "the answer 1 has no outputs for it"),
-        ({"leakage": 0.1, "unbiased": True, "max_epsilon": 1.0}, "no mechanism has max_epsilon = 1 and unbiased"),
-        ({"leakage": 0.1, "unbiased": True}, "below what mechanisms with unbiased leak: the least is between"),
-        ({"distortion": 0.1, "keep_zero": True, "outputs": [0, 1]}, "is below 0.25, the least .* keep_zero can have"),
+        (
+            {"leakage": 0.1, "unbiased": True, "max_epsilon": 1.0},
+            "no mechanism keeps max_epsilon = 1 and unbiased = True",
+        ),
+        ({"leakage": 0.1, "unbiased": True}, "below what mechanisms that keep unbiased = True leak: the least is"),
+        (
+            {"distortion": 0.1, "keep_zero": True, "outputs": [0, 1]},
+            "is below 0.25, the least .* that keeps keep_zero = True;",
+        ),
     ],
 )
 def test_what_is_refused(options: dict[str, object], words: str) -> None:

@@ -268,20 +268,6 @@ def test_two_hundred_requests_eight_at_once_leave_memory_where_it_was(server: Se
     assert resident(server.process.pid) < 120
 
 
-@pytest.mark.nightly
-def test_two_hundred_different_questions_eight_at_once_are_all_answered(server: Server) -> None:
-    def question(k: int) -> str:
-        return f"/answer?query=count&n={2 + k % 2}&mechanism=geometric&epsilon=1&knowledge={k / 100}"
-
-    for k in range(8):
-        server.ask(question(200 + k))
-    before = resident(server.process.pid) + sum(map(resident, server.status()["solvers"]))
-    with ThreadPoolExecutor(8) as crowd:
-        found = list(crowd.map(lambda k: server.ask(question(k)), range(200)))
-    assert all(code == 200 and b'"kind": "answer"' in content for code, content in found)
-    assert resident(server.process.pid) + sum(map(resident, server.status()["solvers"])) < before + 60
-
-
 def test_strangers_are_refused_on_every_path_with_a_sentence(browser: Browser, server: Server) -> None:
     paths = (
         "/",

@@ -167,13 +167,15 @@ def a_step(rng: random.Random) -> Json:
                 **rng.choice([{}, {"told": "secret"}, {"order": 1.5}]),
             },
             {"step": "rounding"},
+            {"step": "cone", "rate": rng.choice([0.5, 0.9, 1.1])},
+            {"step": "mean", "lattice": rng.randint(1, 3), "sigma": rng.uniform(0.5, 4)},
         ]
     )
 
 
 def reform(rng: random.Random, data: Json) -> None:
     """Another form of the release, or another kind of witness."""
-    forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records"]
+    forms = ["rows", "samples", "sum", "histogram", "per-record", "real-outputs", "real-records", "releases"]
     kinds = ["masses", "blocks", "tied", "counted", "part", "uniform", "cells", "known", "following", "leaning"]
     for name, value in list(fields(data)):
         if name == "witness" and isinstance(value, dict) and rng.random() < 0.5:

@@ -8,6 +8,8 @@ Outside: independent records that a reference with zeros says nothing of, in eve
 Counts: honest counts of samples, of which some output has two columns; the same under two names nobody could tell.
 Digits: a record that a mechanism rounds to steps says by its digits what the others are, and proofs that are true of
 its steps, of every kind, are shown as proofs about the record.
+Several: proofs of one release that tells less, or on points and by groups of the forger's, are shown as proofs about
+several releases of one count.
 """
 
 import copy
@@ -45,7 +47,7 @@ SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for oth
 
 
 def case(rng: random.Random) -> str:
-    kinds = [shown_as_another, shown_as_another, real_points, greedy, digits, outside, outside, counted_twice]
+    kinds = [shown_as_another, shown_as_another, real_points, greedy, digits, outside, outside, counted_twice, several]
     return rng.choice(kinds)(rng)
 
 
@@ -258,6 +260,76 @@ def counted_twice(rng: random.Random) -> str:
     verdict = verify_here(data)
     assert not verdict.verified, f"{json.dumps(data)}: an output that was counted twice"
     return "counts: refused"
+
+
+FALLING = ["geometric(epsilon=0.5)", "geometric(epsilon=1)", "laplace(epsilon=0.7)"]
+NORMAL = ["gaussian(sigma=1.5)", "gaussian(sigma=3)", "discrete_gaussian(sigma=1.5)"]
+BELL = ["exponential(epsilon=1)", "symmetric(flip=0.3)", "rounding(base=2)", "constant()"]
+SEVERAL = {"query": "count(n=4)", "knowledge": 0.4}
+
+
+@cache
+def leaked(names: tuple[str, ...]) -> float:
+    """What releases of these names leak together, nearly, by their rows."""
+    query = parse_query(SEVERAL["query"])
+    joint = dl.compose(*(parse_mechanism(name, query) for name in names))
+    return dl.audit(joint, knowledge=SEVERAL["knowledge"], tolerance=1e-3, time_limit=10, verify=False).lower
+
+
+@cache
+def of_one(noise: str, query: str) -> Json:
+    """A certificate about one release, which is not written out."""
+    large = large_samples.both(noise, query)[0]
+    return json.loads(dl.audit(large, knowledge=SEVERAL["knowledge"], time_limit=0.5, verify=False).certificate.text())
+
+
+def several(rng: random.Random) -> str:
+    """A joint release of one count, with a proof of something else; no noise but geometric has a cone."""
+    family = rng.choice([FALLING, FALLING, NORMAL, FALLING + NORMAL, FALLING + BELL])
+    names = tuple(sorted(rng.choices(family, k=rng.choice([2, 2, 3]))))
+    truth, many = leaked(names), len(names)
+    step, proof = rng.choice([_by_rate, _by_mean, _by_points])(rng, names)
+    claim = truth - 10.0 ** rng.uniform(-5, -1) if rng.random() < 0.7 else proof.get("upper", 0.7)
+    proof = {**proof, "record": 0, "steps": [step, *proof.get("steps", ())], "upper": claim}
+    # The groups 0..1 and 2..4 of every output: a witness that nobody doubts.
+    witness = {"record": 0, "kind": "blocks", "blocks": [0], "masses": [[1.0], [1.0]], "cuts": [[2]] * many}
+    data = {
+        **of_one(FALLING[0], SEVERAL["query"]), "form": "releases", "lower": 0.0, "upper": claim,
+        "problem": {"query": SEVERAL["query"], "releases": list(names)}, "witness": witness, "proofs": [proof],
+    }  # fmt: skip
+    verdict = verify_here(data)
+    assert not verdict.verified or claim >= truth - judge.SLACK, f"{json.dumps(data)}: {truth!r} is leaked"
+    return "several: true" if verdict.verified else "several: refused"
+
+
+def _by_rate(rng: random.Random, names: tuple[str, ...]) -> tuple[Json, Json]:
+    """One release of a rate that lies, or of that of the cone."""
+    rate = sum(float(re.sub(r"[^0-9.]", "", name) or 1) for name in names) * rng.choice([1, 1 + 1e-12, 0.999, 0.5, 2])
+    inside = of_one(f"geometric(epsilon={rng.choice([rate, 0.5])!r})", SEVERAL["query"])
+    return {"step": "cone", "rate": rate}, inside["proofs"][0]
+
+
+def _by_mean(rng: random.Random, names: tuple[str, ...]) -> tuple[Json, Json]:
+    """One release on a lattice, with more noise than all have together or less."""
+    g, sigma = rng.choice([1, 2, 4]), rng.choice([0.5, 1.0, 2.0])
+    inside = of_one(f"discrete_gaussian(sigma={g * sigma!r}, clamp=False)", f"total(n=4, values=[0, {g}])")
+    return {"step": "mean", "lattice": rng.choice([g, 2 * g]), "sigma": g * sigma}, inside["proofs"][0]
+
+
+def _by_points(rng: random.Random, names: tuple[str, ...]) -> tuple[Json, Json]:
+    """Points and groups of the forger's, at times those that an honest proof would have."""
+    many, apart = rng.choice([2, 3, 5]), rng.choice([1, 1, 2, 4])
+    groups = [[j for j, other in enumerate(names) if other == name] for name in dict.fromkeys(names)]
+    if rng.random() < 0.3:
+        groups = rng.choice([[list(range(len(names)))], [[j] for j in range(len(names))], groups[::-1], groups[1:]])
+    outputs = math.prod(math.comb((many - 1) // apart + len(group), len(group)) for group in groups)
+    step = {
+        "step": "points", "first": rng.choice([0, 0, 1, -1]), "every": rng.choice([1, 2, 4 // (many - 1)]),
+        "points": many, "outputs": apart, "releases": groups, "beyond": rng.choice([0.0, 0.1]),
+        **rng.choice([{}, {}, {"order": 2.0}, {"told": "secret"}]),
+    }  # fmt: skip
+    rho = [rng.gauss(0, rng.choice([0.1, 2.0])) for _ in range(outputs)]
+    return step, {"kind": "monotone", "rho": rho, "s": 10.0 ** rng.uniform(-2, 1), "rounds": rng.choice([0, 30])}
 
 
 HUGE_QUERIES = [

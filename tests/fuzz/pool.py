@@ -52,7 +52,7 @@ TIED = dl.Settings(parts=(MovedSearch(room=0), NO_TABLE))
 # Noisy sums by formula: a window of so few classes, or chains on so few answers, would take the place of every formula.
 NO_ROWS = dl.Settings(portfolio=without("window", "monotone"))
 # What is known of the truth: ascents find the best prior long before a tree shows that it is.
-SHARP: Json = {"tolerance": 1e-4, "time_limit": 0.3}
+SHARP: Json = {"tolerance": 1e-4, "time_limit": 0.1}
 # Local randomisers by formula, and on few nodes, so that a check takes no time.
 BY_FORMULA = dl.Settings(parts=(BellmanSearch(records=0),))
 FEW_NODES = dl.Settings(parts=(BellmanSearch(nodes=40),))
@@ -68,7 +68,7 @@ class Sample:
 
 
 def audited(
-    build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, limit: float = 2, **options: Json
+    build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, limit: float = 0.5, **options: Json
 ) -> Sample:
     mechanism = build()
     if not kind:

@@ -11,7 +11,7 @@ SLICE = {
     "forgeries": 30,
     "inputs": 300,
     "saved": 100,
-    "beside": 20,
+    "beside": 10,
     "joint": 6,
     "differential": 25,
     "numerics": 60,

@@ -2,12 +2,9 @@
 
 import math
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kinds import Floats
 from pandas_like import Categories, Column, Frame
 from refusals import refuses
@@ -199,21 +196,3 @@ def test_pairs_that_would_not_fit_are_refused_before_they_are_built() -> None:
     refuses("32 values and 1000001 classes", UNIFORM.log_joint, Sum(10**6, (0, 1)), Group((0, 1, 2, 3, 4)))
     with pytest.raises(InputError, match="too many to enumerate"):
         Reference.from_user([[0.9, 0.1, 0]] + [[0.5, 0.25, 0.25]] * 29, (3,) * 30).log_joint(Histogram(30, 3), 0)
-
-
-numbers = st.one_of(st.floats(), st.integers(-2, 2), st.booleans(), st.text(max_size=2), st.none())
-anything: st.SearchStrategy[Any] = st.recursive(numbers, lambda inner: st.lists(inner, max_size=6), max_leaves=12)
-
-
-@settings(max_examples=300, deadline=None)
-@given(anything, st.lists(st.integers(1, 3), min_size=1, max_size=3).map(tuple))
-def test_anything_is_a_reference_or_one_clear_sentence(value: object, records: tuple[int, ...]) -> None:
-    try:
-        reference = Reference.from_user(value, records)
-    except InputError as error:
-        sentence = str(error)
-    else:
-        assert np.exp(reference.log_table(records)).sum() == pytest.approx(1, abs=1e-12)
-        return
-    assert sentence
-    assert "\n" not in sentence

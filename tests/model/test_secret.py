@@ -1,17 +1,12 @@
 """Secrets as users give them: what is accepted, how values are numbered, what is refused."""
 
-import math
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pandas_like import Column
 from refusals import refuses
 
-from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.gallery import queries
 from dalenius.model.secret import Function, Group, from_user
@@ -111,31 +106,3 @@ def test_names_are_words() -> None:
     assert secrets.name(Group((0, 1, 5))) == "records 0, 1 and 5"
     assert secrets.name(Group(tuple(range(10)))) == "records 0,1,2,3,...,9 (10 of them)"
     assert secrets.name(Function(np.array([0, 1]), ("a", "b"))) == "the secret (2 values)"
-
-
-anything: st.SearchStrategy[Any] = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-5, 5),
-    st.floats(),
-    st.text(max_size=3),
-    st.lists(st.one_of(st.integers(-5, 5), st.booleans(), st.floats(), st.text(max_size=2)), max_size=5),
-    st.dictionaries(st.integers(-2, 3), st.integers(), max_size=3),
-    st.lists(st.floats(), min_size=1, max_size=13).map(np.array),
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(anything, st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
-def test_anything_is_a_secret_or_one_clear_sentence(value: object, records: tuple[int, ...]) -> None:
-    try:
-        secret = from_user(value, records)
-    except InputError as error:
-        sentence = str(error)
-    else:
-        table = secrets.table(secret, records)
-        assert table.size == math.prod(records)
-        assert set(table.tolist()) == set(range(secrets.size(secret, records)))
-        return
-    assert sentence
-    assert "\n" not in sentence

@@ -74,14 +74,6 @@ def test_reference_counts_datasets(statistic: Statistic) -> None:
         np.testing.assert_allclose(np.exp(log_reference), counts / len(x), atol=1e-14)
 
 
-@every
-def test_records_of_one_orbit_have_one_reference(statistic: Statistic) -> None:
-    assert sorted(i for orbit in statistic.orbits for i in orbit) == list(range(len(statistic.records)))
-    for orbit in statistic.orbits:
-        for record in orbit:
-            np.testing.assert_array_equal(UNIFORM.log_joint(statistic, record), UNIFORM.log_joint(statistic, orbit[0]))
-
-
 def test_sampling_a_million_bits_keeps_value_and_class() -> None:
     statistic = Sum(10**6, (0, 1), 3)
     x = UNIFORM.draw(statistic, 17, 1, 2, np.random.default_rng(0))

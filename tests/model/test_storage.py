@@ -12,12 +12,6 @@ from dalenius.model.files import write
 from dalenius.model.gallery import mechanisms, queries
 
 
-def npy_header(shape: str) -> bytes:
-    """A file that ends with its header."""
-    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}".ljust(117) + "\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
-
-
 def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     path.write_text("\ufeffno, yes\n0.5, 0.5\n\n1, 0\n", encoding="utf-8")
@@ -35,8 +29,6 @@ def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> 
         ("c.csv", "a,b\n", "it has 0 rows below a header where the records have 2 datasets; check records="),
         ("c.csv", b"\xff\xfe\x00", "not a text file"),
         ("c.npy", b"not numpy", "not a .npy array"),
-        ("c.npy", npy_header("(2, 2), "), "not a .npy array"),
-        ("c.npy", npy_header("(400000000000, 3), }"), "not a .npy array"),
         ("c.json", "{}", "holds no list of rows"),
         ("c.json", "[[1,0],[", "not valid JSON"),
         ("c.json", '[["1","0"],["0","1"]]', "not a matrix of numbers"),

@@ -75,10 +75,3 @@ def test_the_printed_penalty_is_not_exact() -> None:
 def test_parameters_out_of_range_are_named(options: dict[str, object], words: str) -> None:
     asked = {"distance": parity(2), "records": (2, 2), "L": 0.1, "b": 0.5, "T_max": 1, **options}
     refuses(words, dual.minimal_distortion, **asked)
-
-
-def test_the_best_constant_leaks_nothing() -> None:
-    cost = parity(3) / 8
-    constant = descent.best_constant(cost)
-    assert (constant == constant[0]).all()
-    assert (constant * cost).sum() == pytest.approx(0.5)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dalenius.paper import gradients
-from dalenius.paper.universe import Floats, Universe, answers, entropy, information, leakages
+from dalenius.paper.universe import Floats, Universe, answers, entropy, leakages
 
 STEP = 1e-6
 RECORDS = (2, 3, 2)
@@ -86,18 +86,3 @@ def test_entropy_gradients(i: int) -> None:
     )
     by_conditional = differences(lambda x: entropy(marginal[:, None] * x), conditionals)
     np.testing.assert_allclose(gradients.entropy_by_conditional(marginal, conditionals), by_conditional, atol=1e-6)
-
-
-def test_tangent_norm_ignores_constants() -> None:
-    table = np.array([[1.0, 2.0], [5.0, 5.0]])
-    assert gradients.tangent_norm(table) == pytest.approx(gradients.tangent_norm(table + np.array([[3.0], [7.0]])))
-    assert gradients.tangent_norm(np.ones((3, 4))) == 0
-
-
-def test_information_of_a_batch() -> None:
-    universe, q, p = sample(1)
-    marginal, conditionals = universe.split(p, 0)
-    given = answers(conditionals, universe.of(q, 0))
-    batch = information(marginal, np.stack([given, given[::-1]]))
-    assert batch[0] == pytest.approx(information(marginal, given))
-    assert batch[1] == pytest.approx(information(marginal, given[::-1]))

@@ -186,12 +186,6 @@ def test_data_measure_and_outputs_are_those_asked_for() -> None:
     assert design.upper >= best.lower
 
 
-def test_designs_repeat() -> None:
-    one, two = (dl.design(PARITY, distortion=0.2, entropy=0.5, method=ONE_START, seed=2) for _ in range(2))
-    np.testing.assert_array_equal(one.mechanism.rows, two.mechanism.rows)
-    assert (one.upper, one.reported, one.history) == (two.upper, two.reported, two.history)
-
-
 @pytest.mark.slow
 def test_as_printed_the_mechanism_is_moved_within_its_distortion_and_the_readings_differ() -> None:
     printed = designed(dl.design(PARITY, distortion=0.1, entropy=0.5, method=ONE_START))

@@ -115,7 +115,10 @@ def test_every_kind_of_result_has_a_page_whose_command_runs(audit: dl.Audit, tmp
         assert run.exit_code == 0, run.stderr
         compile(html.unescape(command[2]), kind, "exec")
     write_document(list(results.values()), tmp_path / "all.html")
-    assert "6. Leakage against the expected error" in (tmp_path / "all.html").read_text()
+    page = (tmp_path / "all.html").read_text()
+    assert "6. Leakage against the expected error" in page
+    # Verdicts, and what the page is.
+    assert page.partition("</nav>")[0].count("<li>") == len(results) + 1
 
 
 def test_what_was_read_from_a_file_is_not_said_to_be_of_this_version(audit: dl.Audit, tmp_path: Path) -> None:

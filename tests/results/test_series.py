@@ -149,7 +149,7 @@ def test_what_stands_beside_a_certificate_is_what_it_is_about(
         put(data, way, [others().get(str(one), one) for one in value] if listed else others().get(str(value), value))
     (tmp_path / "r.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=words) as refused:
-        dl.load(tmp_path / "r.json", verify=True)
+        dl.load(tmp_path / "r.json")
     assert "r.json" in str(refused.value)
 
 
@@ -173,7 +173,7 @@ def test_a_frontier_is_about_one_adversary(tmp_path: Path) -> None:
     data["designs"][0] = content_of(weaker)
     (tmp_path / "r.json").write_text(json.dumps(data))
     with pytest.raises(InputError, match=r"point 2 of the frontier: the first point's limit is entropy 1\.3"):
-        dl.load(tmp_path / "r.json", verify=True)
+        dl.load(tmp_path / "r.json")
 
 
 def test_what_no_certificate_carries_is_marked_with_and_without_a_check(saved: tuple[Any, Path]) -> None:

@@ -383,6 +383,8 @@ def test_a_study_is_loaded_like_any_result_and_has_a_page(toml: Path, tmp_path: 
     assert "<h1>Leakage report: two noises</h1>" in page
     assert "asks one question at 4 points; 4 are answered" in page
     assert "may believe people to be related in any way" in page
+    plain, _, technical = page.partition("Technical part</h2>")
+    assert ("epsilon" in plain, "epsilon" in technical) == (False, True)
     assert "certificates.jsonl.gz" in page
     assert "dalenius sweep two.toml --verify" in page
     # Digits are rounded outward in the table too.
@@ -462,7 +464,7 @@ def disturbed(toml: Path, kills: int, rng: random.Random) -> dict[str, float]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers in /proc, which only Linux has")
 @pytest.mark.parametrize(
     ("steps", "kills"),
-    [pytest.param(12, 4, marks=pytest.mark.slow), pytest.param(100, 20, marks=pytest.mark.nightly)],
+    [pytest.param(8, 2, marks=pytest.mark.slow), pytest.param(100, 20, marks=pytest.mark.nightly)],
 )
 def test_killed_at_random_moments_it_ends_with_the_results_of_an_undisturbed_run(
     tmp_path: Path, steps: int, kills: int

@@ -86,7 +86,7 @@ def test_a_smaller_budget_takes_more_noise(family: str) -> None:
     ("family", "leakage"),
     [
         pytest.param("geometric", 0.05, marks=pytest.mark.nightly),
-        pytest.param("gaussian", 0.2, marks=pytest.mark.slow),
+        pytest.param("gaussian", 0.2, marks=pytest.mark.nightly),
     ],
 )
 def test_very_many_records(family: str, leakage: float) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import brute_force
 import numpy as np
 import pytest
+from cases import product_matrix
 from kinds import Floats
 from large_samples import PAIRS as LARGE
 from large_samples import both
@@ -32,13 +33,6 @@ def any_channel(seed: int, outputs: int = 3, records: tuple[int, ...] = (2, 2, 2
 
 
 ANY, OTHER = any_channel(1), any_channel(2, 2)
-
-
-def product_matrix(*mechanisms: dl.Mechanism) -> Floats:
-    full = np.ones((len(mechanisms[0].matrix()), 1))
-    for m in mechanisms:
-        full = np.stack([np.kron(row, new) for row, new in zip(full, m.matrix(), strict=True)])
-    return full
 
 
 def leakage(mechanism: dl.Mechanism, entropy: float) -> tuple[float, float]:

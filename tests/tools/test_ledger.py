@@ -6,7 +6,7 @@ from typing import Any
 import brute_force
 import numpy as np
 import pytest
-from kinds import Floats
+from cases import product_matrix
 from large_samples import both
 from refusals import refuses
 
@@ -29,13 +29,6 @@ def filled(*mechanisms: dl.Mechanism, **options: Any) -> dl.Ledger:
     for mechanism in mechanisms:
         book.release(mechanism)
     return book
-
-
-def product_matrix(*mechanisms: dl.Mechanism) -> Floats:
-    full = np.ones((8, 1))
-    for m in mechanisms:
-        full = np.stack([np.kron(row, new) for row, new in zip(full, m.matrix(), strict=True)])
-    return full
 
 
 def test_an_empty_ledger_has_leaked_nothing() -> None:

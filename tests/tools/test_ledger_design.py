@@ -76,7 +76,6 @@ def test_many_releases_of_one_count_are_bounded_by_one_that_tells_no_less() -> N
     account = book.release(found.mechanism)
     assert account.bound == "one release"
     assert account.certificate is None
-    assert "one release stands for those of one sum" in str(account.report_facts())
     assert account.upper <= 0.25
     # Less than the truth: one of them and the design, which fit a table.
     part = dl.audit(dl.compose(weak, found.mechanism), knowledge=0.3, tolerance=1e-2, verify=False)

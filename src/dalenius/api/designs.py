@@ -237,9 +237,10 @@ def _check_least(asked: DesignProblem, problem: Problem, slack: float) -> None:
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - slack):
         blocks = problem.domain.statistic
         words = f", which answers in {blocks.size} blocks," if isinstance(blocks, Blocks) else ""
+        kept = f" that keeps {listed(asked)}" if problem.limits else ""
         refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
-            f"{asked.query} with these outputs{words}{f' and {listed(asked)}' if problem.limits else ''} can have; "
+            f"{asked.query} with these outputs{words} can have{kept}; "
             "allow at least that much, or more outputs"
         )
 

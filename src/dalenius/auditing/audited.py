@@ -24,12 +24,10 @@ from dalenius.numerics.types import Floats
 from dalenius.reductions.lump import Lift, OriginalOutputs
 
 if TYPE_CHECKING:
-    from dalenius.bounds.counted import Counted
     from dalenius.model.channels.parts import Part
     from dalenius.model.channels.per_record import SomeRecords
-    from dalenius.model.tied import TiedPrior
+    from dalenius.model.counted import PriorOnCounts
     from dalenius.reductions.coarse import Grid
-    from dalenius.search.tied import Tied
 
 # Digits of a witness on blocks, the fewest first; and how far within its knowledge it is to be, as a share.
 DIGITS = (5, 6, 7, 8)
@@ -47,7 +45,7 @@ class Audited:
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     part: "NoisySum | SomeRecords | None" = None
     # A better prior of a noisy histogram than any on the cells.
-    better: "Tied | Counted | None" = None
+    better: "PriorOnCounts | None" = None
     members: range | tuple[int, ...] = ()  # none where the secret is not a record
     other: Group | Function | None = None  # the secret that is not a record
 
@@ -80,27 +78,7 @@ class Audited:
     def prior(self, mechanism: Mechanism, reference: rho.Reference = rho.UNIFORM) -> Prior:
         """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
         if self.better is not None:
-            counts = mechanism.as_counts
-            assert counts is not None  # for the type checker: no other has one
-            from dalenius.bounds.counted import Counted
-            from dalenius.model.counted import CountedPrior
-            from dalenius.model.tied import TiedPrior
-
-            if isinstance(self.better, Counted):
-                # For the type checker: it has a lower bound, and is about a record.
-                assert self.better.tilts is not None
-                assert isinstance(self.secret, int)
-                return CountedPrior.of_tilts(counts, self.secret, self.better.tilts, self.better.lower, reference)
-            tied = self.better
-            return TiedPrior.of_counts(
-                counts,
-                self.secret,
-                tied.law,
-                decoder=tied.decoder,
-                leaked=tied.lower,
-                tilt=tied.tilt,
-                reference=reference,
-            )
+            return self.better
         masses = self.masses
         return Prior(self.part or mechanism, self.secret, masses / masses.sum(), reference)
 
@@ -110,13 +88,8 @@ class Audited:
             return _some_records(prior, looked_at)
         if self.grid is None:
             return {"kind": "masses", "masses": listed(prior.masses)}
-        from dalenius.model.counted import CountedPrior
-        from dalenius.model.tied import TiedPrior
-
-        if isinstance(prior, TiedPrior):
-            return _tied(prior)
-        if isinstance(prior, CountedPrior):
-            return {"kind": "counted", **prior.tilts.to_certificate()}
+        if prior is self.better:
+            return self.better.to_certificate()
         masses = self._in_few_digits(np.add.reduceat(prior.masses, self.grid.starts, axis=1), self.grid)
         # For a noisy histogram it is about the count of one value.
         cell = {} if prior.mechanism.part is None else {"cell": prior.mechanism.part}
@@ -158,21 +131,3 @@ def _some_records(witness: Prior, part: "Part") -> dict[str, Any]:
     masses = witness.masses.sum(axis=0).reshape(part.values, part.inside)
     looked_at = {"others": len(part.others), "counted": part.counted}
     return {"kind": "part", "part": looked_at, "masses": masses.tolist()}
-
-
-def _tied(witness: "TiedPrior") -> dict[str, Any]:
-    """The law of the own count from its first to its last mass, and the guess."""
-    law, decoder = witness.masses[0], witness.decoder
-    nonzero = np.flatnonzero(law)
-    return {
-        "kind": "tied",
-        "first": int(nonzero[0]),
-        "masses": law[nonzero[0] : nonzero[-1] + 1].tolist(),
-        "cuts": list(decoder.cuts),
-        "weights": list(decoder.weights),
-        "window": list(decoder.window),
-        **({"tilt": list(witness.tilt)} if witness.tilt else {}),
-        "nodes": list(decoder.nodes),
-        "step": decoder.step,
-        **({"scores": list(decoder.scores)} if decoder.scores else {}),
-    }

@@ -42,11 +42,12 @@ def independent_records(problem: AuditProblem, deadline: Deadline) -> Found:
             f"{mechanism.name} of {mechanism.query} has a table too large to write out, and a single record, so "
             "independence excludes nothing: give entropy=0, which allows the same priors"
         )
-    if mechanism.as_real is not None:
+    noisy = None if mechanism.has_rows else mechanism.as_sum
+    if mechanism.as_real is not None or (noisy is not None and as_sum(noisy) is None):
         refuse(
-            f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum or on '
-            f"every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none of these: leave "
-            "output='real' out, or use fewer records"
+            f'adversary="independent" needs a mechanism whose rows can be written out, integer noise on a sum of '
+            f"records or on every count, or a channel for each record; {mechanism.name} of {mechanism.query} is none "
+            "of these: leave output='real' out, or use fewer records"
         )
     if isinstance(mechanism.statistic, Blocks):
         refuse(

@@ -63,7 +63,7 @@ def audit_histogram(problem: AuditProblem, mechanism: NoisyCounts, about: Secret
     better = _by_all_counts(problem, mechanism, law, about, audit, deadline)
     audit.unconstrained = (max(low, audit.lower, _all_alike(mechanism, about)), high)
     deadline.report_progress(0, 1, audit.lower, audit.upper, "own counts")
-    return replace(best, better=better)
+    return replace(best, better=None if better is None else better.prior(mechanism, about, reference))
 
 
 def _by_all_counts(  # noqa: PLR0917 - the whole question

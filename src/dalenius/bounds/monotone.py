@@ -13,6 +13,7 @@ above and below every stationary d, and with c between them
     g_a <= s log sum_t rho_a(t) exp( sum_y q(y|t) log(u_c/r)(y) / s ) + (a bound on D(w || w_c)).
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,6 +213,7 @@ class Scan:
     # the output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
     factors: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
+    products: int = SEARCH.products
     tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
@@ -232,8 +234,7 @@ class Scan:
     def run(self, pi: Floats, s: float, floor: float, tolerance: float) -> Monotone | None:
         """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
         settings, q = self.settings, self.cells.q
-        r, mixed = pi @ q, self.cells.rho @ q + 1 / q.shape[1]
-        budget = SEARCH.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
+        budget = self.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         factors = self.factors or (SEARCH.factors_quick if self.quick else settings.factors)
         shares = self.shares or settings.shares
@@ -247,11 +248,7 @@ class Scan:
                     return self.best
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
-                if self.factors:
-                    r = self._settled(pi, factor * s) @ q
-                log_r = safe_log((1 - share) * r + share * mixed / 2)
-                log_r = log_r if self.mirror is None else (log_r + log_r[self.mirror]) / 2
-                log_r = log_r - lse(log_r)
+                log_r = self._output_law(pi, factor * s, share)
                 if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
                     continue
                 if self.quick and factor > 1 and self._hopeless(pi, log_r, factor * s, floor + tolerance):
@@ -259,9 +256,20 @@ class Scan:
                 chains = self._try(log_r, factor * s, tolerance, budget, floor + tolerance)
                 budget -= chains.rounds + 1
                 reached[factor] = self._keep(chains)
+                if self.factors and chains.costs().max() <= tolerance:
+                    # Larger multipliers only lose.
+                    reached.update((other, math.inf) for other in factors if other > factor)
                 if self.best is not None and self.best.upper <= floor + tolerance:
                     return self.best
         return self.best
+
+    def _output_law(self, pi: Floats, s: float, share: float) -> Floats:
+        """The logarithm of that of a prior, mixed with a flat one."""
+        q = self.cells.q
+        r, mixed = (self._settled(pi, s) if self.factors else pi) @ q, self.cells.rho @ q + 1 / q.shape[1]
+        log_r = safe_log((1 - share) * r + share * mixed / 2)
+        log_r = log_r if self.mirror is None else (log_r + log_r[self.mirror]) / 2
+        return np.asarray(log_r - lse(log_r))
 
     def _settled(self, pi: Floats, s: float, rounds: int = 300, still: float = 1e-10) -> Floats:
         """A prior that maximises I - s D, from one nearby: pi ~ rho exp( q.log(posterior) / s ), values apart."""

@@ -17,13 +17,15 @@ from dalenius.numerics.types import Floats, Ints
 class PointLimits:
     """How much a verifier may have to do for noise on points."""
 
-    # Several releases: microseconds of one step of a chain, in a first look and later; how many a product, an output
-    # and a pair of halves take.
+    # Several releases: microseconds of the steps of a chain in balls, of which there are few, in a first look and later
+    # (three counts of 1,000, epsilon .05: 6.2 % with an eighth of it); how many a product, an output and a pair of
+    # halves take; and points x outputs, so that a search has time for all steps.
     first: float = 15_000.0
-    most: float = 160_000.0
+    most: float = 1_200_000.0
     product: float = 0.026
     output: float = 6.0
     pair: float = 0.3
+    several: int = 2**23
     # Points at most that have outputs, and every how many of all points they are.
     outputs: int = 200
     apart: int = 8
@@ -115,7 +117,7 @@ class Several(OnPoints):
     groups: tuple[tuple[float, tuple[int, ...]], ...] = ()
     dear: ClassVar[bool] = True
     beyond: ClassVar[float] = 0.003
-    factors: ClassVar[tuple[float, ...]] = (1.08, 1.12)
+    factors: ClassVar[tuple[float, ...]] = (1.08, 1.12, 1.2, 1.3)
     shares: ClassVar[tuple[float, ...]] = (0.0,)
 
     @classmethod
@@ -142,7 +144,7 @@ class Several(OnPoints):
         best: tuple[float, Place] | None = None
         for apart in range(1, LIMITS.apart + 1):
             for gaps in range(LIMITS.outputs, 0, -1):
-                if self.microseconds(gaps * apart + 1, gaps + 1) > most and gaps > 1:
+                if self._too_much(gaps * apart + 1, gaps + 1, most) and gaps > 1:
                     continue
                 place = Place(max(1, math.ceil(2 * reach / (gaps * apart))), reach, apart)
                 lost = self.between(place)
@@ -151,8 +153,8 @@ class Several(OnPoints):
         assert best is not None  # for the type checker: two points will do
         return best[1]
 
-    def microseconds(self, many: int, outputs: int) -> float:
-        """What one step of a chain takes a verifier, with this many points of which so many have outputs."""
+    def _too_much(self, many: int, outputs: int, most: float) -> bool:
+        """Whether a step of a chain takes longer, with this many points of which so many have outputs."""
         runs = [len(places) for _, places in self.groups]
         spare, halves = (sum(runs) + 1) // 2, [1, 1]
         for k in runs:
@@ -162,7 +164,8 @@ class Several(OnPoints):
             spare -= left
         pairs = halves[0] * halves[1]
         every = math.prod(math.comb(outputs + k - 1, k) for k in runs)
-        return LIMITS.product * pairs * many + LIMITS.output * every + LIMITS.pair * pairs
+        microseconds = LIMITS.product * pairs * many + LIMITS.output * every + LIMITS.pair * pairs
+        return microseconds > most or every * many > LIMITS.several
 
     def between(self, place: Place) -> float:
         """The chance that the answer is not a mixture of the points, or that a release of a point is not."""

@@ -62,6 +62,8 @@ class PointRows(Part):
     rows: int = 200
 
 
+# What a verifier's chains in doubles may lose, which it does not repeat in balls where steps take long: 3e-10 was seen.
+IN_DOUBLES = 1e-8
 # Log masses that differ by less, as a share, are the same but for rounding.
 SAME = 1e-9
 
@@ -98,8 +100,9 @@ class PointSearch:
     beyond_share: float = 0.01
     beyond_of: float = 1.0
     beyond_nats_quick: float = 7.0
-    # Several releases: how long chains are run, and how near.
-    rounds_dear: int = 120
+    # Several releases: how long chains are run, and how near; and how many times as many products they may take.
+    rounds_dear: int = 250
+    products_dear: int = 3
     near_dear: float = 0.1
     # Steps x points x values, which a verifier repeats in ten seconds; and where a share of the bound is asked for.
     # Ages of 200 people, 101 values, have a gap of 11 % with 37 steps and of 2 % with 123.
@@ -223,6 +226,7 @@ class Points:
         scan.factors, scan.shares = self.noise.factors, self.noise.shares
         if self.noise.dear:
             scan.most, scan.quick, near = SEARCH.rounds_dear, False, SEARCH.near_dear * value
+            scan.products *= SEARCH.products_dear
         rows = scan.run(pi, s, value, max(near, enough - value) if self.coarse else near)
         if rows is None:
             return None, None
@@ -242,7 +246,7 @@ class Points:
         log_r = rows.log_r - self.noise.log_orders(many, place)
         data = {"steps": [step], "rho": log_r.tolist(), "s": rows.s, "rounds": rows.rounds}
         whole = (1 - between) * upper + between * of_answer + self.noise.lost(place) * math.log(len(self.log_p))
-        tried = Formula("monotone", whole, data, rows.s, doubt=MANY_TERMS)
+        tried = Formula("monotone", whole, data, rows.s, doubt=IN_DOUBLES if self.noise.dear else MANY_TERMS)
         share = self._share(self.settings.of(PointRows).lost, SEARCH.allowed_lost, tried.upper)
         # The reference becomes wider, too.
         blurred = between * (of_answer - upper) + upper * (place.step / self.spread) ** 2 / 6

@@ -13,15 +13,15 @@ UNVERIFIED = 1
 @click.command(short_help="Measure the paper's figures and table again.")
 @click.option("--out", type=FILE, required=True, metavar="DIR", help="Directory for everything that is written.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this experiment; may be repeated.")
-@click.option("--quick", is_flag=True, help="Coarser grids, fewer starts: two minutes of processor, not twenty.")
+@click.option("--quick", is_flag=True, help="Coarser grids, fewer starts: a minute or two, not ten to twenty.")
 @click.option("--jobs", type=int, metavar="N", help="Processes; default: one per core.")
 @SEED
 @AS_JSON
 def reproduce(*, out: Path, only: tuple[str, ...], quick: bool, jobs: int | None, seed: int, as_json: bool) -> int:
     """Run the evaluation of the paper: its own algorithms, as printed and with repairs, beside certified brackets.
 
-    Writes DIR/index.html, and for every experiment pictures, a CSV of every number, and certificates. An
-    interrupted run goes on when the same command is given again. Experiments:
+    Writes DIR/index.html, the paper's figures, and for every experiment a CSV of every number, and certificates.
+    An interrupted run goes on when the same command is given again. Experiments:
 
     \b
       saddle entropy epsilon distortion primal dual table closed-forms pairs modular

@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dalenius.designing.linear_limits import MARGIN, Bools, LinearLimits
-from dalenius.designing.master import Best, Master, Plane
+from dalenius.designing.linear_limits import MARGIN, LinearLimits
+from dalenius.designing.master import Master, Plane
 from dalenius.designing.oracle import Attack, Oracle, OracleSearch
-from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, legal, ratios
+from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, ratios
 from dalenius.model.constraints import Constraints
 from dalenius.model.problem import Goal
 from dalenius.numerics.information import TINY, mutual_information
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Bools, Floats
 from dalenius.reductions.symmetry import NO_CONSTRAINTS, Domain
 from dalenius.search.deadline import Deadline
 from dalenius.settings import DEFAULT, Part, Settings
@@ -236,7 +236,7 @@ class CuttingPlanes:
         known = (plane for plane in self.pool if plane.record == attack.record)
         if any(np.abs(plane.masses - attack.masses).sum() < self.chosen.same_prior for plane in known):
             return False
-        self.pool.append(Plane.of(self.problem.domain, attack.record, attack.masses))
+        self.pool.append(Plane(attack.record, attack.masses))
         return True
 
     def judge(self, rows: Floats, leakage: float) -> None:
@@ -279,23 +279,20 @@ class CuttingPlanes:
         found, news = solve(self.pool, budget), False
         if found is not None:
             self._bound(found)
-            news = self._try(found.rows, deadline, starts)
+            news = self._try(found, deadline, starts)
         if self.gap > tolerance and not deadline.expired():
             level = self.lower.value + self.chosen.level * self.gap
             caps = (level, budget) if primal else (budget, level)
             near = self.master.nearest(self.pool, *caps, self.rows)
             if near is not None:
-                news = self._try(near.rows, deadline, starts) or news
+                news = self._try(near, deadline, starts) or news
         self._prune()
         return news
 
-    def _bound(self, found: Best) -> None:
-        """Raise the lower bound by the evidence of the pool: ratios of the mechanism, and of the multipliers."""
-        joint = self.problem.domain.joint(found.rows)
-        evidence = [Evidence(p.record, p.masses, ratios(p.masses, joint)) for p in self.pool]
-        for plane, log_ratio in zip(self.pool, found.ratios, strict=bool(found.ratios)):
-            evidence.append(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), log_ratio)))
-        self.bound(tuple(evidence))
+    def _bound(self, rows: Floats) -> None:
+        """Raise the lower bound by the evidence of the pool and the ratios of a mechanism."""
+        joint = self.problem.domain.joint(rows)
+        self.bound(tuple(Evidence(p.record, p.masses, ratios(p.masses, joint)) for p in self.pool))
 
     def bound(self, evidence: tuple[Evidence, ...]) -> None:
         """Raise the lower bound by evidence, with the best weights."""

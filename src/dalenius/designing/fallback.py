@@ -29,7 +29,7 @@ def with_fallback(problem: Problem, asked: DesignProblem, solve: Solve) -> tuple
     )
     if problem.budget < safest.leakage:
         refuse(
-            f"leakage = {problem.budget:g} nats is below what mechanisms with {listed(asked)} leak: the least is "
+            f"leakage = {problem.budget:g} nats is below what mechanisms that keep {listed(asked)} leak: the least is "
             f"between {safest.lower.value:.6g} and {safest.leakage:.6g} nats; allow more, or loosen a constraint"
         )
     return replace(problem, fallback=safest.mechanism.rows, spent=safest.leakage), safest
@@ -43,11 +43,12 @@ def check_possible(problem: Problem, asked: DesignProblem) -> None:
         fewer = replace(asked, constraints=asked.constraints.without(name))
         domain = symmetrise(asked.distortion, asked.adversary.reference, constraints=fewer.constraints)
         check_possible(replace(problem, domain=domain, constraints=fewer.constraints), fewer)
-    refuse(f"no mechanism has {listed(asked)} with these outputs; leave one out, or give more outputs (outputs=)")
+    refuse(f"no mechanism keeps {listed(asked)} with these outputs; leave one out, or give more outputs (outputs=)")
 
 
 def listed(asked: DesignProblem) -> str:
     """The constraints in words."""
     return " and ".join(
-        name if value is True else f"{name} = {value:g}" for name, value in asked.constraints.given.items()
+        f"{name} = {value}" if value is True else f"{name} = {value:g}"
+        for name, value in asked.constraints.given.items()
     )

@@ -9,9 +9,11 @@ import numpy as np
 import scipy
 
 from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.linear_limits import Matrix
 from dalenius.designing.master import Plane
 from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
 from dalenius.numerics.types import Floats
+from dalenius.reductions.symmetry import Domain
 
 # The logarithms of the ratios that stand for the limit.
 STEP = 1e-11
@@ -27,9 +29,9 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     tilts of the reference, one more than there are classes, show it, unless the freedom is of rounding size.
     """
     domain = problem.domain
-    planes = [Plane.of(domain, record, masses) for record, masses in _tilts(problem, rng)]
-    conditions = scipy.sparse.vstack([plane.z - plane.v for plane in planes]).tocsr()
+    planes = [Plane(record, masses) for record, masses in _tilts(problem, rng)]
     flat, (size, width) = domain.orbit.ravel(), domain.orbit.shape
+    conditions = scipy.sparse.vstack([_conditions(domain, plane.masses) for plane in planes]).tocsr()
     cost = np.bincount(flat, weights=domain.cost.ravel())
     sums = scipy.sparse.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
     right = np.concatenate([np.zeros(conditions.shape[0]), np.ones(size)])
@@ -40,7 +42,7 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     rows = problem.constant() if problem.knowledge > 0 else solved.x[domain.orbit]
     evidence, at = [], 0
     for plane in planes:
-        many = plane.z.shape[0]
+        many = plane.masses.shape[0] * width
         s = -solved.eqlin.marginals[at : at + many].reshape(plane.masses.shape[0], -1)
         evidence.append((plane, s - plane.masses.sum(axis=1) @ s))
         at += many
@@ -49,6 +51,16 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     proof = tuple(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), h * s)) for plane, s in evidence)
     bound = distortion_bound(domain, proof, np.full(len(proof), 1 / h), 0.0)
     return np.asarray(rows), max(bound, nothing, key=lambda b: b.value)
+
+
+def _conditions(domain: Domain, masses: Floats) -> Matrix:
+    """(A Y, P) z(a,y) - p(a) sum_a z(a,y), over the parameters of a mechanism."""
+    p, width = masses.sum(axis=1, keepdims=True), domain.orbit.shape[1]
+    apart = masses - p * masses.sum(axis=0)
+    a, y, c = np.meshgrid(*map(np.arange, (len(masses), width, masses.shape[1])), indexing="ij")
+    shape = (len(masses) * width, int(domain.orbit.max()) + 1)
+    places = ((a * width + y).ravel(), domain.orbit[c, y].ravel())
+    return scipy.sparse.csr_matrix((apart[a, c].ravel(), places), shape=shape)
 
 
 def _tilts(problem: Problem, rng: np.random.Generator) -> list[tuple[int, Floats]]:

@@ -15,16 +15,15 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dalenius.model.channels.neighbours import dp_epsilon
 from dalenius.model.constraints import UNBIASED, Constraints
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.conic import Conic
+from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.symmetry import Domain
 
 # c, c' and y of a ratio, or the c of a mean; and the multiplier.
 Price = tuple[int | float, ...]
-Bools = NDArray[np.bool_]
 Matrix = Any  # a SciPy sparse matrix, which ships no types
 # What keeps a limit in spite of rounding, relatively; and what solvers leave of a zero.
 MARGIN, NEXT_TO_NOTHING = 1e-12, 1e-12
@@ -132,6 +131,14 @@ class LinearLimits:
         often = np.bincount(flat)
         spread = scipy.sparse.csr_matrix((1 / often[flat], (flat, np.arange(flat.size))), shape=(often.size, flat.size))
         return scipy.sparse.csr_matrix(self.matrix @ spread)
+
+    def add(self, conic: Conic, kept: Bools | Ints) -> list[tuple[Bools, slice]]:
+        """Add limits to a programme that begins with the parameters kept: which limits, and which of its rows."""
+        found = []
+        for which, add in (self.equal, conic.equal), (~self.equal, conic.at_most):
+            part = scipy.sparse.coo_matrix(self.matrix[which][:, kept])
+            found.append((which, add(np.zeros(part.shape[0]), (part.row, part.col, part.data))))
+        return found
 
     def priced(self, multipliers: Floats) -> tuple[Floats, float, tuple[Price, ...]]:
         """What multipliers add to the costs that weak duality minimises, (K, Y); what they cost; and they themselves.

@@ -1,29 +1,33 @@
-"""The master problem of a design: the best mechanism against a pool of priors (MATH 6), by Clarabel [goulart24].
+"""The master problem of a design: the best mechanism against a pool of priors, by an interior-point method (MATH 6).
 
-With many parameters interior_master.py solves it in a tenth of the time; where it breaks down, Clarabel does.
+Over the parameters u of mechanisms, q(y|c) = u(orbit(c,y)), with z(a,y) = sum_c pi(a,c) q(y|c) and v(y) = sum_a z(a,y):
 
-Over mechanisms q, one parameter u per orbit of pairs (class, output), with z_k(a,y) = sum_c pi_k(a,c) q(y|c):
+    I_k = sum_{a,y} z log( z / (p(a) v) ),      dI_k/dq(y|c) = sum_a pi(a,c) log( z / (p(a) v) ),
+    d2I_k/dq(y|c)dq(y|c') = sum_a pi(a,c) pi(a,c') / z(a,y) - m(c) m(c') / v(y),      m(c) = sum_a pi(a,c).
 
-    I_k = sum_{a,y} z log( z / (p_k(a) sum_a z) ),      e >= z log(z/v)  <=>  (-e, z, v) in the exponential cone
+The Hessian does not mix outputs: it is a small matrix for each of them, which a general solver with a cone for each
+term does not see (Clarabel took 3 s for count(24), with 313 parameters, and this 0.2). After an earlier release q_1 the
+terms are z(a,m,y) = sum_c pi(a,c) q_1(m|c) q(y|c). With slacks S of I_k <= t, of E d <= D and of limits G u <= 0,
+Newton's method on
 
-and one of the objectives: least max_k I_k, least distortion, or the mechanism nearest to a centre, with
-bounds on leakage and distortion. Only the mechanism is taken from the solver, never its objective.
+    grad + J' lambda - zeta + A' nu = 0,   g + S = 0,   A u = right,   lambda S = mu,   (u - floor) zeta = mu
+
+with falling mu gives a mechanism with all probabilities positive. Its own ratios z / (p v) are evidence for a lower
+bound that is as near as mu is small: zeta >= 0 says that they are feasible for weak duality. That needs an accurate
+gradient also where an output is hardly used, so mu waits until the gradient is small.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import clarabel
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.linalg import LinAlgError
 
-from dalenius.designing.interior_master import InteriorMaster, InteriorSearch, Pool, Task
-from dalenius.designing.linear_limits import LinearLimits
-from dalenius.numerics.information import TINY
-from dalenius.numerics.types import Floats
+from dalenius.designing.linear_limits import LinearLimits, Matrix
+from dalenius.numerics.information import TINY, safe_log
+from dalenius.numerics.iterations import centring, longest_inside, slack_step
+from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.symmetry import Domain
 from dalenius.settings import DEFAULT, Part, Settings
 
@@ -32,231 +36,323 @@ from dalenius.settings import DEFAULT, Part, Settings
 class MasterSearch(Part):
     """The master problem."""
 
-    # Accuracy asked of Clarabel (the lower bound rests on ratios of probabilities, small ones too);
-    # largest |log ratio| taken from its multipliers; how far rows of an accepted mechanism may be from summing to one.
+    # Rounds at most, and how many in a row may bring a solution no nearer.
+    rounds: int = 150
+    idle: int = 8
+    # Gap and error of the equations at which it ends; the error at which a mechanism will do where digits run out.
     accuracy: float = 1e-10
-    largest_log_ratio: float = 30.0
-    largest_row_error: float = 1e-5
-    # Parameters of a mechanism from which the master has an interior-point method of its own: it took 0.03 s where
-    # Clarabel took 0.09 for count(10), with 61, and 0.2 where that took 3 for count(24), with 313.
-    parameters: int = 40
-
-
-Bools = NDArray[np.bool_]
-Matrix = Any  # a NumPy array or a SciPy sparse matrix, which ships no types
-
-ACCEPTED = ("Solved", "AlmostSolved", "InsufficientProgress")
+    near: float = 1e-6
+    # Share of the way to the boundary that a step may go.
+    inside: float = 0.95
+    # First slack, at least.
+    slack: float = 0.1
+    # Gradient, in units of the gap, above which mu waits.
+    ratio: float = 20.0
+    # What is taken off the diagonal of equations, of which some may follow from others.
+    ridge: float = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A prior in the pool: z(a,y) and v(a,y) = p(a) sum_a z(a,y) as matrices over the parameters u."""
+    """A prior in the pool."""
 
     record: int
     masses: Floats  # (A, K)
-    z: Matrix = field(init=False)  # (A Y, P)
-    v: Matrix = field(init=False)
-
-    @classmethod
-    def of(cls, domain: Domain, record: int, masses: Floats) -> "Plane":
-        """Build the two matrices."""
-        plane = cls(record, masses)
-        many, (size, width) = masses.shape[0], domain.orbit.shape
-        # m runs over the outputs of what was released before, if anything was: z(a,m,y) = sum_c pi(a,c) q_1(m|c) q(y|c)
-        first = np.ones((size, 1)) if domain.first is None else domain.first
-        before = first.shape[1]
-        a, m, y, c = np.meshgrid(*map(np.arange, (many, before, width, size)), indexing="ij")
-        shape = (many * before * width, int(domain.orbit.max()) + 1)
-        rows, columns = ((a * before + m) * width + y).ravel(), domain.orbit[c, y].ravel()
-        weights = (masses[a, c] * first[c, m]).ravel()
-        joint = scipy.sparse.csr_matrix((weights, (rows, columns)), shape=shape)
-        output = scipy.sparse.kron(np.ones((many, many)), scipy.sparse.eye(before * width)) @ joint
-        p = np.repeat(masses.sum(axis=1), before * width)
-        object.__setattr__(plane, "z", joint)
-        object.__setattr__(plane, "v", scipy.sparse.csr_matrix(scipy.sparse.diags(p) @ output))
-        return plane
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
-    """A mechanism, and the log ratios of every prior that the solver's multipliers tell.
+class Pool:
+    """The priors of a pool, one row for each value (and output before) of each: what the derivatives need of them."""
 
-    Where an output is hardly used, P(y|a)/P(y) of Clarabel's mechanism is noise; its multipliers are not. None of the
-    interior-point method, whose mechanism has exact ratios everywhere.
+    masses: Floats  # (R, K)
+    totals: Floats  # (T, K), summed over values
+    of: Ints  # (R,) the total that a row belongs to
+    prior: Ints  # (T,) the prior that a total belongs to
+    log_p: Floats  # (R,)
+
+    @classmethod
+    def of_priors(cls, priors: list[Floats], first: Floats | None = None) -> "Pool":
+        """Stack priors (A, K), beside what was released before, (K, M); values without mass leak nothing."""
+        before = np.ones((1, priors[0].shape[1])) if first is None else first.T
+        kept = [pi[pi.sum(axis=1) > 0] for pi in priors]
+        masses = np.concatenate([(before[:, None] * pi).reshape(-1, pi.shape[1]) for pi in kept])
+        totals = np.concatenate([before * pi.sum(axis=0) for pi in kept])
+        prior = np.repeat(np.arange(len(kept)), len(before))
+        of = np.repeat(np.arange(prior.size), np.repeat([len(pi) for pi in kept], len(before)))
+        log_p = np.concatenate([np.tile(np.log(pi.sum(axis=1)), len(before)) for pi in kept])
+        return cls(masses, totals, of, prior, log_p)
+
+    def leakage(self, rows: Floats) -> tuple[Floats, Floats]:
+        """I_k, (M,), and its gradient, (M, K, Y)."""
+        z, v = self.masses @ rows, self.totals @ rows
+        log_ratio = safe_log(z) - safe_log(v)[self.of] - self.log_p[:, None]
+        starts = np.searchsorted(self.prior[self.of], np.arange(self.prior[-1] + 1))
+        leaks = np.add.reduceat((z * log_ratio).sum(axis=1), starts)
+        gradient = np.add.reduceat(self.masses[:, :, None] * log_ratio[:, None], starts)
+        return leaks, gradient
+
+    def curvature(self, rows: Floats, weights: Floats) -> Floats:
+        """sum_k weights_k d2I_k, (Y, K, K)."""
+        z, v, heavy = np.maximum(self.masses @ rows, TINY), np.maximum(self.totals @ rows, TINY), weights[self.prior]
+        inner, outer = heavy[self.of][:, None] / z, heavy[:, None] / v
+        return np.asarray(
+            self.masses.T @ (inner.T[:, :, None] * self.masses) - self.totals.T @ (outer.T[:, :, None] * self.totals)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Minimise <linear, u> + <quadratic, u^2>/2 + height t over I_k <= height t + leakage and E d <= distortion.
+
+    height: 1 where the largest leakage is minimised, and `leakage` is 0 then; else 0. distortion may be infinite.
     """
 
-    rows: Floats  # (K, Y)
-    ratios: list[Floats]  # (A, Y) of each prior in the pool
+    linear: Floats | float = 0.0  # (P,)
+    quadratic: Floats | float = 0.0  # (P,)
+    height: float = 0.0
+    leakage: float = 0.0
+    distortion: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Parameters above the floor and multipliers, all positive but t and nu."""
+
+    u: Floats  # (P,)
+    t: float
+    slack: Floats  # (G,) of the bounds on leakage, of that on distortion, if there is one, and of limits
+    dual: Floats  # (G,) lambda
+    zeta: Floats  # (P,)
+    nu: Floats  # (E,)
+
+    @property
+    def gap(self) -> float:
+        """What complementarity is off in sum: the objective is at most this far from the best, once all else holds."""
+        return float(self.dual @ self.slack + self.u @ self.zeta)
+
+    @property
+    def sound(self) -> bool:
+        """Whether all numbers are finite."""
+        return bool(np.isfinite(self.t) and np.isfinite(self.u).all() and np.isfinite(self.dual).all())
+
+    def moved(self, step: "_Point", share: float) -> tuple["_Point", float]:
+        """Go along a step, at most `share` of the way to the boundary; and how much of the step that was."""
+        positive = ((y, getattr(step, name)) for name, y in self.__dict__.items() if name not in ("t", "nu"))
+        length = min(1.0, *(share * float(longest_inside(y, dy)) for y, dy in positive))
+        return _Point(**{name: y + length * getattr(step, name) for name, y in self.__dict__.items()}), length
+
+
+@dataclass(frozen=True, eq=False)
+class _Equations:
+    """What the equations are off at a point, and what their linearisation needs."""
+
+    gradient: Floats  # (P,) of the Lagrangian
+    height: float  # the same in t
+    bounds: Floats  # (G,) g + S
+    rows: Floats  # (E,) A u - right
+    jacobian: Floats  # (G, P) without limits
+    high: Floats  # (G,) -dg/dt
+    curvature: Floats  # (P, P) of the Lagrangian
+
+    @property
+    def off(self) -> float:
+        """The largest of them."""
+        parts = (self.gradient, self.bounds, self.rows)
+        return max(abs(self.height), *(float(np.abs(part).max()) for part in parts))
 
 
 @dataclass(frozen=True, eq=False)
 class Master:
-    """The convex problem over mechanisms of a domain, in variables x = (u, t, e): parameters, leakage, terms."""
+    """The convex problem over mechanisms of a domain."""
 
     domain: Domain
-    allowed: Bools  # (P,) whether a parameter may be positive
+    allowed: Bools  # whether a parameter may be positive
     settings: Settings = DEFAULT
     limits: LinearLimits | None = None
     # Whether only nearest outputs are allowed, so that any budget of distortion is met.
     nearest_only: bool = False
 
-    def least_leakage(self, pool: list[Plane], distortion: float) -> Best | None:
-        """argmin_q max_k I_k over E d <= distortion, or None when the solver fails."""
-        if (found := self._interior(pool, height=1.0, distortion=distortion)) is not None:
-            return found
-        program = self._program(pool, np.inf, distortion)
-        return self._solve(pool, program, program.only(t=1.0))
+    def least_leakage(self, pool: list[Plane], distortion: float) -> Floats | None:
+        """argmin_q max_k I_k over E d <= distortion, (K, Y), or None when the solver fails."""
+        return self._solve(pool, Task(height=1.0, distortion=distortion))
 
-    def least_distortion(self, pool: list[Plane], leakage: float) -> Best | None:
+    def least_distortion(self, pool: list[Plane], leakage: float) -> Floats | None:
         """argmin_q E d over I_k <= leakage."""
-        if (found := self._interior(pool, linear=self._cost, leakage=leakage)) is not None:
-            return found
-        program = self._program(pool, leakage, np.inf)
-        return self._solve(pool, program, program.only(u=self._cost))
+        return self._solve(pool, Task(linear=self._cost, leakage=leakage))
 
-    def nearest(self, pool: list[Plane], leakage: float, distortion: float, centre: Floats) -> Best | None:
+    def nearest(self, pool: list[Plane], leakage: float, distortion: float, centre: Floats) -> Floats | None:
         """The mechanism nearest to the centre with I_k <= leakage and E d <= distortion."""
-        times = np.bincount(self.domain.orbit.ravel())[self.allowed].astype(np.float64)
-        middle = np.asarray(np.bincount(self.domain.orbit.ravel(), weights=centre.ravel())[self.allowed], dtype=float)
-        found = self._interior(pool, linear=-middle, quadratic=times, leakage=leakage, distortion=distortion)
-        if found is not None:
-            return found
-        program = self._program(pool, leakage, distortion)
-        return self._solve(pool, program, program.only(u=-middle), program.only(u=times))
+        times, middle = self._added(np.ones_like(centre)), self._added(centre)
+        return self._solve(pool, Task(-middle, times, leakage=leakage, distortion=distortion))
 
-    def _interior(
-        self,
-        pool: list[Plane],
-        *,
-        linear: Floats | float = 0.0,
-        quadratic: Floats | float = 0.0,
-        height: float = 0.0,
-        leakage: float = 0.0,
-        distortion: float = np.inf,
-    ) -> Best | None:
-        """The answer of the interior-point method; None where it is not tried, or breaks down."""
-        few = self.allowed.size < self.settings.of(MasterSearch).parameters
-        barred = not self.allowed.all() or self.limits is not None
-        if few or not pool or barred or self.domain.first is not None:
+    # Numbers that are not finite end the iteration; they need no warning.
+    @np.errstate(all="ignore")
+    def _solve(self, planes: list[Plane], task: Task) -> Floats | None:
+        """Newton's method; where it breaks down near a solution that solution will do."""
+        chosen, pool = self._chosen, Pool.of_priors([plane.masses for plane in planes], self.domain.first)
+        point, length, near, least, idle = self._start(pool, task), 1.0, None, np.inf, 0
+        for _ in range(chosen.rounds):
+            equations, gap = self._equations(pool, task, point), point.gap
+            error, idle = max(gap, equations.off), idle + 1
+            if equations.off < chosen.near and error < least:
+                near, least, idle = point, error, 0
+            if least < chosen.accuracy or (idle >= chosen.idle and near is not None):
+                break
+            # mu stays where it is until the gradient is about as small as the gap
+            waits = np.abs(equations.gradient).max() > chosen.ratio * gap
+            mu = (1.0 if waits else centring(length)) * gap / (point.slack.size + point.u.size)
+            try:
+                step = self._step(point, equations, task, mu)
+            except LinAlgError:
+                break
+            point, length = point.moved(step, chosen.inside)
+            if not (point.sound and length > 0):
+                break
+        if near is None:
             return None
-        full = np.ones(self.allowed.size)
-        task = Task(linear * full, quadratic * full, height, leakage, distortion)
-        solver = InteriorMaster(self.domain, self._cost, self._sums, self.settings.of(InteriorSearch))
-        u = solver.solve(Pool.of_priors([plane.masses for plane in pool]), task)
-        return None if u is None else self._mechanism(u, [])
+        rows = self._rows(near.u)
+        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+    def _start(self, pool: Pool, task: Task) -> _Point:
+        """Every output alike; slacks that need not fit."""
+        many, least = self._cost.size, self._chosen.slack
+        u = np.full(many, max(1.0 / self.domain.orbit.shape[1] - self._floor, TINY))
+        leaks, _ = pool.leakage(self._rows(u))
+        t = task.height * float(leaks.max())
+        slack = np.maximum(t + task.leakage - leaks, least)
+        if self._limited(task):
+            slack = np.append(slack, max(task.distortion - float(self._cost @ (u + self._floor)), least))
+        slack = np.append(slack, np.maximum(-self._within(u + self._floor), least))
+        dual = np.full(slack.size, 1.0 / slack.size)
+        return _Point(u, t, slack, dual, np.full(many, 1.0 / many), np.zeros(len(self._right)))
+
+    def _equations(self, pool: Pool, task: Task, x: _Point) -> _Equations:
+        u, rows = x.u + self._floor, self._rows(x.u)
+        leaks, gradient = pool.leakage(rows)
+        # g = (I_k - height t - leakage, E d - distortion, G u)
+        above = leaks - task.height * x.t - task.leakage
+        jacobian = np.stack([self._added(one) for one in gradient])
+        high = np.full(leaks.size, task.height)
+        if self._limited(task):
+            above = np.append(above, self._cost @ u - task.distortion)
+            jacobian = np.vstack([jacobian, self._cost])
+        above = np.append(above, self._within(u))
+        curvature = self._scattered(pool.curvature(rows, x.dual[: leaks.size]))
+        curvature.flat[:: len(curvature) + 1] += task.quadratic
+        pushed = jacobian.T @ x.dual[: len(jacobian)] + self._limits.T @ x.dual[len(jacobian) :]
+        return _Equations(
+            gradient=task.linear + task.quadratic * u + pushed - x.zeta + self._sums.T @ x.nu,
+            height=task.height - float(high @ x.dual[: high.size]),
+            bounds=above + x.slack,
+            rows=self._sums @ u - self._right,
+            jacobian=jacobian,
+            high=np.append(high, np.zeros(above.size - high.size)),
+            curvature=curvature,
+        )
+
+    def _step(self, x: _Point, at: _Equations, task: Task, mu: float) -> _Point:
+        """Newton's step, with slacks and multipliers of bounds eliminated: a system in u, t and nu."""
+        many, equal, few = x.u.size, len(self._right), len(at.jacobian)
+        stiff = x.dual / x.slack
+
+        def turned(weights: Floats) -> Floats:
+            return np.asarray(at.jacobian.T @ weights[:few] + self._limits.T @ weights[few:])
+
+        # what lambda moves by where u and t stay
+        push = mu / x.slack - x.dual + stiff * at.bounds
+        tied = -turned(stiff * at.high)
+        # ( H + zeta/u + J' (lambda/S) J   -J' (lambda/S) high   A' )
+        matrix = np.zeros((many + 1 + equal, many + 1 + equal))
+        matrix[:many, :many] = at.curvature + at.jacobian.T @ (stiff[:few, None] * at.jacobian)
+        if stiff.size > few:
+            matrix[:many, :many] += (self._limits.T @ scipy.sparse.diags(stiff[few:]) @ self._limits).toarray()
+        matrix.flat[: many * (many + 2 + equal) : many + 2 + equal] += x.zeta / x.u
+        matrix[:many, many] = matrix[many, :many] = tied
+        matrix[many, many] = float(at.high @ (stiff * at.high)) if task.height else 1.0
+        matrix[:many, many + 1 :], matrix[many + 1 :, :many] = self._sums.T, self._sums
+        matrix[many + 1 :, many + 1 :] -= self._chosen.ridge * np.eye(equal)
+        in_u = mu / x.u - x.zeta - at.gradient - turned(push)
+        right = np.concatenate([in_u, [float(at.high @ push) - at.height], -at.rows])
+        du, dt, d_nu = np.split(np.linalg.solve(matrix, right), [many, many + 1])
+        d_slack = at.high * dt - at.bounds - np.append(at.jacobian @ du, self._within(du))
+        return _Point(
+            du,
+            float(dt[0]),
+            d_slack,
+            slack_step(x.slack, x.dual, d_slack, mu),
+            slack_step(x.u, x.zeta, du, mu),
+            d_nu,
+        )
+
+    @property
+    def _chosen(self) -> MasterSearch:
+        return self.settings.of(MasterSearch)
+
+    @property
+    def _floor(self) -> float:
+        return 0.0 if self.limits is None else self.limits.floor
+
+    def _limited(self, task: Task) -> bool:
+        return bool(np.isfinite(task.distortion)) and not self.nearest_only
+
+    @cached_property
+    def _place(self) -> Ints:
+        """(K, Y) the place of every pair among the allowed parameters, and after them all that are not."""
+        return np.asarray(np.where(self.allowed, np.cumsum(self.allowed) - 1, self.allowed.sum())[self.domain.orbit])
+
+    def _rows(self, u: Floats) -> Floats:
+        """The mechanism of parameters above the floor."""
+        return np.asarray(np.append(u + self._floor, 0.0)[self._place])
+
+    def _added(self, table: Floats) -> Floats:
+        """(P,) the sum of a table (K, Y) over the pairs of every allowed parameter."""
+        summed = np.bincount(self._place.ravel(), weights=table.ravel(), minlength=int(self.allowed.sum()) + 1)
+        return np.asarray(summed[:-1], dtype=float)
 
     @cached_property
     def _cost(self) -> Floats:
         """Expected distortion per unit of each allowed parameter."""
-        total = np.bincount(self.domain.orbit.ravel(), weights=self.domain.cost.ravel())
-        return np.asarray(total[self.allowed], dtype=float)
+        return self._added(self.domain.cost)
 
     @cached_property
     def _sums(self) -> Floats:
-        """Rows of a mechanism sum to one: which parameters a row adds up, each different row once."""
+        """(E, P) rows of a mechanism sum to one, each different row once; and limits that are equations."""
+        sums = np.unique(np.stack([self._added(one) for one in self._units]), axis=0)
+        if self.limits is None:
+            return sums
+        return np.vstack([sums, self.limits.matrix[self.limits.equal][:, self.allowed].toarray()])
+
+    @property
+    def _units(self) -> Floats:
+        """(K, K, Y) the tables that are one on one row."""
         size, width = self.domain.orbit.shape
-        sums = np.zeros((size, self.allowed.size))
-        np.add.at(sums, (np.repeat(np.arange(size), width), self.domain.orbit.ravel()), 1.0)
-        return np.unique(sums[:, self.allowed], axis=0)
+        return np.broadcast_to(np.eye(size)[:, :, None], (size, size, width))
 
-    def _program(self, pool: list[Plane], leakage: float, distortion: float) -> "_Program":
-        terms = [plane.z.shape[0] for plane in pool]
-        program = _Program(int(self.allowed.sum()), sum(terms), self.settings.of(MasterSearch))
-        program.add(program.block(u=self._sums), 1.0, clarabel.ZeroConeT)
-        least = 0.0 if self.limits is None else self.limits.floor
-        program.at_most(program.block(u=-scipy.sparse.eye(program.many)), -least)
-        if np.isfinite(distortion) and not self.nearest_only:
-            program.at_most(program.block(u=self._cost[None]), distortion)
-        if self.limits is not None:
-            matrix, equal = self.limits.matrix[:, self.allowed], self.limits.equal
-            program.add(program.block(u=matrix[equal]), 0.0, clarabel.ZeroConeT)
-            program.at_most(program.block(u=matrix[~equal]), 0.0)
-        if np.isfinite(leakage):
-            program.at_most(program.block(t=np.ones((1, 1))), leakage)
-        if pool:
-            which = scipy.sparse.block_diag([np.ones((1, n)) for n in terms])
-            program.at_most(program.block(t=-np.ones((len(pool), 1)), e=which), 0.0)
-            z, v = (
-                scipy.sparse.vstack([getattr(plane, name)[:, self.allowed] for plane in pool]) for name in ("z", "v")
-            )
-            parts = [program.block(e=scipy.sparse.eye(program.terms)), program.block(u=-z), program.block(u=-v)]
-            order = np.arange(3 * program.terms).reshape(3, -1).T.ravel()  # (-e, z, v) of one term after another
-            program.add(scipy.sparse.csr_matrix(scipy.sparse.vstack(parts))[order], 0.0, None)
-        return program
+    @cached_property
+    def _right(self) -> Floats:
+        """(E,) what these are."""
+        equal = 0 if self.limits is None else int(self.limits.equal.sum())
+        return np.append(np.ones(len(self._sums) - equal), np.zeros(equal))
 
-    def _solve(
-        self, pool: list[Plane], program: "_Program", linear: Floats, quadratic: Floats | None = None
-    ) -> Best | None:
-        solved = program.solve(linear, np.zeros_like(linear) if quadratic is None else quadratic)
-        if solved is None:
-            return None
-        u, log_ratios = solved
-        ends = np.cumsum([plane.z.shape[0] for plane in pool])[:-1]
-        parts = np.split(log_ratios, ends) if pool else []
-        ratios = [part.reshape(plane.masses.shape[0], -1) for part, plane in zip(parts, pool, strict=True)]
-        return self._mechanism(u, ratios)
+    @cached_property
+    def _limits(self) -> Matrix:
+        """(J, P) limits that are at most 0."""
+        if self.limits is None:
+            return scipy.sparse.csr_matrix((0, int(self.allowed.sum())))
+        return scipy.sparse.csr_matrix(self.limits.matrix[~self.limits.equal][:, self.allowed])
 
-    def _mechanism(self, u: Floats, ratios: list[Floats]) -> Best | None:
-        parameters = np.zeros(self.allowed.size)
-        parameters[self.allowed] = np.maximum(u, 0.0)
-        rows = parameters[self.domain.orbit]
-        total = rows.sum(axis=1, keepdims=True)
-        if not np.abs(total - 1).max() < self.settings.of(MasterSearch).largest_row_error:
-            return None
-        return Best(np.asarray(rows / total), ratios)
+    def _within(self, u: Floats) -> Floats:
+        """(J,) G u."""
+        return np.asarray(self._limits @ u, dtype=float)
 
+    @cached_property
+    def _pairs(self) -> Ints:
+        """Where the Hessian over parameters holds each entry of the blocks of outputs, (Y, K, K)."""
+        at = self._place.T
+        return np.asarray(at[:, :, None] * (self._cost.size + 1) + at[:, None, :])
 
-@dataclass(eq=False)
-class _Program:
-    """Constraints over x = (u, t, e) in Clarabel's form: right - matrix x in a cone."""
-
-    many: int  # parameters u
-    terms: int  # terms e
-    chosen: MasterSearch
-    matrices: list[Matrix] = field(default_factory=list)
-    rights: list[Floats] = field(default_factory=list)
-    cones: list[object] = field(default_factory=list)
-
-    def block(self, u: Matrix | None = None, t: Matrix | None = None, e: Matrix | None = None) -> Matrix:
-        """Rows over x whose other parts are zero."""
-        rows = next(part.shape[0] for part in (u, t, e) if part is not None)
-        widths = (self.many, 1, self.terms)
-        parts = [
-            scipy.sparse.csr_matrix((rows, n)) if part is None else scipy.sparse.csr_matrix(part)
-            for part, n in zip((u, t, e), widths, strict=True)
-        ]
-        return scipy.sparse.csr_matrix(scipy.sparse.hstack(parts))
-
-    def only(self, u: Floats | float = 0.0, t: float = 0.0) -> Floats:
-        """A vector over x."""
-        return np.concatenate([np.broadcast_to(u, self.many), [t], np.zeros(self.terms)])
-
-    def at_most(self, matrix: Matrix, right: float) -> None:
-        """Add matrix x <= right."""
-        self.add(matrix, right, clarabel.NonnegativeConeT)
-
-    def add(self, matrix: Matrix, right: float, cone: Callable[[int], object] | None) -> None:
-        """Add rows; without a cone they are exponential cones of three rows each."""
-        if not matrix.shape[0]:
-            return
-        self.matrices.append(matrix)
-        self.rights.append(np.full(matrix.shape[0], right))
-        self.cones += [clarabel.ExponentialConeT()] * self.terms if cone is None else [cone(matrix.shape[0])]
-
-    def solve(self, linear: Floats, quadratic: Floats) -> tuple[Floats, Floats] | None:
-        """Minimise <linear, x> + <quadratic, x^2> / 2; u and log(z/v) of every term, or None when the solver fails.
-
-        The multipliers of a term's cone are proportional to (-1, -(r+1), exp r) for r = log(z/v).
-        """
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.chosen.accuracy
-        matrix, right = scipy.sparse.csc_matrix(scipy.sparse.vstack(self.matrices)), np.concatenate(self.rights)
-        objective = scipy.sparse.csc_matrix(scipy.sparse.diags(quadratic))
-        solved = clarabel.DefaultSolver(objective, linear, matrix, right, self.cones, settings).solve()
-        if str(solved.status) not in ACCEPTED:
-            return None
-        cones = np.array(solved.z)[len(right) - 3 * self.terms :].reshape(-1, 3)
-        r = cones[:, 1] / np.minimum(cones[:, 0], -TINY) - 1
-        most = self.chosen.largest_log_ratio
-        return np.array(solved.x)[: self.many], np.clip(r, -most, most)
+    def _scattered(self, blocks: Floats) -> Floats:
+        """The Hessian over parameters, (P, P), from one block for each output, (Y, K, K)."""
+        size = self._cost.size + 1
+        summed = np.bincount(self._pairs.ravel(), weights=blocks.ravel(), minlength=size * size)
+        return np.array(summed.reshape(size, size)[:-1, :-1], dtype=float)

@@ -79,6 +79,10 @@ class PriorOnCounts(Prior):
         """Return what the noisy counts tell at least of the record, in nats."""
         return self.leaked
 
+    def to_certificate(self) -> dict[str, Any]:
+        """Return the prior as certificates have it."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedPrior(PriorOnCounts):
@@ -94,3 +98,7 @@ class CountedPrior(PriorOnCounts):
         log_joint = reference.log_joint(mechanism.statistic, secret)
         masses = tilts.masses(np.asarray(mechanism.query.answers), log_joint)
         return cls(mechanism, secret, masses, reference, tilts=tilts, leaked=leaked)
+
+    def to_certificate(self) -> dict[str, Any]:
+        """Return the tilts."""
+        return {"kind": "counted", **self.tilts.to_certificate()}

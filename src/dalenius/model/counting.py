@@ -179,23 +179,16 @@ def _fold(values: Ints, log_p: Floats, modulus: int) -> tuple[Ints, Floats]:
     return distinct, np.logaddexp.reduceat(log_p[order], first)
 
 
-def _product(
-    parts: Parts, shape: tuple[int, ...], most_degree: int = 4 * 10**4, precision: int = 128
-) -> tuple[Ints, Floats]:
-    """Law of a sum of picks from shape (least 0, gcd 1), on its attainable values.
-
-    A binomial, the power of a polynomial of whole numbers where all values are alike, or a product of polynomials in
-    balls. The product takes seconds at `most_degree`, and some 20 bits of the precision are lost there.
-    """
-    (law, n), alone = parts[0], len(parts) == 1
-    alike = alone and len(set(law)) == 1
-    if alone and n == 1:
+def _power(law: Law, n: int, shape: tuple[int, ...]) -> tuple[Ints, Floats] | None:
+    """Law of a sum of n picks of one law: of one pick, a binomial, or of whole numbers where all values are alike."""
+    alike = len(set(law)) == 1
+    if n == 1:
         grid, place = np.unique(np.array(shape, dtype=np.int64), return_inverse=True)
         masses = np.bincount(place, weights=law)
         return grid[masses > 0], np.log(masses[masses > 0] / math.fsum(law))
     if alike and (reason := unlisted(n, shape)) is not None:
         refuse(reason)
-    if alone and max(shape) <= 1:
+    if max(shape) <= 1:
         none, one = (math.fsum(p for v, p in zip(shape, law, strict=True) if v == step) for step in (0, 1))
         log_p = log_binomial(n, (none, one)) if one else np.zeros(1)
         grid = np.flatnonzero(np.isfinite(log_p))
@@ -206,6 +199,18 @@ def _product(
         counts = map(int, (fmpz_poly(np.bincount(shape).tolist()) ** n).coeffs())
         listed = [(t, math.log(c) - n * math.log(len(shape))) for t, c in enumerate(counts) if c]
         return np.array([t for t, _ in listed], dtype=np.int64), np.array([logarithm for _, logarithm in listed])
+    return None
+
+
+def _product(
+    parts: Parts, shape: tuple[int, ...], most_degree: int = 4 * 10**4, precision: int = 128
+) -> tuple[Ints, Floats]:
+    """Law of a sum of picks from shape (least 0, gcd 1): a product of polynomials in balls.
+
+    The product takes seconds at `most_degree`, and some 20 bits of the precision are lost there.
+    """
+    if len(parts) == 1 and (found := _power(*parts[0], shape)) is not None:
+        return found
     n = sum(many for _, many in parts)
     if n * max(shape) > most_degree:
         refuse(

@@ -188,7 +188,7 @@ class Query(Described):
 
     def distance(self) -> Floats:
         """Return d(f(x), y) as (K, Y): |y - f|, L1 for count vectors, zero-one for labels."""
-        checks.entries(len(self.answers), len(self.outputs), f"the distance table of {self}")
+        checks.entries(len(self.answers), len(self.outputs), f"the table of answers and outputs of {self}")
         if isinstance(self.answers, np.ndarray):
             f = self.answers.reshape(len(self.answers), -1).T
             y = np.asarray(self.outputs).reshape(len(self.outputs), -1).T

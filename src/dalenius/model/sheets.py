@@ -8,14 +8,15 @@ the option that decides.
 import csv
 import io
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from functools import partial
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic_core import from_json
 
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
@@ -23,20 +24,17 @@ from dalenius.model.files import read_bytes
 from dalenius.numerics.types import Floats
 
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "blanks", "|": "bars"}
-# Bytes of which numbers in JSON consist; text that holds no others is parsed at once.
-PLAIN = b"0123456789+-.eE, "
-# Bytes of a file that are parsed together; the floats take a multiple of them.
-PIECE = 2**20
-LINE = ord("\n")
+# What may stand in a line that holds nothing.
+MARKS = "".join(NAMES)
 # Bytes of a workbook when unpacked, which openpyxl reads in some seconds; rows of a sheet, as in Excel.
 MOST_UNPACKED = 2**26
 MOST_ROWS = 2**20
-# Stands for a line break inside a cell in quotes.
-INSIDE = b"\v"
 
 Label = str | int
 # The numbers, the names of the columns where there are any, and those of the rows, of which there may be none.
 Sheet = tuple[Floats, list[Label] | None, list[Any]]
+# Reads the rows that hold anything from the beginning, each with its line.
+Table = Callable[[], Iterable[tuple[int, list[str]]]]
 
 
 @dataclass(frozen=True)
@@ -84,17 +82,16 @@ class Unfit(Exception):  # noqa: N818 - no error: another reading may fit
 def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
     """Return the numbers of a text file, its header and index; rows: how many there must be, None for any number."""
     text = _decoded(path)
-    body = re.sub(rb"\n(?:[ \t,;|]*\n)+", b"\n", text).strip(b"\n")
-    if not body.strip(b" \t,;|"):
+    if not text.strip(MARKS + "\n"):
         refuse(f"{path} holds no numbers")
     failures: list[tuple[Unfit, Reading]] = []
     # Blanks may stand beside any other delimiter: they are one where nothing else is.
     for blanks in (False, True):
         found: dict[bytes, tuple[Reading, Sheet]] = {}
-        for reading in _candidates(body, wanted):
+        for reading in _candidates(text, wanted):
             if (reading.delimiter == " ") is blanks:
                 try:
-                    sheet = _read(body, rows, reading)
+                    sheet = _read(partial(_rows, text, reading.delimiter or ","), rows, reading)
                 except Unfit as failure:
                     failures.append((failure, reading))
                 else:
@@ -105,10 +102,8 @@ def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
             ways = " or as ".join(f"{matrix.shape} numbers with {r.words}" for r, (matrix, *_) in found.values())
             refuse(f"{path} can be read as {ways}; give these options (--delimiter, --decimal)")
     # Where every reading fails alike, the file looks like the delimiter that it has most of.
-    nearest, reading = max(
-        failures, key=lambda failure: (failure[0].far, text.count((failure[1].delimiter or ",").encode()))
-    )
-    place = ":" if nearest.line is None else f", line {_numbered(text, nearest.line)}"
+    nearest, reading = max(failures, key=lambda failure: (failure[0].far, text.count(failure[1].delimiter or ",")))
+    place = ":" if nearest.line is None else f", line {nearest.line}"
     commas = " and decimal commas" if reading.decimal == "," else ""
     message = (
         f"{path}{place} {nearest}; this looks like {NAMES[reading.delimiter or ',']} between numbers{commas}. "
@@ -122,55 +117,73 @@ def read_sheet(path: Path, rows: int | None, wanted: Reading) -> Sheet:
     raise InputError(message)
 
 
-def _numbered(text: bytes, line: int) -> int:
-    """The number of a line in the file, from its number among those that are not blank."""
-    filled = [end for end, content in enumerate(text.split(b"\n"), 1) if content.strip(b" \t,;|")]
-    before = text.split(b"\n")[: filled[line - 1] - 1]
-    return filled[line - 1] + sum(content.count(INSIDE) for content in before)
-
-
-def _decoded(path: Path) -> bytes:
-    """The text as UTF-8 without a mark of it, each line ended in one way."""
+def _decoded(path: Path) -> str:
+    """The text without marks of how it is encoded, each line ended in one way."""
     raw = read_bytes(path)
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        try:
-            raw = raw.decode("utf-16").encode()
-        except UnicodeDecodeError as error:
-            refuse(f"{path} is not a text file: {error}", error)
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
-    if b"\0" in raw:
+    wide = raw.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        text = raw.decode("utf-16") if wide else raw.decode("utf-8-sig", "replace")
+    except UnicodeDecodeError as error:
+        refuse(f"{path} is not a text file: {error}", error)
+    if "\0" in text:
         refuse(f"{path} is not a text file: it holds null bytes")
-    if b"\r" in raw:
-        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    # Excel writes what stands between cells in a line of its own, and lets a cell in quotes run over several lines.
-    raw = re.sub(rb"\Asep=.\n", b"\n", raw)
-    quoted = rb'(?m)(?:^|(?<=[,;|\t ]))"[^"]*"(?=[,;|\t ]|$)'
-    return re.sub(quoted, lambda cell: cell[0].replace(b"\n", INSIDE), raw) if b'"' in raw else raw
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # Excel writes what stands between cells in a line of its own.
+    return re.sub(r"\Asep=.\n", "\n", text)
 
 
-def _candidates(body: bytes, wanted: Reading) -> Iterator[Reading]:
+def _candidates(text: str, wanted: Reading) -> Iterator[Reading]:
     """Every reading that the last line allows: what stands nowhere in it separates nothing."""
-    last = body[body.rfind(b"\n") + 1 :].decode("utf-8", "replace")
+    last = text.rstrip(MARKS + "\n").rpartition("\n")[2]
     delimiters = [wanted.delimiter] if wanted.delimiter else [d for d in NAMES if d in last] or [","]
     decimals = [wanted.decimal] if wanted.decimal else [".", ","]
     for delimiter, decimal in product(delimiters, decimals):
         # Without a comma inside cells both decimals are the same reading.
-        if delimiter != decimal and (decimal == "." or wanted.decimal or b"," in body):
+        if delimiter != decimal and (decimal == "." or wanted.decimal or "," in text):
             yield replace(wanted, delimiter=delimiter, decimal=decimal)
 
 
-def _read(body: bytes, rows: int | None, reading: Reading) -> Sheet:
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a text that hold anything, with the lines in which they end."""
+    lines: Iterable[str] = io.StringIO(text)
+    if delimiter == " ":
+        lines = (" ".join(line.split()) for line in lines)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if any(cell.strip(MARKS) for cell in cells):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        message = f"it is not a CSV file: {error}"
+        raise Unfit(message, 0.0) from error
+
+
+def _read(table: Table, rows: int | None, reading: Reading) -> Sheet:
     """The numbers and the names of their columns and rows, where this reading fits."""
-    first, _, rest = body.partition(b"\n")
-    head = _cells(first, reading)
-    header = _has_header(head, body.count(b"\n") + 1, rows, reading)
-    numbers = rest if header else body
-    sample = _cells(numbers.partition(b"\n")[0], reading)
-    index = _has_index(numbers, head if header else None, sample, reading)
+    firsts = [cells[0] for _, cells in table()]
+    if not firsts:
+        message = "it holds no numbers"
+        raise Unfit(message, 0.0)
+    head = next(iter(table()))[1]
+    header = _has_header(head, len(firsts), rows, reading)
+    sample = next(islice(table(), header, None), (0, [""]))[1]
+    index = _has_index(firsts[header:], head if header else None, sample, reading)
     width = len(sample) - index
-    matrix = _numbers(numbers, reading, width, drop=index, skipped=1 + header)
-    rows_called = [_named(_cells(line, reading)[0]) for line in numbers.split(b"\n")] if index else []
-    return matrix, _names(head, width, index=index) if header else None, rows_called
+    numbers, plain = array("d"), reading.decimal == "."
+    for line, cells in islice(table(), header, None):
+        if len(cells) != width + index:
+            message = f"has {len(cells)} columns where others have {width + index}"
+            raise Unfit(message, 2.0, line)
+        try:
+            numbers.extend(map(float, cells[index:] if plain else [_point(cell, reading) for cell in cells[index:]]))
+        except ValueError:
+            column = next(j for j in range(index, len(cells)) if not _is_number(cells[j], reading))
+            empty = "the cell is empty; fill it or drop the row"
+            what = f"{cells[column]!r} is not a number" if cells[column].strip() else empty
+            message = f"column {column + 1}: {what}"
+            raise Unfit(message, 1.0 + (column + 1) / (width + 1), line) from None
+    matrix = np.array(numbers).reshape(-1, width)
+    return matrix, _names(head, width, index=index) if header else None, list(map(_named, firsts[header:])) * index
 
 
 def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading) -> bool:
@@ -219,95 +232,17 @@ def _names(head: list[str], width: int, *, index: bool) -> list[Label]:
 
 def _named(cell: str) -> str:
     """The name in a cell, in one line."""
-    return cell.replace(INSIDE.decode(), " ").strip()
+    return cell.replace("\n", " ").strip()
 
 
-def _has_index(numbers: bytes, head: list[str] | None, sample: list[str], reading: Reading) -> bool:
+def _has_index(firsts: list[str], head: list[str] | None, sample: list[str], reading: Reading) -> bool:
     """Whether the first column names the rows: nothing stands above it, or its cells are texts."""
     if reading.index is not None or len(sample) == 1:
         return bool(reading.index)
     # R leaves the name of the index out.
     if head is not None and (len(head) == len(sample) - 1 or (len(head) == len(sample) and not head[0].strip())):
         return True
-    return not _is_number(sample[0], reading) and not any(
-        _is_number(_cells(line, reading)[0], reading) for line in numbers.split(b"\n")
-    )
-
-
-def _numbers(text: bytes, reading: Reading, width: int, *, drop: bool, skipped: int) -> Floats:
-    """All numbers, line by line of the same width."""
-    # Empty at first, as a file may end with its header.
-    found: list[Floats] = [np.empty((0, width))]
-    done = skipped
-    for piece in _pieces(text):
-        values = _plain(piece, reading, width, drop=drop)
-        if values is None:
-            lines = piece.split(b"\n")
-            values = np.array(list(_slow(lines, reading, width, drop=drop, before=done)), dtype=float)
-        found.append(values.reshape(-1, width))
-        done += len(found[-1])
-    return np.concatenate(found)
-
-
-def _pieces(text: bytes) -> Iterator[bytes]:
-    """Some lines at a time."""
-    ends = [0]
-    while ends[-1] < len(text):
-        ends.append(text.find(b"\n", min(ends[-1] + PIECE, len(text) - 1)) + 1 or len(text) + 1)
-    for start, end in pairwise(ends):
-        yield text[start : end - 1] if end <= len(text) else text[start:]
-
-
-def _plain(piece: bytes, reading: Reading, width: int, *, drop: bool) -> Floats | None:
-    """Numbers as JSON has them, which a parser reads ten times as fast; None where there is anything else."""
-    delimiter = (reading.delimiter or ",").encode()
-    if delimiter == b" ":
-        piece = re.sub(rb" *\n *", b"\n", re.sub(rb"[ \t]+", b" ", piece)).strip(b" ")
-    if drop:
-        piece = re.sub(rb"(?m)^[^\n%s]*%s" % (re.escape(delimiter), re.escape(delimiter)), b"", piece)
-    marks = np.frombuffer(piece + b"\n", dtype=np.uint8)
-    marks = marks[(marks == delimiter[0]) | (marks == LINE)]
-    # Every line has as many cells: width - 1 delimiters, then its end.
-    if not np.array_equal(np.flatnonzero(marks == LINE), np.arange(width - 1, marks.size, width)) or marks.size % width:
-        return None
-    if reading.decimal == ",":
-        piece = piece.replace(b".", b"x").replace(b",", b".")
-    piece = piece.replace(delimiter, b",").replace(b"\n", b",")
-    if piece.translate(None, PLAIN):
-        return None
-    try:
-        values = np.array(from_json(b"[" + piece + b"]"), dtype=float)
-    except (ValueError, OverflowError):
-        return None
-    return values if values.size == marks.size else None
-
-
-def _slow(lines: list[bytes], reading: Reading, width: int, *, drop: bool, before: int) -> Iterator[float]:
-    """The same cell by cell, with the place of what is not a number."""
-    for number, line in enumerate(lines, before):
-        cells = _cells(line, reading)
-        if len(cells) != width + drop:
-            message = f"has {len(cells)} columns where others have {width + drop}"
-            raise Unfit(message, 2.0, number)
-        for column, cell in enumerate(cells[drop:], 1 + drop):
-            try:
-                yield float(_point(cell, reading))
-            except ValueError:
-                empty = "the cell is empty; fill it or drop the row"
-                message = f"column {column}: {f'{cell!r} is not a number' if cell.strip() else empty}"
-                raise Unfit(message, 1.0 + column / (width + 1), number) from None
-
-
-def _cells(line: bytes, reading: Reading) -> list[str]:
-    text = line.decode("utf-8", "replace")
-    delimiter = reading.delimiter or ","
-    if delimiter == " ":
-        text = " ".join(text.split())
-    try:
-        return next(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True), [""])
-    except csv.Error as error:
-        message = f"it is not a CSV file: {error}"
-        raise Unfit(message, 0.0) from error
+    return not any(_is_number(cell, reading) for cell in firsts)
 
 
 def _point(cell: str, reading: Reading) -> str:
@@ -368,20 +303,13 @@ def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
 
 def from_cells(place: str, cells: list[list[Any]], rows: int | None, wanted: Reading) -> Sheet:
     """Return the numbers among cells that have types of their own, their header and index."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([[_typed(cell) for cell in row] for row in cells])
-    body = text.getvalue().strip("\n").encode()
-    if not body:
+    if not cells:
         refuse(f"{place} holds no numbers")
+    texts = [["" if cell is None else str(cell) for cell in row] for row in cells]
     try:
-        return _read(body, rows, replace(wanted, delimiter=",", decimal="."))
+        return _read(lambda: enumerate(texts, 1), rows, replace(wanted, delimiter=",", decimal="."))
     except Unfit as failure:
         refuse(f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}")
-
-
-def _typed(cell: object) -> object:
-    return "" if cell is None else repr(cell) if isinstance(cell, float) else cell
 
 
 def of_frame(frame: Any) -> Sheet:

@@ -4,6 +4,7 @@ Their laws, from which the log-multiplicities of MATH 2 follow, are a matter of 
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,8 +64,27 @@ class Statistic(Protocol):
         """Return words for a class, for messages."""
 
 
+class Alike:
+    """What follows where all records have the same values, and are interchangeable."""
+
+    @property
+    @abstractmethod
+    def records(self) -> tuple[int, ...]:
+        """Alphabet size of each record."""
+
+    @property
+    def log_universe(self) -> float:
+        """Return log|X|."""
+        return len(self.records) * math.log(self.records[0])
+
+    @property
+    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
+        """All records together."""
+        return (range(len(self.records)),)
+
+
 @dataclass(frozen=True)
-class Sum:
+class Sum(Alike):
     """T(x) = sum_i contributions[x_i], modulo `modulus` if given; n interchangeable records.
 
     seen: of very many bits, the only values that are looked at; they are then the classes (`near`).
@@ -121,14 +141,6 @@ class Sum:
             return self.values.size
         return self.n * (max(self.contributions) - min(self.contributions)) + 1
 
-    @property
-    def log_universe(self) -> float:
-        return self.n * math.log(len(self.contributions))
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        return (range(self.n),)
-
     def class_of(self, datasets: ArrayLike) -> Ints:
         total = np.asarray(self.contributions)[checked(datasets, self.records)].sum(axis=-1)
         return self.class_of_sum(total)
@@ -168,7 +180,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(Alike):
     """Runs of neighbouring classes of a sum: block b begins with class starts[b], the first one with class 0."""
 
     of: Sum
@@ -186,14 +198,6 @@ class Blocks:
     @property
     def size(self) -> int:
         return len(self.starts)
-
-    @property
-    def log_universe(self) -> float:
-        return self.of.log_universe
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        return self.of.orbits
 
     def class_of(self, datasets: ArrayLike) -> Ints:
         return self._block(self.of.class_of(datasets))
@@ -214,7 +218,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Histogram:
+class Histogram(Alike):
     """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records.
 
     Very many records have too many count vectors to list: `check_listed` raises InputError then.
@@ -263,14 +267,6 @@ class Histogram:
     @property
     def size(self) -> int:
         return math.comb(self.n + self.k - 1, self.k - 1)
-
-    @property
-    def log_universe(self) -> float:
-        return self.n * math.log(self.k)
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        return (range(self.n),)
 
     def class_of(self, datasets: ArrayLike) -> Ints:
         x = checked(datasets, self.records)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -155,6 +156,23 @@ class TiedPrior(PriorOnCounts):
         many = secrets.size(secret, mechanism.records)
         masses = np.tile(law / (many * law.sum()), (many, 1))
         return cls(mechanism, secret, masses, reference, decoder=decoder, leaked=leaked, tilt=tilt)
+
+    def to_certificate(self) -> dict[str, Any]:
+        """Return the law of the own count from its first to its last mass, and the guess."""
+        law, decoder = self.masses[0], self.decoder
+        nonzero = np.flatnonzero(law)
+        return {
+            "kind": "tied",
+            "first": int(nonzero[0]),
+            "masses": law[nonzero[0] : nonzero[-1] + 1].tolist(),
+            "cuts": list(decoder.cuts),
+            "weights": list(decoder.weights),
+            "window": list(decoder.window),
+            **({"tilt": list(self.tilt)} if self.tilt else {}),
+            "nodes": list(decoder.nodes),
+            "step": decoder.step,
+            **({"scores": list(decoder.scores)} if decoder.scores else {}),
+        }
 
     @cached_property
     def others(self) -> OtherCounts | None:

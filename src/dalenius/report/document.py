@@ -120,7 +120,7 @@ def write_document(
             refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
         made = _loaded(kind.sections)(result)
         if len(results) > 1:
-            headings = [f"{_subject(result)}: verdict", *(section.heading for section in made[1:])]
+            headings = [f"Verdict: {_subject(result)}", *(section.heading for section in made[1:])]
             made = [replace(one, heading=f"{k + 1}. {name}") for one, name in zip(made, headings, strict=True)]
         sections += made
     unit = getattr(results[0], "unit", "nats")

@@ -3,6 +3,7 @@
 import base64
 import html
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,6 +20,10 @@ SWITCH = (
     '<label><input type="radio" name="unit" value="bits"{bits}> bits</label></fieldset></form>\n'
     '<p id="said" class="soft" aria-live="polite"></p>\n'
 )
+
+
+# What stands before the headings of each of several results.
+NUMBERED = re.compile(r"^\d+\. ")
 
 
 @dataclass(frozen=True)
@@ -105,10 +110,15 @@ def _own(name: str) -> str:
 
 
 def _contents(sections: list[Section], least: int = 4) -> str:
-    """Links to the sections, where there are enough to look for one."""
+    """Links to the sections, where there are enough to look for one; of several results to the verdicts alone."""
     if len(sections) < least:
         return ""
-    items = "".join(f'<li><a href="#s{k}">{html.escape(one.heading)}</a></li>' for k, one in enumerate(sections))
+    chief = [k for k, one in enumerate(sections) if one.verdict]
+    listed = [*chief, len(sections) - 1] if len(chief) > 1 else range(len(sections))
+    # The list numbers results as their headings do.
+    items = "".join(
+        f'<li><a href="#s{k}">{html.escape(NUMBERED.sub("", sections[k].heading))}</a></li>' for k in listed
+    )
     return f'<nav aria-label="Contents"><ol>{items}</ol></nav>\n'
 
 

@@ -389,9 +389,7 @@ def adversary_words(audit: Audit) -> str:
     """Return how much the adversary may know; the number that was given with all its digits."""
     if audit.adversary.kind == "independent":
         return _independent_words(audit)
-    if isinstance(audit.reference, Density):
-        return _beyond_density(audit)
-    if not audit.reference.uniform or audit.priors > 1:
+    if isinstance(audit.reference, Density) or not audit.reference.uniform or audit.priors > 1:
         return _beyond(audit)
     most = in_unit(audit.mechanism.log_universe, audit.unit)
     exact = audit.adversary.given == "entropy"
@@ -430,25 +428,20 @@ def reference_words(reference: Reference) -> str:
     return "given weights of the datasets" if reference.kind else "the uniform prior"
 
 
-def _beyond_density(audit: Audit) -> str:
-    """How much the adversary may know beyond a density of real-valued records."""
-    rho = reference_words(audit.reference)
-    if audit.adversary.knowledge == 0:
-        return f"knows the density and nothing else: {rho}"
-    return f"knows at most {audit.knowledge:.12g} {audit.unit} beyond the density: {rho}"
-
-
 def _beyond(audit: Audit) -> str:
-    """How much the adversary may know beyond a reference prior."""
+    """How much the adversary may know beyond a reference prior, or beyond a density of real-valued records."""
     rho = reference_words(audit.reference)
     if audit.priors > 1:
         return f"has the worst of {audit.priors} listed priors and knows nothing else: {rho}"
-    most = short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
+    real = isinstance(audit.reference, Density)
+    known = "the density" if real else "the reference prior"
     if audit.adversary.knowledge == 0:
-        return f"knows the reference prior and nothing else: {rho}"
-    if audit.adversary.free:
-        return f"may know everything: all {most} {audit.unit} beyond the reference prior, {rho}"
-    return f"knows at most {audit.knowledge:.12g} of {most} {audit.unit} beyond the reference prior: {rho}"
+        return f"knows {known} and nothing else: {rho}"
+    most = "" if real else short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
+    if most and audit.adversary.free:
+        return f"may know everything: all {most} {audit.unit} beyond {known}, {rho}"
+    limit = f"{audit.knowledge:.12g}{f' of {most}' if most else ''}"
+    return f"knows at most {limit} {audit.unit} beyond {known}: {rho}"
 
 
 def _compare(audit: Audit) -> list[str]:

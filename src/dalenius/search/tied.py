@@ -21,7 +21,9 @@ import numpy as np
 
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counting import log_binomial
-from dalenius.model.tied import Decoder, OtherCounts, last_powers, log_poisson
+from dalenius.model.reference import Reference
+from dalenius.model.secret import Secret
+from dalenius.model.tied import Decoder, OtherCounts, TiedPrior, last_powers, log_poisson
 from dalenius.numerics.information import logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
@@ -87,6 +89,12 @@ class Tied:
     lower: float
     # log tilts of the others' counts in the decoder's window, if there are any.
     tilt: tuple[float, ...] = ()
+
+    def prior(self, mechanism: NoisyCounts, about: Secret, reference: Reference) -> TiedPrior:
+        """Return the prior that ties every value to this law."""
+        return TiedPrior.of_counts(
+            mechanism, about, self.law, decoder=self.decoder, leaked=self.lower, tilt=self.tilt, reference=reference
+        )
 
 
 @dataclass(frozen=True, eq=False)

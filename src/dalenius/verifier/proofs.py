@@ -17,8 +17,7 @@ from .kernel.balls import ONE, ZERO, Ball
 from .kernel.cells import Question
 from .kernel.limits import tick
 from .kernel.proofs import KINDS, compare, shown
-from .kernel.reading import Refused, mapping, number, refuse, sequence, show
-from .kernel.reading import field as entry
+from .kernel.reading import Refused, field, mapping, number, refuse, sequence, show
 from .kernel.witness import attains, held, information
 from .special import beside, decoy
 from .steps import grid, window
@@ -39,7 +38,7 @@ class Written(Asked):
 
         Classes that share a row are put together: the prior is then the reference inside.
         """
-        given = self.merged(self.prior(entry(witness, "masses", "the witness"), "the witness"))
+        given = self.merged(self.prior(field(witness, "masses", "the witness"), "the witness"))
         prior = held(given, self.question.cells, self.knowledge, "the witness")
         attains(information(self.channel, prior), lower)
 
@@ -54,8 +53,8 @@ def check(asked: Asked, proof: dict[str, Any], where: str) -> float:
     Guarantee: I(A;Y) <= result for every prior the adversary may hold. What outputs that were put together may tell
     beside their sum is added to every bound.
     """
-    upper = number(entry(proof, "upper", where), f"'upper' of {where}")
-    kind = entry(proof, "kind", where)
+    upper = number(field(proof, "upper", where), f"'upper' of {where}")
+    kind = field(proof, "kind", where)
     known = {**KINDS, **OTHERS}
     try:
         if not isinstance(kind, str) or kind not in known:
@@ -77,7 +76,7 @@ def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: 
         return
     question = asked.question
     for step in steps:
-        name = entry(step, "step", "a step")
+        name = field(step, "step", "a step")
         if not isinstance(name, str) or name not in STEPS:
             refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}")
         question = STEPS[name](question, step)
@@ -91,15 +90,15 @@ def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
     m. I is convex in the channel, so that L(m) <= sum_j c_j U_j; and q = (1-b) m + b t for a channel t, so that
     L(q) <= L(m) + b log|A| (docs/mathematics.md, 6.5). A channel whose rows are all equal leaks nothing.
     """
-    listed = [mapping(part, f"part {j}") for j, part in enumerate(sequence(entry(proof, "parts", where), "the parts"))]
-    shares = [arb(number(entry(part, "share", f"part {j}"), "a share", low=0.0)) for j, part in enumerate(listed)]
+    listed = [mapping(part, f"part {j}") for j, part in enumerate(sequence(field(proof, "parts", where), "the parts"))]
+    shares = [arb(number(field(part, "share", f"part {j}"), "a share", low=0.0)) for j, part in enumerate(listed)]
     if not sum(shares, ZERO) == ONE:  # noqa: SIM201 - balls are unequal only where that is certain
         refuse("the shares of its parts do not sum to one exactly")
     channels = [_part(asked.channel, part, f"part {j}") for j, part in enumerate(listed)]
     bound = _left_out(asked.channel, shares, channels) * arb(len(asked.shares)).log()
     for j, (share, part, channel) in enumerate(zip(shares, listed, channels, strict=True)):
         if len(channel.rows) > 1:
-            inner = mapping(entry(part, "proof", f"part {j}"), f"the proof of part {j}")
+            inner = mapping(field(part, "proof", f"part {j}"), f"the proof of part {j}")
             if inner.get("kind") == "mixture":
                 refuse(f"part {j} is a mixture itself; give its parts")
             question = Asked(channel, asked.secret, asked.knowledge, asked.reference)
@@ -108,7 +107,7 @@ def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
 
 
 def _part(whole: Channel, part: dict[str, Any], where: str) -> Channel:
-    rows = sequence(entry(part, "rows", where), f"rows of {where}", whole.statistic.size)
+    rows = sequence(field(part, "rows", where), f"rows of {where}", whole.statistic.size)
     channel = numeric(whole.statistic, rows, where)
     if channel.outputs != whole.outputs:
         refuse(f"{where} has {channel.outputs} outputs, not {whole.outputs}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import brute_force
 import numpy as np
 import pytest
-from cases import named, random_channel
+from cases import cells_of, named, random_channel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from dalenius.numerics import compiled
 from dalenius.numerics.information import phi
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lumped, lump
+from dalenius.reductions.lump import Lumped
 from dalenius.search.ascent import ascend, log_posterior
 from dalenius.search.deadline import Deadline
 
@@ -35,10 +35,6 @@ built = pytest.mark.skipif(
 def _as_in_an_audit() -> Iterator[None]:
     with np.errstate(all="ignore"):
         yield
-
-
-def cells_of(mechanism: Mechanism, knowledge: float) -> Cells:
-    return Cells(lump(mechanism, 0)[0], knowledge)
 
 
 def random_problem(

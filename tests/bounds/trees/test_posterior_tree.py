@@ -226,6 +226,13 @@ def test_without_a_limit_a_batch_has_many_nodes() -> None:
     assert deadline.nodes > 50
 
 
+def test_a_pass_that_takes_too_long_gives_way_to_one_with_a_nearer_target() -> None:
+    """A pass for the goal alone keeps the bound 13 % above it for 100,000 nodes; half of the way takes 200."""
+    bracket = bracket_of(named("count(n=20)", "subsampled(rate=0.1)"), 0.5, 1e-4)
+    tree = grown(bracket, Deadline(60.0, most_nodes=20_000), next(problems(bracket)))
+    assert tree.upper < 1.05 * bracket.lower
+
+
 def test_tangents_of_their_own_close_a_nearly_concave_problem_in_few_leaves() -> None:
     """With four tangents for all leaves the same groups stay open three times as far after 2,000 nodes."""
     bracket = bracket_of(named("count(n=40)", "geometric(epsilon=1)"), 0.3, 5e-3)

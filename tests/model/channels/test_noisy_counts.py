@@ -5,13 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.model.channels.noise import Geometric
-from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram
@@ -82,20 +79,3 @@ def test_small_histograms_are_listed_as_ever() -> None:
     assert len(statistic.counts) == math.comb(72, 3)
     small = Histogram(3, 2).counts.tolist()
     assert small == [list(c) for c in product(range(4), repeat=2) if sum(c) == 3]
-
-
-class Three(Geometric):
-    """-1, 0 or 1."""
-
-    def tail(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
-        return 0.25 * (k < 2)
-
-
-def test_one_law_of_noise_serves_all_counts() -> None:
-    large = NoisyCounts(queries.histogram(n=40, k=6), "three(values)", Three(1.0))
-    drawn = large.sample([0] * 39 + [5], 2000, rng=0)
-    counts = np.array([[int(c) for c in y.split(",")] for y in drawn])
-    assert set(counts[:, 1].tolist()) == {0, 1}
-    assert set(counts[:, 5].tolist()) == {0, 1, 2}
-    assert counts[:, 5].mean() == pytest.approx(1, abs=0.05)
-    assert counts[:, 1].mean() == pytest.approx(0.25, abs=0.05)

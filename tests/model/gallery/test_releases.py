@@ -8,7 +8,6 @@ import pytest
 from refusals import refuses
 
 import dalenius as dl
-from dalenius.tools.exact_sampling import draws
 
 COUNT = dl.queries.count(n=3)
 CELLS = dl.queries.histogram(n=2, k=3)
@@ -147,22 +146,6 @@ def test_functions_of_outputs_get_them_as_the_query_has_them() -> None:
     named = dl.queries.identity(2, names=["no", "yes"])
     assert M.exact(named).then(len).labels == (2, 3)
     assert M.exact(CELLS).suppress(2).then(str).labels[0] == "('suppressed', 'suppressed', 0)"
-
-
-def test_draws_follow_the_formula() -> None:
-    """Exact draws of thirds, which no float holds."""
-    mechanism = M.random_rounding(COUNT, 3)
-    drawn = draws(mechanism, np.array([1, 0, 0]), 3000, None)
-    assert np.bincount(drawn, minlength=2)[1] / 3000 == pytest.approx(1 / 3, abs=0.05)
-    assert set(mechanism.sample([1, 1, 1], 5, secure=True).tolist()) == {3}
-
-
-def test_saved_by_name(tmp_path: Path) -> None:
-    mechanism = M.rounding(COUNT, 2, mechanism="suppressed(below=2)")
-    mechanism.save(tmp_path / "m.json")
-    loaded = dl.Mechanism.load(tmp_path / "m.json")
-    assert loaded == mechanism
-    assert loaded.name == "rounding(base=2, mechanism='suppressed(below=2)')"
 
 
 def test_calibrated_by_the_rate_of_a_sample() -> None:

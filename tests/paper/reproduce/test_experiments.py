@@ -8,7 +8,7 @@ from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.paper.reproduce import recipe
 from dalenius.paper.reproduce.experiments import EXPERIMENTS, chosen
 from dalenius.paper.reproduce.points import KINDS, Point
-from dalenius.paper.reproduce.printed import TABLE, VALUES
+from dalenius.paper.reproduce.printed import VALUES
 
 LN2 = math.log(2)
 NAMES = ["saddle", "entropy", "epsilon", "distortion", "primal", "dual", "table", "closed-forms", "pairs", "modular"]
@@ -103,15 +103,6 @@ def test_the_grid_of_entropies_has_the_corner(n: int, quick: bool) -> None:
         assert (n - 1) * LN2 in entropies
         assert entropies[-1] == pytest.approx(n * LN2)
         assert any((n - 1) * LN2 < b < n * LN2 - 0.1 for b in entropies)
-
-
-def test_the_table_carries_what_is_printed() -> None:
-    printed = {(p.parameters["family"], p.parameters["b"]): p.parameters["printed"] for p in grid("table")}
-    assert len(printed) == 14
-    assert printed["laplace", 2.0] == 0.009
-    assert printed["exponential", 0.5] == 0.024
-    assert printed["laplace", 2.5] is None
-    assert all(printed[family, b] == value for family, column in TABLE.items() for b, value in column.items())
 
 
 def test_printed_values_are_near_their_closed_forms_or_known_to_be_off() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from dalenius.paper.reproduce.rows import called, gap, groups, having, listed, missed, one_curve, rising, spread
+from dalenius.paper.reproduce.rows import called, gap, listed, missed, one_curve, spread
 
 ROWS = [
     {"b": 1.0, "x": 2, "lower": 0.30, "upper": 0.32},
@@ -9,13 +9,6 @@ ROWS = [
     {"b": 2.0, "x": 1, "lower": 0.10, "upper": 0.11},
     {"b": None, "x": 1},
 ]
-
-
-def test_rows_are_picked_sorted_and_grouped() -> None:
-    audits = having(ROWS, "b", "lower")
-    assert audits == ROWS[:4]
-    assert list(groups(audits, "b")) == [(1.0,), (0.0,), (2.0,)]
-    assert [row["b"] for row in rising(audits, "b")] == [0.0, 1.0, 1.0, 2.0]
 
 
 def test_curves_are_one_where_all_their_brackets_overlap() -> None:

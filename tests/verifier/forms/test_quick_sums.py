@@ -49,7 +49,7 @@ def test_a_law_near_its_mean_is_a_part_of_the_whole_law(reference: Uniform | Pro
 
 def test_what_is_left_is_at_most_everything() -> None:
     """Where the law still rises at the border, no ratio bounds the rest."""
-    short = counting._near(10, ONE / 2, ONE / 2, range(1, 3))
+    short = counting.binomial(10, ONE / 2, ONE / 2, range(1, 3))
     assert short.left >= 1 - sum(short.masses, ZERO)
 
 

@@ -7,7 +7,7 @@ import pytest
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, precision
-from dalenius.verifier.kernel.closing import close, gain, largest
+from dalenius.verifier.kernel.closing import close, gain, largest_of
 from dalenius.verifier.kernel.reading import Refused
 
 Floats = np.ndarray
@@ -66,7 +66,7 @@ def test_no_prior_of_the_ball_is_above_and_the_best_one_attains_it(
 
 def test_without_entropy_and_multiplier_the_largest_is_left() -> None:
     assert close([arb(1), arb(3), arb(2)], ZERO, arb(7)) == 3
-    assert not largest([arb(1), arb.nan(), arb(2)]).is_finite()
+    assert not largest_of([arb(1), arb.nan(), arb(2)]).is_finite()
     assert gain([ZERO], [arb(5)], ONE, ONE) == 5
 
 

@@ -17,6 +17,7 @@ from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing.designer import DesignSearch
 from dalenius.model.reference import UNIFORM
 from dalenius.settings import Limits
+from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.special.decoy import _supremum
 
 # Truth or decoy alone, and quickly.
@@ -232,6 +233,8 @@ def test_a_mechanism_on_blocks_is_the_one_with_those_rows_repeated() -> None:
     starts = mechanism.describe()["blocks"]
     block = np.searchsorted(starts, np.arange(9), side="right") - 1
     repeated = dl.Mechanism.from_rows(dl.queries.count(n=8), mechanism.written().rows[block])
-    accepted(design.leakage.certificate.data, repeated)
+    accepted(design.leakage.certificate.data, mechanism)
+    datasets = rebuild(mechanism.describe()).statistic.datasets()
+    assert list(datasets) == [block[x.bit_count()] for x in range(2**8)]
     assert repeated.dp_epsilon() == mechanism.dp_epsilon()
     assert dl.audit(repeated, knowledge=0.1, time_limit=0.3).lower <= design.leakage.upper

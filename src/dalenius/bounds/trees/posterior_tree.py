@@ -93,24 +93,30 @@ class PosteriorTree:
         """All leaves, in order."""
         return np.concatenate([segment.leaves for segment in self.segments])
 
-    def run_pass(self, target: float, lower: float, deadline: Deadline, *, together: int = 8) -> Iterator[None]:
-        """Bring every leaf to the target, some segments at a time. lower: what is known to leak."""
+    def run_pass(
+        self, target: float, lower: float, deadline: Deadline, *, most: float = np.inf, together: int = 8
+    ) -> Iterator[None]:
+        """Bring every leaf to the target, some segments at a time, or as many as so many nodes do.
+
+        lower: what is known to leak.
+        """
+        end = min(deadline.nodes + most, deadline.most_nodes)
         limits = self._limits(target, lower)
         # Piece by piece: a copy of all leaves would take as much memory again.
         self._put([piece for segment in self.segments for piece in _segments(segment.leaves, target)])
         deadline.trees.add(self)
-        most = self.problem.cells.settings.portfolio.most_tree_numbers
+        most_numbers = self.problem.cells.settings.portfolio.most_tree_numbers
         while not deadline.expired():
             numbers = sum(tree.numbers for tree in deadline.trees)
-            if numbers > most:
+            if numbers > most_numbers:
                 self.stuck = True
                 return
             deadline.reserved = WRITING * numbers
             taken = [k for k, segment in enumerate(self.segments) if segment.open][:together]
-            if not taken:
+            if not taken or deadline.nodes >= end:
                 return
             # A limit on nodes holds to a few, and cuts off the same ones whatever the number of threads.
-            share = max(1.0, (deadline.most_nodes - deadline.nodes) / len(taken))
+            share = max(1.0, (end - deadline.nodes) / len(taken))
             work = [(self.segments[k].leaves, target, limits, share) for k in taken]
             done = deadline.crew.map(self._advance, work)
             for k, (nodes, segments) in reversed(list(zip(taken, done, strict=True))):

@@ -14,6 +14,12 @@ from dalenius.search.ascent import best_of, log_posterior, polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
+# The share of the goal from which on a pass goes for the goal itself; and the nodes that a pass may take, at least so
+# many, and so many times those of its tree.
+NEAR = 0.1
+PASS_NODES = 2048
+PASS_GROWTH = 16
+
 
 @dataclass(frozen=True, kw_only=True)
 class PosteriorSearch(Part):
@@ -77,7 +83,7 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
     the tree is some times as large as at the last ones.
     """
     settings = bracket.cells.settings.effort
-    due = settings.relaxed_growth
+    due, near = settings.relaxed_growth, NEAR
     if tree.problem.own_tangents:
         # With so many tangents passes would take long, and lose their way: finer groups take over.
         yield from tree.fit(bracket.floor + bracket.tolerance, bracket.floor, deadline)
@@ -86,7 +92,10 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
         goal = bracket.floor + bracket.tolerance
         if tree.upper <= goal:
             return
-        yield from tree.run_pass(fallen(tree.upper, goal), bracket.floor, deadline)
+        target, most = fallen(tree.upper, goal, near=near), max(PASS_NODES, PASS_GROWTH * tree.size)
+        yield from tree.run_pass(target, bracket.floor, deadline, most=most)
+        # A pass goes depth first, and its bound falls with the last leaf only: one that takes so long asked too much.
+        near = near / 4 if tree.upper > target else near
         if tree.upper > goal and tree.size >= due and not bracket.cells.many:
             due = settings.relaxed_growth * tree.size
             priors = tree.priors(settings.relaxed_priors)

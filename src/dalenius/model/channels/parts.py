@@ -13,6 +13,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import checked, commas
+from dalenius.model.statistic import Alike
 from dalenius.numerics.types import Floats, Ints
 
 # The logarithms of the law of a record, by its index.
@@ -20,7 +21,7 @@ LogLaws = Callable[[int], Floats]
 
 
 @dataclass(frozen=True)
-class Everything:
+class Everything(Alike):
     """T(x) = x: n records whose datasets are never listed. All records are interchangeable.
 
     k: how many values a record has; None for real numbers.
@@ -40,11 +41,7 @@ class Everything:
 
     @property
     def log_universe(self) -> float:
-        return math.inf if self.k is None else self.n * math.log(self.k)
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        return (range(self.n),)
+        return math.inf if self.k is None else super().log_universe
 
     def class_of(self, datasets: ArrayLike) -> NoReturn:
         self._refuse()
@@ -72,7 +69,7 @@ class Everything:
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Alike):
     """T(x): the values of a few records, the `members`, and what is looked at of the `others`.
 
     That is their values or, where they are `counted` and there is one member, how many of them equal it. Members come
@@ -103,10 +100,6 @@ class Part:
     @property
     def size(self) -> int:
         return self.values * self.inside
-
-    @property
-    def log_universe(self) -> float:
-        return self.n * math.log(self.k)
 
     @property
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:

@@ -4,6 +4,7 @@ Counts of outputs give lower limits of their probabilities, and these a channel 
 version: rows [limits, rest], where the rest of the probability reveals the class. See docs/mathematics.md 12.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -34,29 +35,28 @@ SHOWN = 5
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Outputs that were drawn at one dataset: output k is labels[codes[k]]."""
+    """How often outputs were drawn at one dataset, in no order: counts[k] times labels[k]."""
 
     labels: tuple[Label, ...]
-    codes: Ints
+    counts: Ints
 
     @property
     def size(self) -> int:
         """Number of draws."""
-        return self.codes.size
+        return int(self.counts.sum())
 
     @cached_property
-    def tally(self) -> dict[Label, int]:
-        """How often each output was drawn."""
-        many: dict[Label, int] = {}
-        for y, often in zip(self.labels, np.bincount(self.codes, minlength=len(self.labels)).tolist(), strict=True):
-            if often:
-                many[y] = many.get(y, 0) + often
-        return many
+    def tally(self) -> Counter[Label]:
+        """How often each output was drawn: some may be labelled alike."""
+        found = Counter[Label]()
+        for y, often in zip(self.labels, self.counts.tolist(), strict=True):
+            found[y] += often
+        return +found
 
     def split(self, rng: np.random.Generator) -> "tuple[Column, Column]":
-        """Return a random part, in which outputs are looked for, and the rest; random, as draws may be in order."""
-        codes, cut = rng.permutation(self.codes), max(1, int(LOOKED_AT * self.size))
-        return Column(self.labels, codes[:cut]), Column(self.labels, codes[cut:])
+        """Return a random part of the draws, in which outputs are looked for, and the rest."""
+        part = rng.multivariate_hypergeometric(self.counts, max(1, int(LOOKED_AT * self.size)), method="marginals")
+        return Column(self.labels, part), Column(self.labels, self.counts - part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,25 +407,21 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
 def _outputs(column: Any, where: str) -> Column:
     """Outputs as plain labels; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
-    distinct: list[Any] = []
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU" and not _two_zeros(values):
-        found, codes = np.unique(values, return_inverse=True)
+        found, counts = np.unique(values, return_counts=True)
         distinct = found.tolist()
     else:
         if isinstance(values, np.ndarray) and values.ndim > 1:
             values = map(tuple, values.tolist())
         listed = checks.listed(values, f"samples of {where} must be a list of outputs, not {type(column).__name__}")
         # By their text, which tells 1 from 1.0, and 0.0 from -0.0.
-        place: dict[str, int] = {}
-        codes = np.empty(len(listed), dtype=np.int64)
-        for k, y in enumerate(map(_hashable, listed)):
-            codes[k] = place.setdefault(repr(y), len(place))
-            if codes[k] == len(distinct):
-                distinct.append(y)
-    if not codes.size:
+        spelled = {repr(y): y for y in map(_hashable, listed)}
+        often = Counter(map(repr, map(_hashable, listed)))
+        distinct, counts = [spelled[text] for text in often], np.array(list(often.values()), dtype=np.int64)
+    if not counts.size:
         refuse(f"there are no samples for {where}; draw outputs at one dataset for each answer")
     try:
-        return Column(tuple(map(_label, distinct)), codes)
+        return Column(tuple(map(_label, distinct)), counts)
     except InputError as error:
         refuse(f"samples of {where}: {error}", error)
 

@@ -42,12 +42,8 @@ def gradient(seed: int, many: int) -> Row:
         marginal, conditionals = universe.split(p, 0)
         rows = universe.of(q, 0)
         given = answers(conditionals, rows)
-        right, printed = (
-            slope - slope.mean(axis=1, keepdims=True)
-            for slope in (
-                f(marginal, given, rows) for f in (information_by_conditional, information_by_conditional_printed)
-            )
-        )
+        slopes = [f(marginal, given, rows) for f in (information_by_conditional, information_by_conditional_printed)]
+        right, printed = (slope - slope.mean(axis=1, keepdims=True) for slope in slopes)
         shares.append(float(np.linalg.norm(printed - right) / np.linalg.norm(right)))
     return {"tried": many, "median": statistics.median(shares), "most": max(shares)}
 

@@ -87,7 +87,7 @@ class Sum:
         q, p = self.bits(reference)
         if q > 0 and p > 0:
             fits(many, "the law of the sum")
-            plain = dict(enumerate(_near(many, q, p, range(many + 1)).masses))
+            plain = dict(enumerate(binomial(many, q, p, range(many + 1)).masses))
         else:
             k = len(self.contributions)
             laws = {(1 / k,) * k: many} if isinstance(reference, Uniform) else reference.tally(self.n, without)
@@ -110,11 +110,10 @@ class Sum:
     def near(self, reference: Uniform | Product, without: Sequence[int]) -> "Near | None":
         """The law of the sum of all records but some, near its mean; None where that is not a part of a long law."""
         many, (q, p) = self.n - len(without), self.bits(reference)
-        if self.modulus is not None or many < LONG or not (q > 0 and p > 0):
+        if self.modulus is not None or not (q > 0 and p > 0):
             return None
-        middle, reach = many * float(p), math.ceil(SPREADS * math.sqrt(many * float(p) * float(q))) + SPREADS
-        low, high = max(0, math.floor(middle) - reach), min(many, math.ceil(middle) + reach)
-        return _near(many, q, p, range(low, high + 1)) if 2 * (high - low) < many else None
+        kept = likely(many, q, p)
+        return binomial(many, q, p, kept) if 2 * len(kept) < many else None
 
     @cached_property
     def values(self) -> Sequence[int]:
@@ -433,7 +432,15 @@ def dense(law: dict[int, Ball]) -> bool:
     return max(law) - min(law) + 1 == len(law)
 
 
-def _near(n: int, q: Ball, p: Ball, kept: range) -> Near:
+def likely(n: int, q: Ball, p: Ball) -> range:
+    """Counts of n bits that are 0 and 1 with these chances: all, or of very many those near the mean."""
+    if n < LONG:
+        return range(n + 1)
+    middle, reach = n * float(p), math.ceil(SPREADS * math.sqrt(n * float(p) * float(q))) + SPREADS
+    return range(max(0, math.floor(middle) - reach), min(n, math.ceil(middle) + reach) + 1)
+
+
+def binomial(n: int, q: Ball, p: Ball, kept: range) -> Near:
     """C(n,j) q^(n-j) p^j for some j, or for all from 0 to n, and what is left for all others.
 
     The ratio of neighbours, (n-j) p / ((j+1) q) from j to j + 1, falls with j. So beyond the last of them the law falls

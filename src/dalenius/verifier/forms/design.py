@@ -22,8 +22,7 @@ from dalenius.verifier.kernel import duality
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, exact, matrix, short
 from dalenius.verifier.kernel.limits import SLACK, tick, ticking
 from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
-from dalenius.verifier.kernel.witness import held
-from dalenius.verifier.kernel.witness import law as law_of
+from dalenius.verifier.kernel.witness import held, law_of
 
 from . import named
 from .asked import Asked, Audited

@@ -6,6 +6,7 @@ record's value and blocks of one count, t_v for the value v = `cell`, of which Y
 sums.py checks it. Or it ties values to their counts: tied.py and counted.py.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +15,13 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import ticking
-from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, refuse, whole
+from dalenius.verifier.kernel.reading import field, refuse, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
-from .counting import Histogram, Records, Sum, people
+from .counting import Histogram, Records, Sum, binomial, likely, people
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Secret, by_label
-
-# Share of a sum that its last terms may have together.
-HIDDEN = arb(2) ** -100
 
 
 @dataclass(frozen=True)
@@ -85,12 +82,8 @@ def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
     return replace(channel, records=secret.records, reference=reference, labels=secret.labels)
 
 
-def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: float) -> None:
-    """Check the lower bound.
-
-    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
-    """
-    witness = mapping(value, "the witness")
+def check_witness(witness: dict[str, Any], channel: Noisy, knowledge: Knowledge, lower: float) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     if witness["kind"] in ("tied", "counted"):
         if channel.labels and witness["kind"] == "counted":
             refuse("a witness on all counts is about the whole record")
@@ -98,15 +91,6 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
         return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
     sums.check_witness(witness, channel.count(cell), knowledge, lower)
-
-
-def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
-    """Return the bound that a proof claims, or refuse it.
-
-    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. Of a
-    function of the record every bound on the record holds too: it tells no more.
-    """
-    return claimed(KINDS, (channel, knowledge.most), proof, where)
 
 
 def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
@@ -142,7 +126,7 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
 
     Guarantee: result >= the expectation. Its terms x_j have falling ratios
         x_{j+1} / x_j = (n-1-j) / (j+1) p/q ( (j+2) / (j+1) )^power,
-    so that from any j on, terms add up to at most x_j / (1 - ratio) once the ratio is below 1; and so to the left.
+    so that beyond the last one that is added up they are no more than a geometric series; and so before the first.
     """
     if q.is_zero():  # every record has this value
         return (ONE / p) ** power
@@ -151,37 +135,24 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
     def ratio(j: int) -> Ball:
         return odds * (m - j) / (j + 1) * (arb(j + 2) / (j + 1)) ** power
 
-    def term(j: int) -> Ball:
-        ways = arb(m + 1).lgamma() - arb(j + 1).lgamma() - arb(m - j + 1).lgamma()
-        return (ways + p.log() * j + q.log() * (m - j) + power * ((j + 1) / (n * p)).log()).exp()
-
-    low, high = 0, m  # any place to begin at will do; near the largest term few are needed
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if ratio(middle) >= 1 else (low, middle)
-    total = first = term(low)
-    x = first
-    for j in ticking(range(low, m)):
-        r = ratio(j)
-        x *= r
-        total += x
-        if r < 1 and x * r <= HIDDEN * (1 - r) * total:
-            total += x * r / (1 - r)
-            break
-    x = first
-    for j in ticking(reversed(range(low))):
-        r = 1 / ratio(j)
-        x *= r
-        total += x
-        if r < 1 and x * r <= HIDDEN * (1 - r) * total:
-            total += x * r / (1 - r)
-            break
+    law = binomial(m, q, p, likely(m, q, p))
+    pairs = ticking(zip(law.values, law.masses, strict=True))
+    terms = [x * (power * ((j + 1) / (n * p)).log()).exp() for j, x in pairs]
+    first, last = law.values[0], law.values[-1]
+    total = sum(terms, ZERO)
+    for end, r in ((terms[0], 1 / ratio(first - 1) if first else ZERO), (terms[-1], ratio(last))):
+        total += end * r / (1 - r) if r < 1 else arb.pos_inf()
     return total
 
 
-KINDS = {
+# Of a function of the record every bound on the record holds too: it tells no more.
+BOUNDS: dict[str, Callable[..., Ball]] = {
     "trivial": lambda channel, *_: arb(len(_alike(channel))).log(),
     "blend": _blend,
     "counted": counted.bound,
     "moved": moved.bound,
+}
+KINDS = {
+    kind: lambda channel, knowledge, *proof, found=found: found(channel, knowledge.most, *proof)
+    for kind, found in BOUNDS.items()
 }

@@ -29,16 +29,15 @@ from flint import arb
 
 from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.closing import largest as largest_of
+from dalenius.verifier.kernel.closing import largest_of
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import allowed, attains, mutual
-from dalenius.verifier.kernel.witness import law as law_of
+from dalenius.verifier.kernel.witness import allowed, attains, law_of, mutual
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
-from .asked import Asked, Claims, Unwritten, no_steps
+from .asked import Asked, Unwritten, no_steps
 from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
@@ -53,7 +52,7 @@ FORMS: dict[type, Any] = {Large: sums, Noisy: histograms, Local: per_record}
 
 
 @dataclass(frozen=True)
-class Independent(Claims):
+class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Large | Noisy | Local

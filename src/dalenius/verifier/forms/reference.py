@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from flint import arb
 
@@ -17,25 +17,12 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.limits import SLACK
 from dalenius.verifier.kernel.reading import fits, mapping, numbers, refuse, sequence, show
 
+if TYPE_CHECKING:
+    from .counting import Records, Statistic
+
+    Data: TypeAlias = Statistic | Records
+
 Law: TypeAlias = tuple[float, ...]  # as given, not yet divided by its sum
-
-
-class Data(Protocol):
-    """How many records there are, and of how many values."""
-
-    @property
-    def n(self) -> int:
-        """How many records."""
-
-    @property
-    def interchangeable(self) -> bool:
-        """Whether any permutation of the records leaves the statistic as it is."""
-
-    def alphabet(self, record: int) -> int:
-        """Return how many values a record has."""
-
-    def log_universe(self) -> Ball:
-        """Return log|X|."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +45,7 @@ class Uniform:
         """What records that may change places without a change of rho have in common."""
         return None
 
-    def farthest(self, data: Data) -> Ball:
+    def farthest(self, data: "Data") -> Ball:
         """Return log(1/rho_min), rho_min the least positive rho(x).
 
         Guarantee: D(p || rho) <= result for every prior p without mass where rho has none.
@@ -112,12 +99,12 @@ class Product:
     def alike(self, record: int) -> object:
         return None if self.common else self.laws[record]
 
-    def farthest(self, data: Data) -> Ball:
+    def farthest(self, data: "Data") -> Ball:
         """rho_min is the product of every record's least positive probability."""
         times = self.tally(data.n, ())
         return -sum((least(law).log() * many for law, many in times.items()), ZERO)
 
-    def probabilities(self, data: Data) -> Iterator[Ball]:
+    def probabilities(self, data: "Data") -> Iterator[Ball]:
         """rho(x) of the datasets, in lexicographic order with the last record fastest."""
         universe(data)  # refuses
         result = [ONE]
@@ -143,10 +130,10 @@ class Weights:
         """Nothing is known of other records."""
         return record
 
-    def farthest(self, data: Data) -> Ball:
+    def farthest(self, data: "Data") -> Ball:
         return -least(self.weights).log()
 
-    def probabilities(self, data: Data) -> Iterator[Ball]:
+    def probabilities(self, data: "Data") -> Iterator[Ball]:
         total = sum(map(arb, self.weights), ZERO)
         return (arb(w) / total if w else ZERO for w in self.weights)
 
@@ -155,7 +142,7 @@ Reference: TypeAlias = Uniform | Product | Weights
 UNIFORM = Uniform()
 
 
-def read(value: object, data: Data) -> Reference:
+def read(value: object, data: "Data") -> Reference:
     """Return the reference of a certificate."""
     given = mapping(value, "the reference")
     if set(given) == {"marginal"}:
@@ -173,7 +160,7 @@ def read(value: object, data: Data) -> Reference:
     return Weights(stated(given["weights"], universe(data), "weights of the reference"))
 
 
-def universe(data: Data) -> int:
+def universe(data: "Data") -> int:
     """|X|; refused when there are too many datasets to go through."""
     many = 1
     fits(data.n, "a list of the datasets")

@@ -12,11 +12,9 @@ from flint import arb
 
 from .balls import ZERO, Ball, Rows, log_sum_exp
 from .cells import Question
-from .closing import close
-from .closing import largest as largest_of
+from .closing import close, largest_of
 from .limits import largest, tick
-from .reading import Refused, mapping, number, numbers, refuse, sequence, whole
-from .reading import field as entry
+from .reading import Refused, field, mapping, number, numbers, refuse, sequence, whole
 
 Choice = list[list[int]]  # per secret value, the positions of the cells still open
 
@@ -53,7 +51,7 @@ class Choices:
         """Guarantee: I <= result for these choices; None when a secret value has none left."""
         if not all(state):
             return None
-        rho = [arb(r) for r in numbers(entry(leaf, "rho", "it"), self.outputs, "rho")]
+        rho = [arb(r) for r in numbers(field(leaf, "rho", "it"), self.outputs, "rho")]
         gains = (largest_of(self._divergences(a, open_cells, rho)) for a, open_cells in enumerate(state))
         return log_sum_exp(rho) + close(gains, ZERO, ZERO)
 
@@ -75,7 +73,7 @@ def leaves(proof: dict[str, Any], tree: Any, where: str) -> Iterator[tuple[str, 
     pending: list[Any] = [tree.root]
     deepest = min(largest().waiting, largest().nodes // tree.size)
     leaf = 0
-    for node, item in enumerate(sequence(entry(proof, "tree", "it"), "the tree")):
+    for node, item in enumerate(sequence(field(proof, "tree", "it"), "the tree")):
         if not pending:
             refuse("the tree goes on after its last leaf")
         tick()

@@ -35,7 +35,7 @@ def close(exponents: Iterable[Ball], s: Ball, knowledge: Ball, theta: Ball = ZER
         refuse("theta and eta must not be below 0, nor s below eta")
     listed, share = list(exponents), theta + s
     if share.is_zero():
-        return largest(listed)
+        return largest_of(listed)
     return s * knowledge + share * log_sum_exp(x / share for x in listed)
 
 
@@ -43,13 +43,13 @@ def gain(log_masses: Sequence[Ball], h: Sequence[Ball], s: Ball, eta: Ball = ZER
     """Return sigma log sum_t exp( log_masses(t) + h(t) / sigma ), sigma = s - eta; where that is 0, the largest h."""
     sigma = s - eta
     if sigma.is_zero():
-        return largest(h)
+        return largest_of(h)
     if not sigma > 0:
         refuse("s must exceed eta")
     inverse = 1 / sigma
     return sigma * log_sum_exp([p + x * inverse for p, x in zip(log_masses, h, strict=True)])
 
 
-def largest(balls: Iterable[Ball]) -> Ball:
+def largest_of(balls: Iterable[Ball]) -> Ball:
     """Guarantee: result >= every one of these balls, of which there is at least one; not a number if one of them is."""
     return reduce(arb.max, balls)

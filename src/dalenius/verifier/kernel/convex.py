@@ -23,8 +23,7 @@ from .closing import close, gain
 from .contraction import contracts
 from .limits import tick
 from .order import products
-from .reading import above_zero, number, numbers, refuse, sequence
-from .reading import field as entry
+from .reading import above_zero, field, number, numbers, refuse, sequence
 
 
 def secant(low: float, high: float) -> tuple[Ball, Ball]:
@@ -85,13 +84,13 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     """Yield the one bound."""
     outputs, cells = question.channel.outputs, question.cells
     s = arb(above_zero(proof, "s", where))
-    eta = min(1.0, number(entry(proof, "eta", "it"), "eta", low=0.0))
-    theta = arb(number(entry(proof, "theta", "it"), "theta", low=0.0, high=1.0))
+    eta = min(1.0, number(field(proof, "eta", "it"), "eta", low=0.0))
+    theta = arb(number(field(proof, "theta", "it"), "theta", low=0.0, high=1.0))
     omega = arb(number(proof.get("omega", 0.0), "omega"))
-    rho = [arb(r) for r in numbers(entry(proof, "rho", "it"), outputs, "rho")]
+    rho = [arb(r) for r in numbers(field(proof, "rho", "it"), outputs, "rho")]
     lam: list[list[Ball]] = []
     if not theta.is_zero():
-        listed = sequence(entry(proof, "lam", "it"), "lam", len(cells))
+        listed = sequence(field(proof, "lam", "it"), "lam", len(cells))
         lam = [[arb(x) for x in numbers(row, outputs, "lam")] for row in listed]
     values = []
     for a, cell in enumerate(cells):

@@ -32,8 +32,7 @@ from .cuts import Box, Frame, Level, OneByOne, Scalars, Together
 from .limits import tick, ticking
 from .packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
 from .ratios import Functions, Number, Ratios
-from .reading import field as entry
-from .reading import number, numbers, refuse, sequence, whole
+from .reading import field, number, numbers, refuse, sequence, whole
 
 # Tangents that leaves can name in one byte.
 TANGENTS = 2**8
@@ -58,9 +57,9 @@ class Posteriors:
     def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
         """Read and check what all leaves share."""
         self.outputs, self.knowledge = channel.outputs, knowledge
-        named = sequence(entry(proof, "groups", "it"), "groups", self.outputs)
+        named = sequence(field(proof, "groups", "it"), "groups", self.outputs)
         groups = [whole(g, "a group", 0, self.outputs - 1) for g in named]
-        eta = min(1.0, number(entry(proof, "eta", "it"), "eta", low=0.0))
+        eta = min(1.0, number(field(proof, "eta", "it"), "eta", low=0.0))
         self.rows = [Row(channel, cell, groups) for cell in cells]
         for a, row in enumerate(self.rows):
             row.check_contraction(eta, f"value {a}")
@@ -68,7 +67,7 @@ class Posteriors:
         self.single = self.rows[0].singletons
         self.eta = 0.0 if self.single else eta
         self.secant: Callable[[float, float], tuple[Ball, Ball]] = lru_cache(SECANTS)(secant)
-        tightens = entry(proof, "ratios", "it")
+        tightens = field(proof, "ratios", "it")
         if not isinstance(tightens, bool):
             refuse(f"ratios = {tightens!r} is neither true nor false")
         # A secret of one value has no odds.
@@ -144,7 +143,7 @@ class Posteriors:
 
     def _tangents(self, proof: dict[str, Any]) -> list[list[list[Ball]]]:
         """g of every tangent, secret value and cell."""
-        listed = sequence(entry(proof, "tangents", "it"), "tangents")
+        listed = sequence(field(proof, "tangents", "it"), "tangents")
         if not 1 <= len(listed) <= TANGENTS:
             refuse(f"there are {len(listed)} tangents, where 1 to {TANGENTS} are needed")
         return [self._tangent(lam, f"tangent {t}") for t, lam in enumerate(listed)]
@@ -195,10 +194,10 @@ class Tree:
         """Read the codes and the numbers of the leaves."""
         self.problem, self.where = problem, where
         boxes = problem.frame.boxes
-        self.levels = list(levels(entry(proof, "tree", "it"), boxes))
+        self.levels = list(levels(field(proof, "tree", "it"), boxes))
         self.size = sum(codes.count(boxes) for codes in self.levels)
         tangents, with_sigma = len(problem.tangents), problem.s is None
-        self.read: Leaves = read_leaves(entry(proof, "leaves", "it"), self.size, boxes, tangents, with_sigma=with_sigma)
+        self.read: Leaves = read_leaves(field(proof, "leaves", "it"), self.size, boxes, tangents, with_sigma=with_sigma)
         for n, scale in ticking(zip(self.read.sigma or (), self.read.scale, strict=with_sigma)):
             if not LEAST_POWER <= n >> 3 * (scale + 1) <= LARGEST_POWER:
                 refuse(f"sigma of a leaf is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER + 1}")
@@ -272,5 +271,5 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     """Yield place and bound of the leaves."""
     problem = Posteriors(question.cells, question.channel, question.knowledge.most, proof)
     # It decides which leaves are looked at again in balls.
-    upper = number(entry(proof, "upper", "it"), "upper")
+    upper = number(field(proof, "upper", "it"), "upper")
     return Tree(problem, proof, where).bounds(float_below(arb(upper) - question.lost))

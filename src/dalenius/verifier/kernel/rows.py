@@ -19,12 +19,11 @@ from flint import arb
 from . import posteriors
 from .balls import ZERO, Ball, log_sum_exp
 from .cells import Channel, Question
-from .closing import close, largest
+from .closing import close, largest_of
 from .convex import Row, secant
 from .cuts import Frame
 from .packed import LARGEST_POWER, LEAST_POWER
-from .reading import field as entry
-from .reading import mapping, number, numbers, refuse, sequence
+from .reading import field, mapping, number, numbers, refuse, sequence
 
 
 class OneRow(posteriors.Posteriors):
@@ -48,17 +47,17 @@ class OneRow(posteriors.Posteriors):
 
 def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
     """Yield the one bound: the largest bound of a row's leaves bounds that row."""
-    s = number(entry(proof, "s", "it"), "s")
+    s = number(field(proof, "s", "it"), "s")
     if not 2.0**LEAST_POWER <= s <= 2.0**LARGEST_POWER:
         refuse(f"s = {s!r} is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER}")
-    rho = [arb(r) for r in numbers(entry(proof, "rho", "it"), question.channel.outputs, "rho")]
+    rho = [arb(r) for r in numbers(field(proof, "rho", "it"), question.channel.outputs, "rho")]
     fine = [-r for r in rho]
-    listed = sequence(entry(proof, "rows", "it"), "rows", len(question.cells))
+    listed = sequence(field(proof, "rows", "it"), "rows", len(question.cells))
     gains = []
     for a, (cell, item) in enumerate(zip(question.cells, listed, strict=True)):
         problem, place = OneRow(question.channel, cell, s, fine), f"{where}, row {a}"
         values = [value for _, value in posteriors.Tree(problem, mapping(item, f"row {a}"), place).bounds(float("inf"))]
         if not values:
             refuse(f"row {a} has no leaf that is not empty")
-        gains.append(largest(values))
+        gains.append(largest_of(values))
     yield where, close(gains, arb(s), question.knowledge.most) + log_sum_exp(rho)

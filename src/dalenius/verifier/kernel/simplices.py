@@ -23,8 +23,7 @@ from .balls import ONE, ZERO, Ball, Matrix, column, log_sum_exp, matrix, xlogx
 from .cells import Channel, Question
 from .choices import leaves
 from .contraction import contracts
-from .reading import field as entry
-from .reading import number, numbers, refuse, sequence, whole
+from .reading import field, number, numbers, refuse, sequence, whole
 
 
 class Vertex(NamedTuple):
@@ -51,7 +50,7 @@ class Simplices:
         self.outputs, self.knowledge = channel.outputs, knowledge
         self.rows = [matrix([channel.rows[r] for r in cell]) for cell in cells]
         self.log_rho = [column([rho.log() for rho in cell.values()]) for cell in cells]
-        etas = numbers(entry(proof, "eta", "it"), len(cells), "eta", low=0.0)
+        etas = numbers(field(proof, "eta", "it"), len(cells), "eta", low=0.0)
         self.eta = [arb(min(1.0, eta)) for eta in etas]
         for a, (eta, cell) in enumerate(zip(self.eta, cells, strict=True)):
             if not contracts([channel.rows[r] for r in cell], eta):
@@ -83,10 +82,10 @@ class Simplices:
 
     def bound(self, node: Node, leaf: dict[str, Any]) -> Ball:
         """Guarantee: I <= result for every prior whose conditionals lie in these simplices."""
-        s = arb(number(entry(leaf, "s", "it"), "s", low=0.0))
-        log_r = column(numbers(entry(leaf, "r", "it"), self.outputs, "r"))
+        s = arb(number(field(leaf, "s", "it"), "s", low=0.0))
+        log_r = column(numbers(field(leaf, "r", "it"), self.outputs, "r"))
         log_r -= _all(log_sum_exp(log_r.entries()), self.outputs)
-        listed = sequence(entry(leaf, "pi", "it"), "pi", len(node))
+        listed = sequence(field(leaf, "pi", "it"), "pi", len(node))
         log_pi = [column(numbers(listed[a], len(vertices), f"pi of value {a}")) for a, vertices in enumerate(node)]
         total = log_sum_exp(x for own in log_pi for x in own.entries())
         worst = None

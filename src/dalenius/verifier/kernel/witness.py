@@ -33,7 +33,7 @@ def masses(value: object, size: int, reference: Sequence[Shares], where: str) ->
     return [{t: m / total for t, m in law.items()} for law in prior]
 
 
-def law(value: object, size: int, where: str, *, positive: bool = False) -> list[Ball]:
+def law_of(value: object, size: int, where: str, *, positive: bool = False) -> list[Ball]:
     """Return a law, divided by its exact sum; positive: refused where an entry is 0."""
     listed = numbers(value, size, where, low=0.0)
     if positive and not all(x > 0 for x in listed):

@@ -20,8 +20,7 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, xlogx
-from dalenius.verifier.kernel.closing import close
-from dalenius.verifier.kernel.closing import largest as largest_of
+from dalenius.verifier.kernel.closing import close, largest_of
 from dalenius.verifier.kernel.limits import tick, ticking
 from dalenius.verifier.kernel.reading import above_zero, field, numbers, refuse, sequence
 

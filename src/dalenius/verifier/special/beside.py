@@ -29,7 +29,7 @@ from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.order import never_falling
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import law as law_of
+from dalenius.verifier.kernel.witness import law_of
 
 from .product import contracts, expands
 

@@ -23,7 +23,7 @@ from flint import arb
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, log_sum_exp, matrix
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.closing import close, largest
+from dalenius.verifier.kernel.closing import close, largest_of
 from dalenius.verifier.kernel.limits import tick
 from dalenius.verifier.kernel.reading import above_zero, field, mapping, number, numbers, refuse, sequence, whole
 
@@ -58,7 +58,7 @@ class _Channel:
             m[own] += e
             if not all(x >= 0 for x in m):
                 refuse("a row has a probability below 0")
-            most = largest([most, *(1 - q / x for q, x in zip(row, m, strict=True) if not x.is_zero())])
+            most = largest_of([most, *(1 - q / x for q, x in zip(row, m, strict=True) if not x.is_zero())])
         return most
 
 
@@ -75,7 +75,7 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
         room = 1 - (1 - share) * most.exp()
         # Where nothing bounds D(w_a || rho_a), the range of alpha bounds W.
         limit = most + share.log() - room.log() if room > 0 else None
-        gain = largest(_gains(channel, law, limit, mapping(value, "a value")))
+        gain = largest_of(_gains(channel, law, limit, mapping(value, "a value")))
         exponents.append(channel.s * share.log() + gain)
     return close(exponents, channel.s, most) + differs * arb(len(cells)).log()
 
@@ -132,7 +132,7 @@ def _grid(channel: _Channel, law: Shares, limit: Ball | None, value: dict[str, A
 def _most(law: Shares, alpha: Balls, limit: Ball | None, tilt: float) -> Ball:
     """Guarantee: sum_t alpha(t) w(t) <= result where D(w || rho_a) <= limit."""
     if tilt == 0 or limit is None:
-        return largest(alpha[t] for t in law)
+        return largest_of(alpha[t] for t in law)
     return tilt * (limit + log_sum_exp(rho.log() + alpha[t] / tilt for t, rho in law.items()))
 
 

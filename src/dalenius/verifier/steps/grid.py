@@ -18,8 +18,7 @@ from flint import arb
 from dalenius.verifier.kernel.balls import float_above
 from dalenius.verifier.kernel.cells import Channel, Question
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.reading import field as entry
-from dalenius.verifier.kernel.reading import refuse, whole
+from dalenius.verifier.kernel.reading import field, refuse, whole
 
 
 @dataclass(frozen=True)
@@ -109,4 +108,4 @@ def _sum_above(products: list[float]) -> float:
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
     """Return the question about the rows of a grid of k parts."""
-    return on_grid(question, whole(entry(stated, "k", "it"), "k of the grid", 1, largest().parts))
+    return on_grid(question, whole(field(stated, "k", "it"), "k of the grid", 1, largest().parts))
