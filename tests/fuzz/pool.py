@@ -68,7 +68,7 @@ class Sample:
 
 
 def audited(
-    build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, limit: float = 2, **options: Json
+    build: Callable[[], dl.Mechanism], kind: str = "", tolerance: float = 1e-3, limit: float = 0.5, **options: Json
 ) -> Sample:
     mechanism = build()
     if not kind:

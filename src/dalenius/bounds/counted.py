@@ -253,12 +253,17 @@ def far(table: "Alike | Ordered", eta: float) -> tuple[float, Floats]:
     tops = table.tops * (k if len(table.tops) == 1 else 1)
     cut = [b for b in range(k) if tops[b] < n]
     ratio = max((tops[a] / table.law[a] * table.law[b] / (tops[b] + 1) for a in range(k) for b in cut), default=1.0)
+    outside = np.array([_outside(table, table.law, a) for a in range(len(table.log_p))])
     own = [_tail(n - 1, table.law[b], tops[b] - 1) for b in range(k)]
-    other = [_tail(n - 1, table.law[b], tops[b]) for b in range(k)]
-    outside = np.array([own[a] + sum(other) - other[a] for a in range(len(table.log_p))])
     log_all = gammaln(n + k) - gammaln(n + 1.0) - gammaln(float(k))
     total = max(1.0, ratio) * sum(own)
     return float(total**eta * math.exp((1 - eta) * log_all)) if cut else 0.0, outside
+
+
+def _outside(table: "Alike | Ordered", law: Floats, a: int) -> float:
+    """What count vectors above the tops have at most, where one record is a and the others have this law."""
+    tops = table.tops * (law.size if len(table.tops) == 1 else 1)
+    return sum(_tail(table.n - 1, p, top - (b == a)) for b, (p, top) in enumerate(zip(law.tolist(), tops, strict=True)))
 
 
 def _tail(n: int, p: float, top: int) -> float:
@@ -272,9 +277,12 @@ def _along_a_slope(
     """The bound with the contraction of the noise, by the slope of the own count under the tilt."""
     n, law, many = table.n, table.law, len(table.classes)
 
-    def contraction(slope: float) -> float:
+    def laws(slope: float) -> list[Floats]:
         tilted = [law * np.where(np.arange(law.size) == a, math.exp(slope), 1.0) for a in range(many)]
-        return max(mechanism.contraction([(n - 1, x / x.sum())]) for x in tilted)
+        return [x / x.sum() for x in tilted]
+
+    def contraction(slope: float) -> float:
+        return max(mechanism.contraction([(n - 1, x)]) for x in laws(slope))
 
     if contraction(0.0) > settings.most_contraction:
         return []
@@ -296,7 +304,9 @@ def _along_a_slope(
         log_z = slope + (n - 1) * np.log1p(law[:many] * math.expm1(slope))
         listed = [slope * c[:, 0] for c, _ in table.classes]
         inside = [float(logsumexp(r + x)) for (_, r), x in zip(table.classes, listed, strict=True)]
-        beyond = np.maximum(-np.expm1(np.array(inside) - log_z), 1e-15)
+        # No less than what is outside of the tops, which a difference alone says with errors above what there is.
+        most = np.array([max(_outside(table, x, a), 1e-15) for a, x in enumerate(laws(slope))])
+        beyond = np.minimum(most, np.maximum(-np.expm1(np.array(inside) - log_z), 0.0) + 1e-12)
         gains = table.gains(list(slope * steep), table.log_p, beyond)
         h = [g - eta * (x - z) for g, x, z in zip(gains, listed, log_z, strict=True)]
         s, upper = Closing(table, h, eta).least(knowledge)

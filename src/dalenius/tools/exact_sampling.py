@@ -142,7 +142,7 @@ def _by_formula(mechanism: Mechanism, t: int) -> Draw:
         named.added(name, asked)  # what it refuses it refuses now
         return _noisy(structure, _answer(query.integers, t), lambda: named.added(name, asked).tail)
     if family == "exponential":
-        return _exponential(query.integers, t, named.exact_rate(given, asked))
+        return _exponential(query.integers, t, named.exact_size(given, asked))
     if (records := structure.as_records) is not None:
         draw = _local_outputs(records, np.array(np.unravel_index(t, mechanism.records)))
         return lambda: _joined(draw(), (len(records.parts),) * records.n)

@@ -22,7 +22,7 @@ from flint import arb
 
 from . import saved
 from .forms import named, reference, secret
-from .forms.asked import Audited, Unwritten
+from .forms.asked import Asked, Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Secret
@@ -386,7 +386,8 @@ def _audit(content: dict[str, Any], mechanism: Description | None, report: _Repo
         return bound
 
     listed = field(content, "proofs", "the certificate")
-    proved = _proofs(listed, posed, channel.statistic, check_one, asked.most(upper))
+    most = asked.most(upper) if isinstance(asked, Asked) else upper
+    proved = _proofs(listed, posed, channel.statistic, check_one, most)
     reason = _established(lower, upper, posed, proved, report.confidence)
     if "priors" in content:
         reason += _other_priors(content, posed, report)

@@ -49,8 +49,9 @@ def test_a_prior_leaks_what_it_leaks_through_all_integers(kind: str) -> None:
 def test_geometric_noise_leaks_the_same_clamped_or_not() -> None:
     clamped = dl.mechanisms.geometric(COUNT, scale=2.0)
     assert np.allclose(built("geometric").rows, clamped.rows, atol=1e-16)
-    certificate = dl.audit(clamped, knowledge=0.2, tolerance=1e-3).certificate
-    assert dl.verify(certificate, built("geometric"))
+    one, other = (dl.audit(release, knowledge=0.2, tolerance=1e-3) for release in (clamped, built("geometric")))
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper
 
 
 def test_discrete_gaussian_noise_is_not_its_clamped_or_rounded_one() -> None:

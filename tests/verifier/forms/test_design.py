@@ -211,7 +211,7 @@ def test_a_saved_design_carries_its_certificate(tmp_path: Path) -> None:
 
 def test_the_mechanism_given_must_be_the_one_designed() -> None:
     refused(parity(), "another channel", mechanism=parity_mechanism(3, 0.11))
-    accepted(parity(), Mechanism.from_matrix(parity_mechanism(3, 0.1).matrix(), records=[2, 2, 2]))
+    accepted(parity(), parity_mechanism(3, 0.1))
 
 
 # One record without any knowledge: rate-distortion theory.

@@ -20,6 +20,7 @@ from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
@@ -87,9 +88,9 @@ def test_bounds_in_balls_are_those_of_the_solver(mechanism: str, query: str, kno
     ):
         close = 1e-9 * max(1.0, upper)
         given = {**proof, "upper": upper + close}
-        assert histograms.check_proof(channel, allowed, given, "it") == upper + close
+        assert claimed(histograms.KINDS, (channel, allowed), given, "it") == upper + close
         with pytest.raises(Refused, match="exceeds claimed"):
-            histograms.check_proof(channel, allowed, {**proof, "upper": upper - close}, "it")
+            claimed(histograms.KINDS, (channel, allowed), {**proof, "upper": upper - close}, "it")
 
 
 def test_values_without_mass_are_left_out() -> None:
@@ -102,7 +103,7 @@ def test_values_without_mass_are_left_out() -> None:
         ("trivial", {}, {}),
         ("blend", *({"order": 1.5, "share": 0.5},) * 2),
     ):
-        bound = histograms.KINDS[kind]
+        bound = histograms.BOUNDS[kind]
         mine, theirs = (
             float(bound(*asked, proof, "it")) for *asked, proof in ((whole, knows, one), (more, knows, two))
         )

@@ -13,6 +13,7 @@ from dalenius.verifier.forms.reference import UNIFORM, Product
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import NotChecked, sized, within
+from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import counted
 from dalenius.verifier.verify import verify_here
@@ -310,7 +311,7 @@ def test_an_attribute_of_a_noisy_histogram_has_bounds_of_its_own() -> None:
     asked = replace(channel, reference=Product(((0.5, 0.25, 0.25, 0.0),)), labels=(0, 1, 0, 2))
     trivial = {"kind": "trivial", "upper": 0.694}
     knows = Knowledge(arb(0.2), none=False, free=False)
-    assert histograms.check_proof(asked, knows, trivial, "it") == 0.694
+    assert claimed(histograms.KINDS, (asked, knows), trivial, "it") == 0.694
     about = {
         "secret": {"kind": "attributes", "records": [0], "values": [0, 0, 1]},
         "witness.record": GONE,

@@ -13,6 +13,7 @@ from flint import arb
 from dalenius.verifier.kernel import witness
 from dalenius.verifier.kernel.balls import ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
+from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import fits, refuse, show
 
 from .reference import UNIFORM, Reference
@@ -20,16 +21,8 @@ from .secret import Secret, joint
 from .written import Channel
 
 
-class Claims:
-    """A question, whose proofs may claim the upper bound itself."""
-
-    def most(self, upper: float) -> float:
-        """What proofs may claim."""
-        return upper
-
-
 @dataclass(frozen=True)
-class Asked(Claims):
+class Asked:
     """What a channel tells about a secret, and how much more than the reference an adversary may know."""
 
     channel: Channel
@@ -54,6 +47,10 @@ class Asked(Claims):
         """I(A;Y) less what the outputs tell that were put together: see named.lost."""
         return ZERO if self.channel.lost.is_zero() else self.channel.lost * arb(len(self.shares)).log()
 
+    def most(self, upper: float) -> float:
+        """What proofs may claim: the upper bound itself, unless they are about another channel."""
+        return upper
+
     def merged(self, prior: list[Shares]) -> list[Shares]:
         """Return a prior over (secret value, class) as one over (secret value with mass, row)."""
         return self.channel.cells([law for law, share in zip(prior, self.shares, strict=True) if share])
@@ -64,7 +61,7 @@ class Asked(Claims):
 
 
 @dataclass(frozen=True)
-class Unwritten(Claims):
+class Unwritten:
     """A question about a channel that is never written out, which the module of its form checks."""
 
     form: Any
@@ -76,9 +73,13 @@ class Unwritten(Claims):
         self.form.check_witness(witness, self.asked, self.knowledge, lower)
 
     def check_proof(self, proof: dict[str, Any], where: str) -> float:
-        """Return the bound that a proof claims, or refuse it, and steps that nothing would follow."""
+        """Return the bound that a proof claims, or refuse it, and steps that nothing would follow.
+
+        Guarantee: I(A;Y) <= result for every prior the adversary may hold, also of records that may change places.
+        """
         if not getattr(self.form, "STEPS", ()):
             no_steps(proof, where)
+            return claimed(self.form.KINDS, (self.asked, self.knowledge), proof, where)
         bound: float = self.form.check_proof(self.asked, self.knowledge, proof, where)
         return bound
 

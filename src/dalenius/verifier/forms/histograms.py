@@ -6,6 +6,7 @@ record's value and blocks of one count, t_v for the value v = `cell`, of which Y
 sums.py checks it. Or it ties values to their counts: tied.py and counted.py.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +15,7 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.limits import ticking
-from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field, mapping, refuse, whole
+from dalenius.verifier.kernel.reading import field, refuse, whole
 from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
@@ -82,12 +82,8 @@ def ask(channel: Noisy, secret: Secret, reference: Reference) -> Noisy:
     return replace(channel, records=secret.records, reference=reference, labels=secret.labels)
 
 
-def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: float) -> None:
-    """Check the lower bound.
-
-    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
-    """
-    witness = mapping(value, "the witness")
+def check_witness(witness: dict[str, Any], channel: Noisy, knowledge: Knowledge, lower: float) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     if witness["kind"] in ("tied", "counted"):
         if channel.labels and witness["kind"] == "counted":
             refuse("a witness on all counts is about the whole record")
@@ -95,15 +91,6 @@ def check_witness(value: object, channel: Noisy, knowledge: Knowledge, lower: fl
         return
     cell = whole(field(witness, "cell", "the witness"), "the cell of the witness", 0, channel.statistic.k - 1)
     sums.check_witness(witness, channel.count(cell), knowledge, lower)
-
-
-def check_proof(channel: Noisy, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
-    """Return the bound that a proof claims, or refuse it.
-
-    Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. Of a
-    function of the record every bound on the record holds too: it tells no more.
-    """
-    return claimed(KINDS, (channel, knowledge.most), proof, where)
 
 
 def _blend(channel: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
@@ -158,9 +145,14 @@ def _moment(n: int, p: Ball, q: Ball, power: Ball) -> Ball:
     return total
 
 
-KINDS = {
+# Of a function of the record every bound on the record holds too: it tells no more.
+BOUNDS: dict[str, Callable[..., Ball]] = {
     "trivial": lambda channel, *_: arb(len(_alike(channel))).log(),
     "blend": _blend,
     "counted": counted.bound,
     "moved": moved.bound,
+}
+KINDS = {
+    kind: lambda channel, knowledge, *proof, found=found: found(channel, knowledge.most, *proof)
+    for kind, found in BOUNDS.items()
 }

@@ -37,7 +37,7 @@ from dalenius.verifier.kernel.witness import allowed, attains, law_of, mutual
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
-from .asked import Asked, Claims, Unwritten, no_steps
+from .asked import Asked, Unwritten, no_steps
 from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
@@ -52,7 +52,7 @@ FORMS: dict[type, Any] = {Large: sums, Noisy: histograms, Local: per_record}
 
 
 @dataclass(frozen=True)
-class Independent(Claims):
+class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Large | Noisy | Local

@@ -405,8 +405,11 @@ def _positive(given: dict[str, Any], name: str) -> Ball:
     return arb(value)
 
 
-def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
-    """epsilon / sensitivity, or 1 / scale, in steps of the answers; None, no noise at all, for a single answer."""
+def exact_size(given: dict[str, Any], asked: Query) -> Fraction | None:
+    """Sigma, or the rate, epsilon / sensitivity or 1 / scale, in steps of the answers; None for a single answer."""
+    if "sigma" in given:
+        _positive(given, "sigma")
+        return Fraction(given["sigma"]) / asked.unit
     if given.get("scale") is not None:
         if given["epsilon"] is not None or given["sensitivity"] is not None:
             refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
@@ -422,7 +425,7 @@ def exact_rate(given: dict[str, Any], asked: Query) -> Fraction | None:
 
 def _rate(given: dict[str, Any], asked: Query) -> Ball | None:
     """The same as a ball."""
-    size = exact_rate(given, asked)
+    size = exact_size(given, asked)
     return None if size is None else exact(size)
 
 
@@ -612,14 +615,6 @@ def added(text: object, asked: Query, *, rounded: bool = False) -> Added:
     if name not in ADDITIVE or _output(given) not in known:
         refuse(f"{spelled(name, given)} adds no integer noise to the answer")
     return _added(name, given, asked)
-
-
-def exact_size(given: dict[str, Any], asked: Query) -> Fraction | None:
-    """sigma, or the rate, in steps of the answers; None, no noise at all, for a single answer."""
-    if "sigma" not in given:
-        return exact_rate(given, asked)
-    _positive(given, "sigma")
-    return Fraction(given["sigma"]) / asked.unit
 
 
 def _added(name: str, given: dict[str, Any], asked: Query) -> Added:

@@ -24,7 +24,6 @@ from flint import arb, arb_poly
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, xlogx
 from dalenius.verifier.kernel.cells import Knowledge, Shares
 from dalenius.verifier.kernel.limits import largest, tick, ticking
-from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.kernel.witness import attains, held, law_of, masses
 from dalenius.verifier.special import product as local
@@ -213,12 +212,8 @@ def ask(channel: Local, secret: Secret, reference: Reference) -> Local:
     return replace(channel, records=secret.records, reference=reference, labels=secret.labels)
 
 
-def check_witness(value: object, channel: Local, knowledge: Knowledge, lower: float) -> None:
-    """Check the lower bound.
-
-    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
-    """
-    witness = mapping(value, "the witness")
+def check_witness(witness: dict[str, Any], channel: Local, knowledge: Knowledge, lower: float) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     if witness["kind"] == "uniform":
         attains(channel.symmetric("a uniform witness"), lower)
         return
@@ -312,14 +307,6 @@ def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> 
             joint = [sum((each[a] for a in values), ZERO) for values in alike]
             total += sum(map(xlogx, joint), ZERO) - xlogx(sum(joint, ZERO))
     return total
-
-
-def check_proof(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where: str) -> float:
-    """Return the bound that a proof claims, or refuse it.
-
-    Guarantee: I(A;Y) <= result for every prior the adversary may hold.
-    """
-    return claimed(KINDS, (channel, knowledge), proof, where)
 
 
 def _trivial(channel: Local, *_: object) -> Ball:

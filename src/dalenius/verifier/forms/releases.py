@@ -115,12 +115,9 @@ def ask(channel: Releases, secret: Secret, reference: Reference) -> Releases:
     return replace(channel, one=sums.ask(channel.one, secret, reference))
 
 
-def check_witness(value: object, channel: Releases, knowledge: Knowledge, lower: float) -> None:
-    """Check the lower bound.
-
-    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
-    """
-    witness, one = mapping(value, "the witness"), channel.one
+def check_witness(witness: dict[str, Any], channel: Releases, knowledge: Knowledge, lower: float) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
+    one = channel.one
     listed = sequence(field(witness, "cuts", "the witness"), "cuts of the witness", len(channel.seen))
     given = [
         Seen(part, ascending(cuts, f"cuts of release {j}", *limits))

@@ -184,12 +184,8 @@ def ask(channel: Large, secret: Secret, reference: Reference) -> Large:
     return asked
 
 
-def check_witness(value: object, channel: Large, knowledge: Knowledge, lower: float) -> None:
-    """Check the lower bound.
-
-    Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret.
-    """
-    witness = mapping(value, "the witness")
+def check_witness(witness: dict[str, Any], channel: Large, knowledge: Knowledge, lower: float) -> None:
+    """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     last = channel.low + channel.width - 1
     cuts = ascending(field(witness, "cuts", "the witness"), "cuts of the witness", channel.low + 1, last)
     on_blocks(witness, channel, knowledge, lower, lambda one, shares, starts: _information(one, shares, starts, cuts))
