@@ -27,7 +27,7 @@ from dalenius.model.channels.written import Written
 from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Histogram, Table
+from dalenius.model.statistic import Blocks, Histogram, Sum, Table
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms.written import rebuild
 
@@ -89,6 +89,7 @@ MADE: dict[str, Callable[[], dl.Mechanism]] = {
         dl.mechanisms.symmetric(dl.queries.modular_sum(n=2, modulus=2), flip=0.2),
     ),
     "rows per count vector": lambda: Written(Histogram(3, 2), ROWS, (0, 0.5)),
+    "rows of runs": lambda: Written(Blocks(Sum(3, (0, 1)), (0, 1, 3)), ROWS[:3], (0, 1), dl.queries.count(n=3)),
     "outputs processed": lambda: dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1).then(lambda y: y > 1),
 }
 WRITTEN = {f"{mechanism} of {query}": named(mechanism, query) for mechanism, query in CALLS} | MADE

@@ -14,9 +14,10 @@ from verdicts import holds
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum, Table
 from dalenius.search.deadline import Deadline
-from dalenius.tools.composition import information_bound
+from dalenius.tools.composition import contracted, information_bound
 
 COUNT = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1.0)
 PARITY = dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=2), flip=0.2)
@@ -218,6 +219,44 @@ def test_bad_input() -> None:
     refuses("compose them first", dl.compose, COUNT, PARITY, times=2)
     for times in (0, -1, 1.5, True):
         refuses("times", dl.compose, COUNT, times=times)
+
+
+COUNT_AND_PART = [[0, 1, 0, 1], [0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("reference", "epsilon", "knowledge"),
+    [(UNIFORM, 0.05, 0.05), (Reference(laws=((0.4, 0.3, 0.2, 0.1),)), 0.3, 0.02), (UNIFORM, 0.1, 1.0)],
+)
+def test_no_count_and_subgroup_leak_more_than_the_contraction_leaves(
+    reference: Reference, epsilon: float, knowledge: float
+) -> None:
+    parts = [
+        dl.mechanisms.geometric(dl.queries.total(n=4, values=values), epsilon=epsilon) for values in COUNT_AND_PART
+    ]
+    law = None if reference.uniform else reference.laws[0]
+    audit = dl.audit(dl.compose(*parts), knowledge=knowledge, reference=law, time_limit=1, verify=False)
+    assert 0 < audit.lower <= contracted(parts, knowledge, reference) < math.log(4)
+
+
+def test_where_the_contraction_says_nothing() -> None:
+    count = dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=0.1)
+    table = dl.Mechanism.from_matrix(np.full((16, 2), 0.5), [2] * 4)
+    assert contracted([count, table], 0.1, UNIFORM) == math.inf
+    assert contracted([count], 0.1, Reference(laws=((0.5, 0.5), (0.4, 0.6), (0.5, 0.5), (0.5, 0.5)))) == math.inf
+    assert contracted([count], 0.0, UNIFORM) == math.inf
+    assert contracted([dl.mechanisms.geometric(count.query, epsilon=2)], 0.1, UNIFORM) == math.inf
+    unclamped = dl.mechanisms.discrete_gaussian(count.query, sigma=3)
+    assert contracted([unclamped], 0.1, UNIFORM) == math.inf
+
+
+def test_an_account_of_wide_noise_on_different_statistics_goes_by_contraction() -> None:
+    queries = [dl.queries.total(n=400, values=values) for values in COUNT_AND_PART]
+    book = dl.Ledger(queries[0], knowledge=0.01, tolerance=1e-3)
+    first, both = (book.release(dl.mechanisms.geometric(query, epsilon=0.01)) for query in queries)
+    assert both.bound == "contraction"
+    assert first.upper < both.upper < 0.01
+    assert "leaves of the adversary's knowledge" in book.summary()
 
 
 def test_what_does_not_fit_is_refused_before_it_is_built() -> None:

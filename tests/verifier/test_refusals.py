@@ -102,6 +102,8 @@ from dalenius.verifier.verify import Verification, verify_here, verify_stream
         ),
         ("design-private", {"problem.max_epsilon": 0.3}, "the mechanism is not 0.3-differentially private"),
         ("design-private", {"problem.max_epsilon": -1.0}, "max_epsilon is -1.0"),
+        # What no mechanism of a class can do is no bound for a class that holds more.
+        ("design-private", {"problem.max_epsilon": 3.0}, "proves a lower bound of"),
         ("design-private", {"problem.max_epsilon": GONE}, "whose datasets are not neighbours"),
         ("design-private", {"prices.0": [0, 2, 0, 0.1]}, "classes 0 and 2, whose datasets are not neighbours"),
         ("design-private", {"prices.0": [0, 3, 0, 0.1]}, "a class of price 0"),

@@ -32,8 +32,8 @@ from dalenius.bounds.unwritten_rows import PointRows, Points
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.datasets import combined
 from dalenius.model.problem import AuditProblem
-from dalenius.model.reference import group_sums
 from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.model.statistic import Sum
 from dalenius.numerics.information import entropy, logsumexp, mutual_information
@@ -306,7 +306,7 @@ def _sums(mechanism: NoisySum, secret: Secret) -> Floats:
     if isinstance(secret, Attributes):
         whole = _sums(mechanism, secret.whole)
         return np.bincount(secret.labels, weights=whole) / np.bincount(secret.labels)
-    return group_sums(statistic.contributions, len(secrets.members(secret) or ())).astype(float)
+    return np.asarray(combined([np.array(statistic.contributions)] * len(secrets.members(secret) or ())), dtype=float)
 
 
 def _apart(mechanism: NoisySum, alive: NDArray[np.bool_]) -> float:

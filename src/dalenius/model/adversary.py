@@ -13,6 +13,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.alike import tally
 from dalenius.model.reference import UNIFORM, Reference
+from dalenius.numerics.rounding import float_above
 
 # Digits of the difference log|X| - entropy. Its own methods are called: whatever context the user has stays out of it.
 EXACT = Context(prec=50)
@@ -130,17 +131,17 @@ class Adversary:
             )
         knowledge = EXACT.subtract(most, b)
         if knowledge < NOISE:
-            value = number if scale == 1 else max(float(b), _at_least(most))
+            value = number if scale == 1 else max(float(b), float_above(most))
             return cls(0.0, float(most), "entropy", value, free=most == 0)
         return cls(float(knowledge), float(b), "entropy", float(b), free=b == 0)
 
     @classmethod
     def _known(cls, knowledge: float | None, scale: Decimal, most: Decimal) -> "Adversary":
         if _unlimited(knowledge):
-            return cls(float(most), 0.0, "knowledge", _at_least(most), free=True)
+            return cls(float(most), 0.0, "knowledge", float_above(most), free=True)
         k = EXACT.multiply(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)), scale)
         if k >= most:
-            return cls(float(most), 0.0, "knowledge", max(float(k), _at_least(most)), free=True)
+            return cls(float(most), 0.0, "knowledge", max(float(k), float_above(most)), free=True)
         return cls(float(k), float(EXACT.subtract(most, k)), "knowledge", float(k))
 
     @classmethod
@@ -173,9 +174,3 @@ def _log_universe(records: Sequence[int]) -> Decimal:
 
 def _unlimited(knowledge: object) -> bool:
     return isinstance(knowledge, Real) and knowledge == math.inf
-
-
-def _at_least(number: Decimal) -> float:
-    """Return the smallest float that is not below number."""
-    nearest = float(number)
-    return nearest if Decimal(nearest) >= number else math.nextafter(nearest, math.inf)

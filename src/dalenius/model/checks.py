@@ -99,6 +99,15 @@ def array(values: object, message: str) -> "NDArray[Any]":
     return found
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as Python writes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def seconds(name: str, value: object) -> float:
     """Return a limit of time above 0, which may be infinite."""
     if isinstance(value, float) and value == math.inf:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
@@ -15,6 +16,14 @@ def values_of(record: int, records: tuple[int, ...]) -> Ints:
     """Return x_record of every dataset, in lexicographic order (last record fastest)."""
     stride = math.prod(records[record + 1 :])
     return np.arange(math.prod(records)) // stride % records[record]
+
+
+def combined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Return the sums of one entry of each array, for all combinations in lexicographic order."""
+    total = np.zeros(1, dtype=np.int64)
+    for part in parts:
+        total = np.add.outer(total, part).ravel()
+    return total
 
 
 def commas(values: Iterable[object]) -> str:

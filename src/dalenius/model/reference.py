@@ -22,8 +22,8 @@ from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.alike import tally
 from dalenius.model.channels.parts import Everything, LogLaws, Part
-from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law
-from dalenius.model.datasets import checked, commas
+from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law, unlisted
+from dalenius.model.datasets import checked, combined, commas
 from dalenius.model.equality import set_state
 from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
 from dalenius.model.secret import Attributes, Group, Secret
@@ -225,10 +225,7 @@ class Reference:
             return log_law(tuple(self.weights.tolist()))
         if self.uniform:
             return np.full(size, -checks.log_universe(records))
-        total = np.zeros(1)
-        for i in range(len(records)):
-            total = np.add.outer(total, log_law(self._law_of(i))).ravel()
-        return total
+        return combined(log_law(self._law_of(i)) for i in range(len(records)))
 
     def log_probability(self, dataset: ArrayLike, records: tuple[int, ...]) -> float:
         """Return log rho(x) of one dataset."""
@@ -333,10 +330,7 @@ class Reference:
 
     def _log_values(self, group: tuple[int, ...], k: int) -> Floats:
         """log P_rho(X_group = a), by the values of the group in lexicographic order."""
-        total = np.zeros(1)
-        for i in group:
-            total = np.add.outer(total, self.log_law_of(i, k)).ravel()
-        return total
+        return combined(self.log_law_of(i, k) for i in group)
 
     def _closed(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
         return self._of_sum(statistic, group) if isinstance(statistic, Sum) else self._of_counts(statistic, group)
@@ -344,7 +338,9 @@ class Reference:
     def _of_sum(self, statistic: Sum, group: tuple[int, ...]) -> Floats:
         """log( P(X_group = a) P(S' + c_a = value) ), S' the sum of the records outside the group."""
         contributions, parts = statistic.contributions, self._parts(group, statistic.n)
-        shift = group_sums(contributions, len(group))
+        if self.uniform and statistic.seen is None and not statistic.listed:
+            refuse(unlisted(statistic.n, contributions) or "")  # before there is an array for them
+        shift = combined([np.array(contributions)] * len(group))
         result = np.full((shift.size, statistic.size), -np.inf)
         for row, c, mass in zip(result, shift.tolist(), self._log_values(group, len(contributions)), strict=True):
             seen = statistic.without(c)
@@ -386,14 +382,6 @@ class Reference:
 
 
 UNIFORM = Reference()
-
-
-def group_sums(contributions: tuple[int, ...], many: int) -> Ints:
-    """Return what this number of records adds to the sum, by their values in lexicographic order."""
-    total = np.zeros(1, dtype=np.int64)
-    for _ in range(many):
-        total = np.add.outer(total, np.asarray(contributions)).ravel()
-    return total
 
 
 def _check_size(values: int, classes: int) -> None:

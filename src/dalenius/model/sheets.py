@@ -251,11 +251,7 @@ def _point(cell: str, reading: Reading) -> str:
 
 
 def _is_number(cell: str, reading: Reading) -> bool:
-    try:
-        float(_point(cell, reading))
-    except ValueError:
-        return False
-    return True
+    return checks.is_number(_point(cell, reading))
 
 
 def read_excel(path: Path, rows: int | None, wanted: Reading) -> Sheet:

@@ -19,7 +19,7 @@ from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.alike import Runs
 from dalenius.model.counting import near, sum_law, unlisted
-from dalenius.model.datasets import checked, commas
+from dalenius.model.datasets import checked, combined, commas
 from dalenius.model.sampling import draw_sum
 from dalenius.numerics.types import Floats, Ints
 
@@ -147,10 +147,7 @@ class Sum(Alike):
 
     def class_table(self) -> Ints:
         checks.universe(self.records)
-        total = np.zeros(1, dtype=np.int64)
-        for _ in range(self.n):
-            total = np.add.outer(total, np.asarray(self.contributions)).ravel()
-        return self.class_of_sum(total)
+        return self.class_of_sum(combined([np.array(self.contributions)] * self.n))
 
     def without(self, contribution: int) -> range | None:
         """The sums of the others that make values that are seen; None where all are."""

@@ -78,19 +78,11 @@ def _read_npy(path: Path) -> NDArray[Any]:
     return entries.reshape(shape, order="F" if by_columns else "C")
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def csv_text(matrix: Floats, labels: Sequence[object]) -> str:
     """Return the matrix as CSV; labels stand in a header unless one would pass for a number."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    if not any(_is_number(str(label)) for label in labels):
+    if not any(checks.is_number(str(label)) for label in labels):
         writer.writerow(labels)
     writer.writerows(matrix.tolist())
     return file.getvalue()

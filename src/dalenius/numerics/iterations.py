@@ -17,7 +17,7 @@ from numpy.linalg import LinAlgError
 
 from dalenius.numerics.information import TINY
 from dalenius.numerics.rounding import places
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Bools, Floats, Ints
 
 Batch = TypeVar("Batch", bound=Any)
 
@@ -215,6 +215,15 @@ def least_between(
             elif value <= f_third or third in (x, second):
                 third, f_third = there, value
     return x, fx
+
+
+def bisected(low: Ints, high: Ints, enough: Callable[[Ints], Bools]) -> Ints:
+    """Return the least k above `low` and up to `high` that is enough, place by place; whatever is above it is, too."""
+    while (wide := high - low > 1).any():
+        middle = (low + high) // 2
+        found = enough(middle)
+        low, high = np.where(wide & ~found, middle, low), np.where(wide & found, middle, high)
+    return high
 
 
 @cache

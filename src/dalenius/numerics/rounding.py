@@ -2,8 +2,21 @@
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 
 DECIMALS = 6
+
+
+def float_below(exact: Fraction | Decimal) -> float:
+    """Return the greatest float that is not above this number."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) <= Fraction(exact) else math.nextafter(nearest, -math.inf)
+
+
+def float_above(exact: Fraction | Decimal) -> float:
+    """Return the least float that is not below this number."""
+    # As a Fraction: the sign of a Decimal would be changed with the digits of the context that the user has.
+    return -float_below(-Fraction(exact))
 
 
 def decimals(x: float, most: int = 18) -> int:

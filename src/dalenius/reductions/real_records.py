@@ -19,6 +19,7 @@ from dalenius.model.channels.density import Density
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealRecords
 from dalenius.model.gallery import mechanisms, queries
+from dalenius.numerics.rounding import float_above, float_below
 
 # More than floats lose on the way.
 ROUNDED = 1e-12
@@ -91,13 +92,13 @@ def below(mechanism: RealRecords, density: Density, m: int, n: int, *, points: b
     points: priors on grid points are allowed, and are used in place of cells.
     """
     if mechanism.steps is not None:
-        return _in_steps(mechanism, density, n, points=points, epsilon=_float_below(mechanism.exact))
+        return _in_steps(mechanism, density, n, points=points, epsilon=float_below(mechanism.exact))
     query, far = queries.total(n, range(m + points)), 0.0 if points else density.uneven(m)
     averaged = 0 if points else n
     law = [Fraction(1)] * (m + 1) if points else density.cells(m)
     if mechanism.laplace:
         rate = float(mechanism.exact) / m
-        epsilon = _float_below(mechanism.exact)
+        epsilon = float_below(mechanism.exact)
         finite: Mechanism = mechanisms.laplace(query, epsilon=epsilon, sensitivity=m)
         if not far:
             places = math.log1p(averaged * rate**2 / 24)
@@ -121,11 +122,11 @@ def above(mechanism: RealRecords, density: Density, m: int, n: int, together: fl
     together: of `rounded_together`, where the sum of the other records is rounded by one coin.
     """
     if mechanism.steps is not None:
-        return _in_steps(mechanism, density, n, points=False, epsilon=_float_above(mechanism.exact))
+        return _in_steps(mechanism, density, n, points=False, epsilon=float_above(mechanism.exact))
     query, most = queries.total(n, range(m + 1)), mechanism.log_maximal(n)
     coins = n if together is None else 2
     if mechanism.laplace:
-        epsilon = _float_above(mechanism.exact)
+        epsilon = float_above(mechanism.exact)
         rate = epsilon / m
         lost = coins * math.log(math.sinh(rate) / rate) + math.log(Fraction(epsilon) / mechanism.exact)
         finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
@@ -190,7 +191,7 @@ def snapped(mechanism: RealRecords, density: Density, m: int, n: int) -> tuple[W
     """
     query, most = queries.total(n, range(m)), mechanism.log_maximal(n)
     if mechanism.laplace:
-        epsilon = _float_above(mechanism.exact)
+        epsilon = float_above(mechanism.exact)
         finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
         return _whole(finite, m, 0.0, most, density.cells(m)), n * epsilon / m / 2 * (1 + ROUNDED)
     deviation = float(mechanism.exact * m)
@@ -242,13 +243,3 @@ def _narrowed(most: float, step: float, n: int) -> float:
 
 def _coarse() -> None:
     refuse("the noise is less than the grid can show")
-
-
-def _float_below(value: Fraction) -> float:
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, 0.0)
-
-
-def _float_above(value: Fraction) -> float:
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -13,12 +13,13 @@ from dalenius.results.audit import Audit
 from dalenius.results.guess import sentence, sentences
 from dalenius.results.result import Shown, finite
 
-Bound = Literal["audit", "one release", "chain rule", "people", "trivial"]
+Bound = Literal["audit", "one release", "chain rule", "contraction", "people", "trivial"]
 
 HOW: dict[str, str] = {
     "audit": "by an audit of all releases together",
     "one release": "a sound bound: an audit in which one release stands for those of one sum, and tells no less",
     "chain rule": "a sound bound: what an audited part leaks, plus the most that the others can leak",
+    "contraction": "a sound bound: what the noise of all releases together leaves of the adversary's knowledge",
     "people": "a sound bound: what each release leaks of a record given all others, plus what ties the record to them",
     "trivial": "only the trivial bound, log|A|: the releases may leak everything about a record",
 }
@@ -37,8 +38,9 @@ class Account(Shown):
     Attributes:
         releases: k.
         bound: how `upper` was proved: by an "audit" of the whole composition, by an audit in which "one release" stands
-            for those of one sum (docs/mathematics.md 4.14), by the "chain rule", by "people"
-            (what each release leaks of a record given all others), or "trivial", log|A|.
+            for those of one sum (docs/mathematics.md 4.14), by the "chain rule", by the "contraction" of all noise
+            (docs/proofs/product-laws.md 7), by "people" (what each release leaks of a record given all others), or
+            "trivial", log|A|.
         added: how much the last release has added to the leakage, at least and at most.
         entropy_left: the least average entropy H(X | Y_1..Y_k) that such an adversary still has; an average over
             outputs, not for every output. nan with a reference prior, from which entropy does not count.

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dalenius.auditing.joint_releases import of_all_rates
 from dalenius.bounds.capacity import capacity
-from dalenius.bounds.closed_forms import centre, centre_of_counts
+from dalenius.bounds.closed_forms import blend_of_counts, centre, centre_of_counts
+from dalenius.bounds.closing import MANY_TERMS
 from dalenius.bounds.convolution import knowledge_bound
 from dalenius.bounds.whole import alternate
 from dalenius.errors import InputError, refuse, show
@@ -36,6 +37,7 @@ MOST_ENTRIES = 2**22  # rows x outputs of a joint release
 # loses least, earlier: a verifier of a certificate with half a million numbers takes ten times as long.
 FEW_ENTRIES, FEW_OF_TWO = 2**19, 2**17
 MOST_CHOICES = 2**17  # outputs after each of which a mechanism is chosen
+MOST_PRIVACY = 1.0  # beyond it next to all of a divergence is left
 MARGIN = 1e-12  # how far rounding in divergences may reach, relative to 1 + the bound
 
 
@@ -321,6 +323,28 @@ def _repeated(mechanism: Written, often: int) -> Written:
     rows[(q == 0).astype(float) @ (counts.T > 0) > 0] = 0.0
     rows /= rows.sum(axis=1, keepdims=True)
     return Written(mechanism.statistic, rows[group.ravel()], tuple(map(tuple, counts.tolist())), mechanism.query)
+
+
+def contracted(mechanisms: Sequence[Mechanism], knowledge: float, reference: Reference) -> float:
+    """Guarantee: result >= what releases of any statistics of the counts of values leak together about a record.
+
+    They are C-private together, C the sum, and leave a share of a divergence from independent records (docs/proofs/
+    product-laws.md, 7). Infinite where records are not interchangeable, or noise is too narrow to say anything.
+    """
+    alike = all(isinstance(m.statistic, (Sum, Histogram)) for m in mechanisms) and reference.kind in (None, "marginal")
+    if not alike or not 0 < knowledge < math.inf:
+        return math.inf
+    try:
+        c = math.fsum(m.dp_epsilon() for m in mechanisms) * (1 + MARGIN)
+    except InputError:
+        return math.inf
+    if not 0 < c < MOST_PRIVACY:
+        return math.inf
+    n, k = len(mechanisms[0].records), mechanisms[0].records[0]
+    theta = n * (math.sinh(c) * c / -math.expm1(-c)) ** 2 / (4 if k == 2 else 1)
+    law = np.exp(reference.log_law_of(0, k))
+    upper = blend_of_counts(n, knowledge, law[law > 0], theta / (1 + theta) * (1 + MARGIN)).upper
+    return upper + MANY_TERMS
 
 
 def information_bound(  # noqa: PLR0911 - one for each kind of mechanism

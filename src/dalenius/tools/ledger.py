@@ -46,6 +46,7 @@ from dalenius.tools.composition import (
     MOST_ENTRIES,
     Group,
     by_structure,
+    contracted,
     information_bound,
     joint,
     joint_size,
@@ -197,7 +198,8 @@ class Ledger(Result):
         """Return what has leaked so far.
 
         Guarantee: lower <= max { I(A;Y_1..Y_k) : H(X) >= b } <= upper for the worst record A, with upper the audit of
-        all releases together where that fits and closes, and otherwise the least of that, of log|A| and of
+        all releases together where that fits and closes, and otherwise the least of that, of log|A|, of what all noise
+        together leaves of the knowledge (docs/proofs/product-laws.md, 7) and of
 
             L_E(b) + sum of C_j(b) over the releases j outside E,
 
@@ -546,6 +548,8 @@ class Ledger(Result):
             lower = max(lower, some.lower)
             information = min(information, self._capacity(some.mechanism, deadline) + outside)
             ways.append(((some.upper + outside) * (1 + ROUNDING), "chain rule"))
+            left = contracted([r.whole for r in releases], self.adversary.knowledge, self.adversary.reference)
+            ways.append((self._in_unit(left), "contraction"))
         upper, bound = min(ways)
         return self._booked(releases, (lower, upper), bound, information, whole)
 

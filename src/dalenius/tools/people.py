@@ -14,6 +14,7 @@ from dalenius.certificates.certificate import Certificate
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.reference import UNIFORM
+from dalenius.numerics.rounding import float_above, float_below
 from dalenius.results.audit import Audit
 from dalenius.results.options import Options
 
@@ -41,8 +42,8 @@ def bracket(runs: Sequence[Run], sizes: Mapping[str, int], knowledge: float | No
     apart = len(set(names)) == len(names) and len({audit.record for audit, _ in runs}) == 1
     low = (sum(lows, Fraction(0)) if apart else max(lows)) if knowledge is None else Fraction(0)
     trivial = sum(math.log(k) for k in sizes.values()) * (1 + 1e-14)
-    upper = min(_above(high), trivial)
-    return min(_below(low), upper), upper
+    upper = min(float_above(high), trivial)
+    return min(float_below(low), upper), upper
 
 
 def certificate(runs: Sequence[Run], sizes: Mapping[str, int], people: int, knowledge: float | None) -> Certificate:
@@ -62,13 +63,3 @@ def certificate(runs: Sequence[Run], sizes: Mapping[str, int], people: int, know
         "releases": [{"columns": of, "audit": audit.certificate.data} for audit, of in grouped.values()],
     }
     return Certificate.written(data)
-
-
-def _above(exact: Fraction) -> float:
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
-def _below(exact: Fraction) -> float:
-    nearest = float(exact)
-    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)

@@ -122,7 +122,7 @@ MARGINALS = {"marginals": [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0.7,
         (
             "monotone_points",
             {"proofs.0.steps.0.first": 12, "proofs.0.rho": [0.0] * 2, "proofs.0.steps.0.beyond": 0.1},
-            "fewer than two",
+            "without mass",
         ),
         ("blend", {"proofs.0.kind": "monotone", "proofs.0.s": 1.0}, "lacks 'steps'"),
         # Histograms.

@@ -73,6 +73,22 @@ def test_both_are_verified_and_hold_what_the_written_release_leaks(
         assert words in found.rested_on
 
 
+FEW_ANSWERS: list[tuple[list[float], list[dl.Mechanism]]] = [
+    ([0.0002, 0.9998], [M.laplace(dl.queries.count(n=1), epsilon=e) for e in (1.0, 2.0)]),
+    ([0.5, 0.0, 0.5], [M.gaussian(dl.queries.total(n=1, values=[0, 0, 1]), sigma=s) for s in (0.8, 3.0)]),
+]
+
+
+@pytest.mark.parametrize(("law", "parts"), FEW_ANSWERS)
+def test_one_answer_for_each_value_is_enough(law: list[float], parts: list[dl.Mechanism]) -> None:
+    """Points have one row for each value of the secret; what is lost is of values with mass."""
+    joint = Joint.of(tuple(parts))
+    assert joint is not None
+    found = dl.audit(joint, knowledge=0.3, reference=law, time_limit=20, verify=False)
+    accepted(found.certificate.data)
+    assert found.upper >= dl.audit(dl.compose(*parts), knowledge=0.3, reference=law, verify=False).lower
+
+
 REFUSED: list[tuple[str, Change, str]] = [
     ("rounds", lambda d: d["proofs"][0].update(rounds=0), "exceeds claimed"),
     ("upper", lambda d: (d["proofs"][0].update(upper=d["lower"]), d.update(upper=d["lower"])), "exceeds claimed"),

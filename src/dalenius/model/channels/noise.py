@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dalenius.model.channels import quadrature
 from dalenius.numerics.information import k1, log_ndtr
+from dalenius.numerics.iterations import bisected
 from dalenius.numerics.types import Floats
 
 
@@ -378,10 +379,6 @@ def drawn(noise: Noise, u: Floats) -> NDArray[np.int64]:
     high = np.ones(u.size, dtype=np.int64)
     while (short := noise.tail(high.astype(float)) > rest).any() and high.max() < 2**61:
         high = np.where(short, 2 * high, high)
-    low = np.zeros_like(high)
-    while (wide := high - low > 1).any():
-        middle = (low + high) // 2
-        enough = noise.tail(middle.astype(float)) <= rest
-        low, high = np.where(wide & ~enough, middle, low), np.where(wide & enough, middle, high)
+    high = bisected(np.zeros_like(high), high, lambda k: noise.tail(k.astype(float)) <= rest)
     # The least k >= 1 with tail(k) <= rest: the noise is k - 1 or less in size.
     return np.where(right, high - 1, 1 - high)

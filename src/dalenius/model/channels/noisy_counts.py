@@ -94,7 +94,7 @@ class NoisyCounts(Noisy):
 
     def witnessed(self, cell: int | None) -> Noisy:
         """Return the noisy count that a witness is about."""
-        return self if self.has_rows else self.cell(checks.whole('"cell" of a witness', cell, 0))
+        return self if self.has_rows and cell is None else self.cell(checks.whole('"cell" of a witness', cell, 0))
 
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.

@@ -24,6 +24,7 @@ from dalenius.model.channels.written import Label, Written
 from dalenius.model.query import Query, UnlistedQuery
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import MOST_SUM_VALUES, Statistic, Sum
+from dalenius.numerics.iterations import bisected
 from dalenius.numerics.types import Floats, Ints
 
 
@@ -260,12 +261,8 @@ class NoisySum(Noisy):
 
     def reach(self, negligible: float = 2.0**-60) -> int:
         """The least k with P(noise >= k) negligible, or the width of the range if that is less."""
-        low, high = 0, self.n_outputs
-        while high - low > 1:
-            middle = (low + high) // 2
-            hidden = self.tail(middle) <= negligible
-            low, high = (low, middle) if hidden else (middle, high)
-        return high
+        low, high = np.zeros(1, dtype=np.int64), np.full(1, self.n_outputs)
+        return int(bisected(low, high, lambda k: self.noise.tail(k.astype(float)) <= negligible)[0])
 
     def joint(self, masses: Floats) -> Floats:
         """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
@@ -424,11 +421,7 @@ class NoisySum(Noisy):
     def _rising(self, s: Ints, epsilon: float) -> Ints:
         """The greatest d with P(noise = d) >= e^epsilon P(noise = d - s), at least low - high: it is at most s/2."""
         low, high = np.full_like(s, self.low - self.high), s // 2 + 1
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            rises = self._log_law_ratio(middle, s) >= epsilon
-            low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-        return low
+        return bisected(low, high, lambda d: self._log_law_ratio(d, s) < epsilon) - 1
 
     def _log_law_ratio(self, d: Ints, s: Ints) -> Floats:
         """log P(noise = d) / P(noise = d - s) for s >= 1, d <= s/2; to the left of 0 by the drop over s steps."""
@@ -475,11 +468,7 @@ class NoisySum(Noisy):
         """The output for every u of (0, 1): the least y with P(Y <= y | answer) >= u."""
         low = np.full(u.size, self.low - answer - 1)
         high = np.full(u.size, self.high - answer)
-        while (wide := high - low > 1).any():
-            middle = (low + high) // 2
-            enough = self.below(middle) >= u
-            low, high = np.where(wide & ~enough, middle, low), np.where(wide & enough, middle, high)
-        return np.asarray(answer + high)
+        return np.asarray(answer + bisected(low, high, lambda k: self.below(k) >= u))
 
 
 def _many_values(query: Query) -> str:

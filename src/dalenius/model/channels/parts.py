@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.counting import log_binomial
-from dalenius.model.datasets import checked, commas
+from dalenius.model.datasets import checked, combined, commas
 from dalenius.model.statistic import Alike
 from dalenius.numerics.types import Floats, Ints
 
@@ -184,10 +184,7 @@ class Part(Alike):
         return x
 
     def _log_product(self, log_laws: LogLaws, records: tuple[int, ...]) -> Floats:
-        total = np.zeros(1)
-        for i in records:
-            total = np.add.outer(total, log_laws(i)).ravel()
-        return total
+        return combined(map(log_laws, records))
 
     def _log_count(self, log_laws: LogLaws, a: int) -> Floats:
         """log P(t of the others equal a)."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model import checks
+from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.parts import Everything, Part
 from dalenius.model.channels.written import Written
@@ -109,18 +110,12 @@ class PerRecord(Mechanism):
 
     def dp_epsilon(self) -> float:
         """Return max log( W(y|a) / W(y|b) ) over outputs y and values a, b: one record changes, the others cancel."""
-        low, high = self.rows.min(axis=0), self.rows.max(axis=0)
-        low, high = low[high > 0], high[high > 0]
-        return math.inf if (low == 0).any() else float(np.log(high / low).max())
+        return neighbours.dp_epsilon(Table.everything([self.k]), self.rows)
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Return max sum_y max(0, W(y|a) - e^epsilon W(y|b)) over values a, b of one record."""
         e = checks.real("epsilon", epsilon, 0.0, math.inf)
-        if math.isinf(e):
-            return float(max((self.rows * (other == 0)).sum(axis=1).max() for other in self.rows))
-        # Differences within rounding count as zero.
-        over = self.rows[:, None] - math.exp(min(e, 700.0)) * self.rows[None]
-        return float(np.where(over > 1e-15 * self.rows[:, None], over, 0.0).sum(axis=2).max())
+        return neighbours.dp_delta(Table.everything([self.k]), self.rows, e)
 
     def log_most_likely(self) -> float:
         """Return log sum_y max_x q(y|x): that of one record, n times."""

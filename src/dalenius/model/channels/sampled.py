@@ -21,6 +21,7 @@ from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
+from dalenius.numerics.rounding import float_above
 from dalenius.numerics.types import Floats, Ints
 
 # Share of the error probability for outputs that are listed before sampling; the rest is for those that turn up in the
@@ -289,14 +290,8 @@ def sampled(query: Query, confidence: float, parts: Sequence[Counted], sets: Int
     # Limits from two parts of the draws may sum to more than one; smaller limits are limits too.
     limits /= np.maximum(1.0, limits.sum(axis=1, keepdims=True))
     # Rounded up, so that a row divided by its sum has no entry above its limit.
-    left = [_up(1 - sum(map(Fraction, row), Fraction(0))) for row in limits.tolist()]
+    left = [float_above(max(Fraction(0), 1 - sum(map(Fraction, row), Fraction(0)))) for row in limits.tolist()]
     return Sampled(query, query.statistic, confidence, tuple(parts), sets, np.hstack([limits, np.diag(left)]))
-
-
-def _up(left: Fraction) -> float:
-    """A float that is not below this number."""
-    nearest = max(0.0, float(left))
-    return nearest if Fraction(nearest) >= left else float(np.nextafter(nearest, 2.0))
 
 
 def restored(content: dict[str, Any], query: Query | None, statistic: Statistic) -> Sampled:

@@ -113,7 +113,10 @@ def geometric(
     """
     arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
-        return _real_geometric(query, arguments, step, clamp=clamp)
+        if not checks.flag("clamp", clamp):
+            refuse(f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out")
+        ratio, steps = _real_rate(query, arguments), _steps(query, step)
+        return RealRecords(query, call("geometric", {**arguments, "step": step}), Steps(float(ratio), steps), ratio)
     asked(query, real=True)
     if step is not None:
         refuse(f"step = {show(step)}: the records of {query} are whole numbers already; leave it out")
@@ -146,11 +149,12 @@ def laplace(
         >>> dl.mechanisms.laplace(query, epsilon=1, output="real").dp_epsilon()
         1.0
     """
+    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
         _only_real(query, output, clamp=clamp)
-        return _real_laplace(query, {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale})
+        ratio = _real_rate(query, arguments)
+        return RealRecords(query, call("laplace", arguments), Laplace(float(ratio)), ratio)
     noise = Laplace(_rate(query, epsilon, sensitivity, scale))
-    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if _is_real(output):
         return Real(query, call("laplace", {**arguments, "output": "real"}), noise)
     return _noisy(query, "laplace", arguments, noise, clamp=clamp)
@@ -492,23 +496,6 @@ def _only_real(query: RealQuery, output: object, *, clamp: bool = True) -> None:
     if not real or not checks.flag("clamp", clamp):
         what = "clamp=False" if real else f"output={show(output)}"
         refuse(f"{what}: the outputs of {query} are real numbers, neither rounded nor clamped; leave it out")
-
-
-def _real_laplace(query: RealQuery, given: Mapping[str, float | None]) -> RealRecords:
-    """Laplace noise on real-valued records, in units of what one record can change."""
-    ratio = _real_rate(query, given)
-    return RealRecords(query, call("laplace", given), Laplace(float(ratio)), ratio)
-
-
-def _real_geometric(
-    query: RealQuery, given: Mapping[str, float | None], step: float | None, *, clamp: bool
-) -> RealRecords:
-    """Geometric noise on real-valued records that are rounded to steps."""
-    if not checks.flag("clamp", clamp):
-        refuse(f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out")
-    ratio, steps = _real_rate(query, given), _steps(query, step)
-    named = call("geometric", {**given, "step": step})
-    return RealRecords(query, named, Steps(float(ratio), steps), ratio)
 
 
 def _steps(query: RealQuery, step: float | None) -> int:

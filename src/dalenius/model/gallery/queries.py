@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError, nearest, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.real_records import RealQuery, real_query
-from dalenius.model.datasets import commas
+from dalenius.model.datasets import combined, commas
 from dalenius.model.gallery import parameters
 from dalenius.model.query import Name, Query, Steps, UnlistedQuery
 from dalenius.model.statistic import Histogram, Sum, Table
@@ -235,9 +235,7 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
     listed = checks.integers("weights", weights)
     records = (2,) * len(listed)
     checks.universe(records, MOST_WEIGHTED)
-    sums = np.zeros(1, dtype=np.int64)
-    for w in listed:
-        sums = np.add.outer(sums, np.array([0, w])).ravel()
+    sums = combined(np.array([0, w]) for w in listed)
     answers, classes = np.unique(sums, return_inverse=True)
     arguments, called = _called((("weights", listed),), names, 2)
     outputs = _integers(int(answers[0]), int(answers[-1]))

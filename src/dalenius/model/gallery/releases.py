@@ -354,7 +354,7 @@ def _file(table: object) -> tuple[list[tuple[int, int, float]], int]:
         try:
             return [float(line[k]) for line in lines]
         except (ValueError, IndexError):
-            bad = next(i for i, line in enumerate(lines) if not _is_number(line, k))
+            bad = next(i for i, line in enumerate(lines) if len(line) <= k or not checks.is_number(line[k]))
             refuse(f"{path}: line {bad + 2} has no number in the column {name}: {show(delimiter.join(lines[bad]))}")
 
     if {"i", "j", "p"} <= set(columns):
@@ -375,14 +375,6 @@ def _file(table: object) -> tuple[list[tuple[int, int, float]], int]:
     cycle = REUSED if max(answers) == KEYED_COUNTS else 1
     zero = [] if 0 in answers else [(0, 0, 1.0)]
     return [*zero, *((y, change, many / keys) for (y, change), many in sorted(pairs.items()))], cycle
-
-
-def _is_number(line: list[str], k: int) -> bool:
-    try:
-        float(line[k])
-    except (ValueError, IndexError):
-        return False
-    return True
 
 
 def _whole(numbers: list[float]) -> list[int]:

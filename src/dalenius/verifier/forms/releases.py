@@ -214,7 +214,7 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
     if name not in STEPS:
         refuse(f"{where}: its step is {show(name)}, which is none of {', '.join(STEPS)}")
     single, kept = _single(channel, steps[0], where)
-    lost = (1 - kept) * arb(len(single.values)).log()
+    lost = (1 - kept) * single.log_values
     inside = float_below((arb(upper) - lost) / kept)
     rest = {key: x for key, x in proof.items() if key != "steps"} | ({"steps": steps[1:]} if steps[1:] else {})
     sums.check_proof(single, knowledge, rest | {"upper": inside}, where)

@@ -94,6 +94,11 @@ class Large:
         """For every secret value a, what it contributes to the sum and rho(a)."""
         return self.statistic.group(self.records, self.reference)
 
+    @property
+    def log_values(self) -> Ball:
+        """log|A|, A what the secret may be: values without mass never occur."""
+        return arb(sum(not p.is_zero() for _, p in self.values)).log()
+
     @cached_property
     def laws(self) -> dict[int, list[Ball]]:
         """What `_law` has found."""
@@ -220,7 +225,7 @@ def density(channel: Large, given: object, knowledge: Knowledge, starts: list[in
 def told(channel: Large) -> Ball:
     """Enclose I(A;Y) of the reference itself, every output by itself."""
     found = _information(channel, [{0: ONE} for _ in channel.values], [0], _every_cut(channel))
-    return found + arb(0.5, 0.5) * channel.lost * arb(len(channel.values)).log()
+    return found + arb(0.5, 0.5) * channel.lost * channel.log_values
 
 
 def rows(channel: Large) -> tuple[list[list[Ball]], Ball]:
@@ -261,7 +266,7 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     Guarantee: I(A;Y) <= result for every prior the adversary may hold, as all records are interchangeable. What outputs
     that were put together may tell beside their sum is added: see named.lost.
     """
-    lost = channel.lost * arb(len(channel.values)).log()
+    lost = channel.lost * channel.log_values
     kinds = {kind: lambda *given, found=found: found(*given) + lost for kind, found in KINDS.items()}
 
     windowed = "steps" in proof and proof.get("kind") != "monotone"
@@ -273,8 +278,7 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
 
 def _trivial(channel: Large, *_: object) -> Ball:
     """log|A|, log|Y|, and the log of the number of classes."""
-    possible = sum(not p.is_zero() for _, p in channel.values)
-    return arb(min(possible, channel.width, len(channel.answers))).log()
+    return channel.log_values.min(arb(min(channel.width, len(channel.answers))).log())
 
 
 def _claimed_in_window(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> float:
@@ -313,7 +317,7 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
         return law, before if end > last else before + below(f - end)
 
     kept, cells = window.revealing(_cells(channel), rows, entries)
-    lost = channel.lost * arb(len(channel.values)).log()
+    lost = channel.lost * channel.log_values
     return Question(Channel(rows=kept), cells, knowledge, lost, raised=not channel.left.is_zero())
 
 

@@ -7,10 +7,10 @@ q_y + ... + q_last ), and the corner j raises the whole parts of the j largest f
 """
 
 import math
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, pairwise
-from operator import mul
+from itertools import pairwise
 from typing import Any
 
 from flint import arb
@@ -27,10 +27,10 @@ class Mixtures:
 
     # The grid rows that have weight, times k.
     grid: list[tuple[int, ...]]
-    # Rows and weights of grid row j: row[start[j]], ..., each with its weight.
-    start: list[int]
-    row: tuple[int, ...]
-    weight: tuple[float, ...]
+    # Corners of row t: corner[start[t]], ..., each with its weight.
+    start: "array[int]"
+    corner: "array[int]"
+    weight: "array[float]"
 
 
 def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -64,17 +64,18 @@ def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]
 def mixtures(channel: Channel, k: int) -> Mixtures:
     """Write every row of a channel as a mixture of grid rows; the last grid is remembered."""
     if channel.known.get("grid", (0,))[0] != k:
-        place: dict[tuple[int, ...], list[tuple[int, float]]] = {}
+        place: dict[tuple[int, ...], int] = {}
+        start, corner, weight = array("q", [0]), array("q"), array("d")
         given, width = channel.given, channel.outputs
         if given is None:
             refuse("grid rows need a channel whose rows are given as numbers")
         for t in range(len(channel.rows)):
             tick()
             for law, share in corners(given[t * width : (t + 1) * width].tolist(), k):
-                place.setdefault(law, []).append((t, share))
-        start = list(accumulate(map(len, place.values()), initial=0))
-        rows, weights = zip(*chain.from_iterable(place.values()), strict=True)
-        channel.known["grid"] = k, Mixtures(list(place), start, rows, weights)
+                corner.append(place.setdefault(law, len(place)))
+                weight.append(share)
+            start.append(len(corner))
+        channel.known["grid"] = k, Mixtures(list(place), start, corner, weight)
     found: Mixtures = channel.known["grid"][1]
     return found
 
@@ -85,14 +86,13 @@ def on_grid(question: Question, k: int) -> Question:
     cells = []
     above: dict[int, float] = {}
     for cell in question.cells:
-        masses = [0.0] * len(question.channel.rows)
+        shares: list[list[float]] = [[] for _ in found.grid]
         for row, rho in ticking(cell.items()):
-            masses[row] = above.get(id(rho)) or above.setdefault(id(rho), float_above(rho))
-        products = list(map(mul, map(masses.__getitem__, found.row), found.weight))
-        parts = ((j, slice(*ends), products[slice(*ends)]) for j, ends in enumerate(pairwise(found.start)))
-        # A product may be too small for a float; the mass of a row is not.
-        held = ((j, x) for j, part, x in parts if any(x) or any(map(masses.__getitem__, found.row[part])))
-        cells.append({j: arb(_sum_above(x)) for j, x in held})
+            mass = above.get(id(rho)) or above.setdefault(id(rho), float_above(rho))
+            part = slice(found.start[row], found.start[row + 1])
+            for j, weight in zip(found.corner[part], found.weight[part], strict=True):
+                shares[j].append(mass * weight)
+        cells.append({j: arb(_sum_above(products)) for j, products in enumerate(shares) if products})
     rows = [[arb(x) / k for x in law] for law in found.grid]
     # What the noise is called says nothing of grid rows.
     return replace(question, channel=Channel(rows=rows), cells=cells, raised=True)

@@ -184,8 +184,8 @@ class _Points:
                 if not mass.is_zero():
                     masses[at] = masses.get(at, ZERO) + mass
             low = high
-        if len(masses) < 2 or any(not x > 0 for x in masses.values()):  # chains go from point to point
-            refuse("the points leave a value of the secret with fewer than two of them")
+        if not masses or any(not x > 0 for x in masses.values()):
+            refuse("the points leave a value of the secret without mass")
         inside = sum(masses.values(), ZERO)
         return inside, {j: masses[j] / inside for j in sorted(masses)}
 
