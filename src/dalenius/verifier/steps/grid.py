@@ -35,8 +35,7 @@ class Mixtures:
     def shares(self, cell: Shares, np: Module | None) -> Shares:
         """Guarantee: no less than sum_t rho_t alpha_tj, over the rows t of a cell; only of grid rows that have any.
 
-        With u = 2^-53 the sum of m floats >= 0 in any order is no less than the true one times (1-u)^(m-1), and a
-        product is off by a share of u, or by at most 2^-1075; and (1-u)^-m <= 1 + 2 m u, m being less than 2^52.
+        See note G of docs/proofs/leaves-in-doubles.md.
         """
         ids = list(map(id, cell.values()))
         # Masses are often one and the same ball.
@@ -56,17 +55,17 @@ class Mixtures:
             each = np.repeat(each, np.diff(self.start))
             sums = np.bincount(self.corner, each * self.weight, len(self.grid)).tolist()
             many = np.bincount(self.corner, each > 0, len(self.grid)).tolist()
-        share, least = arb(2) ** -52, arb(2) ** -1074
+        share, least = arb(2) ** -51, arb(2) ** -1019
         pairs = enumerate(zip(sums, many, strict=True))
         return {j: total * (1 + m * share) + m * least for j, (total, m) in pairs if m}
 
 
 def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]:
     """Yield the corners of positive weight, times k, and a float that is no less than the weight."""
-    ratios = [q.as_integer_ratio() for q in row]
+    numerators, denominators = zip(*map(float.as_integer_ratio, row), strict=True)
     # Denominators of floats are powers of two.
-    unit = max(below for _, below in ratios)
-    entries = [above * (unit // below) for above, below in ratios]
+    unit = max(denominators)
+    entries = [x * (unit // y) for x, y in zip(numerators, denominators, strict=True)]
     above = left = total = sum(entries)
     law, fractions, before = [], [], k
     for q in entries[:-1]:
@@ -79,9 +78,10 @@ def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]
     # Sorting keeps the order of equal fractions.
     order = sorted(range(len(fractions)), key=fractions.__getitem__, reverse=True)
     for y in order:
-        if above > fractions[y]:
-            yield tuple(law), math.nextafter((above - fractions[y]) / total, math.inf)
-        above = fractions[y]
+        below = fractions[y]
+        if above > below:
+            yield tuple(law), math.nextafter((above - below) / total, math.inf)
+        above = below
         # The sum behind y is raised by one.
         law[y] -= 1
         law[y + 1] += 1
