@@ -208,9 +208,14 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
     if name == "points":
         if proof.get("kind") != "monotone":
             refuse(f"{where}: points come before monotone rows only")
-        given = replace(sums.noisy(channel.one.near_mean, knowledge, where), rates=_rates(channel, steps[0], where))
-        compare(points.bound(replace(given, added=None), knowledge.most, proof, where), upper, where)
-        return upper
+        rates = _rates(channel, steps[0], where)
+
+        def check(one: sums.Large) -> float:
+            given = replace(sums.noisy(one, knowledge, where), rates=rates, added=None)
+            compare(points.bound(given, knowledge.most, proof, where), upper, where)
+            return upper
+
+        return sums.near_first(channel.one, check)
     if name not in STEPS:
         refuse(f"{where}: its step is {show(name)}, which is none of {', '.join(STEPS)}")
     single, kept = _single(channel, steps[0], where)
