@@ -14,11 +14,12 @@ from dalenius.search.ascent import best_of, log_posterior, polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
-# The share of the goal from which on a pass goes for the goal itself; and the nodes that a pass may take, at least so
-# many, and so many times those of its tree.
+# The share of the goal from which on a pass goes for the goal itself; and the nodes that a pass may take: at least so
+# many, and so many times those of its tree, or of one that was stuck at a lower target.
 NEAR = 0.1
 PASS_NODES = 2048
 PASS_GROWTH = 16
+STUCK_GROWTH = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,19 +84,27 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
     the tree is some times as large as at the last ones.
     """
     settings = bracket.cells.settings.effort
-    due, near = settings.relaxed_growth, NEAR
+    due, near, barrier = settings.relaxed_growth, NEAR, -np.inf
     if tree.problem.own_tangents:
         # With so many tangents passes would take long, and lose their way: finer groups take over.
         yield from tree.fit(bracket.floor + bracket.tolerance, bracket.floor, deadline)
         return
-    while not tree.stuck and not deadline.expired():
+    while not (tree.full or deadline.expired()):
         goal = bracket.floor + bracket.tolerance
-        if tree.upper <= goal:
+        if tree.upper <= max(goal, barrier):
             return
-        target, most = fallen(tree.upper, goal, near=near), max(PASS_NODES, PASS_GROWTH * tree.size)
+        target = fallen(tree.upper, max(goal, barrier), near=near)
+        growth = PASS_GROWTH if barrier < goal else STUCK_GROWTH
+        most = max(PASS_NODES, growth * tree.size)
         yield from tree.run_pass(target, bracket.floor, deadline, most=most)
-        # A pass goes depth first, and its bound falls with the last leaf only: one that takes so long asked too much.
-        near = near / 4 if tree.upper > target else near
+        if tree.upper > target:
+            # A pass goes depth first, and its bound falls with the last leaf only: one that takes so long asked too
+            # much. Where the tree was stuck before, others are better.
+            if barrier >= goal:
+                return
+            near /= 4
+        if tree.stuck:
+            near, barrier = 0.0, target
         if tree.upper > goal and tree.size >= due and not bracket.cells.many:
             due = settings.relaxed_growth * tree.size
             priors = tree.priors(settings.relaxed_priors)
