@@ -27,7 +27,7 @@ from dalenius.verifier.steps import cone, mean, points
 
 from . import named, sums, together
 from .counting import Sum, people
-from .reference import Reference
+from .reference import Reference, digest
 from .secret import Secret
 
 Proof = dict[str, Any]
@@ -78,7 +78,8 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     if most > 1:
         return Releases(one, tuple((part,) for part in parts), seen, text)
     choices, then = _choices(problem["then"], parts[0], asked)
-    text += f", then {' or '.join(part.text for part in choices)} by its output"
+    rule = digest(problem["then"])
+    text += f", then {' or '.join(part.text for part in choices)} by its output (sha256 {rule})"
     seen += tuple((part, _cuts(part, asked)) for part in choices)
     return Releases(replace(one, text=text), (parts, choices), seen, text, then)
 
