@@ -1,14 +1,17 @@
 """Releases of statistics offices: what each leaks about a record, certified and verified."""
 
+import copy
 from functools import cache
 from pathlib import Path
 
+import brute_force
 import numpy as np
 import pytest
 
 import dalenius as dl
 from dalenius.model.gallery.parse import parse_mechanism
 from dalenius.model.reference import UNIFORM
+from dalenius.verifier.verify import verify_here
 
 INDEPENDENT = {"adversary": "independent"}
 RARE = {"knowledge": 0.1, "reference": [0.97, 0.03]}
@@ -101,6 +104,28 @@ def test_leakage(name: str, people: int, against: object, known: float | tuple[f
     assert audit.gap <= 1.01e-3 * audit.upper or isinstance(known, tuple)
     assert audit.certificate.data["problem"]["mechanism"] == mechanism.name  # it is about the formula, not about rows
     assert dl.verify(audit.certificate).verified
+
+
+@pytest.mark.parametrize(("name", "few", "many"), [("exact()", 2, 2100), ("random_rounding(base=3)", 4, 2600)])
+def test_independent_people_tell_the_same_however_many_they_are(name: str, few: int, many: int) -> None:
+    small, large = (parse_mechanism(name, dl.queries.count(n=n)) for n in (few, many))
+    best = max(brute_force.capacity(small.rows[t : t + 2])[1] for t in range(few))
+    audit = dl.audit(large, adversary="independent", verify=True)
+    assert audit.verified
+    assert audit.lower <= best + 1e-9
+    assert best - 1e-9 <= audit.upper <= best + 1e-6
+
+
+@pytest.mark.parametrize("line", [0, 7, 19])
+@pytest.mark.parametrize("name", ["rounding(base=5)", "random_rounding(base=3)", "suppressed(below=4)"])
+def test_every_number_that_the_others_may_add_up_to_is_checked(name: str, line: int) -> None:
+    audit = dl.audit(parse_mechanism(name, dl.queries.count(n=20)), adversary="independent", verify=False)
+    data = copy.deepcopy(audit.certificate.data)
+    told = audit.mechanism.rows[line : line + 2]
+    for law in ([1.0, 0.0], [0.0, 1.0]):  # a proof that there is nothing to learn of this person
+        data["proofs"][0]["weights"][line] = law
+        checked = verify_here(data)
+        assert checked.verified == (told[0] == told[1]).all(), checked.reason
 
 
 @pytest.mark.parametrize(

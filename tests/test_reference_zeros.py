@@ -42,7 +42,7 @@ def drawn(rng: np.random.Generator) -> tuple[dl.Mechanism, list[list[float]]]:
             continue
         laws = [(law / s).tolist() for law, s in zip(laws, total, strict=True)]
         try:
-            dl.audit(mechanism, knowledge=0.0, reference=laws, time_limit=0.01, verify=False)
+            dl.audit(mechanism, adversary="independent", knowledge=0.0, reference=laws, time_limit=0.01, verify=False)
         except InputError:  # a class without mass
             continue
         return mechanism, laws

@@ -10,6 +10,7 @@ Digits: a record that a mechanism rounds to steps says by its digits what the ot
 its steps, of every kind, are shown as proofs about the record.
 Several: proofs of one release that tells less, or on points and by groups of the forger's, are shown as proofs about
 several releases of one count.
+Chosen: honest proofs of two releases are shown as proofs about a second one that is chosen by the output of the first.
 """
 
 import copy
@@ -27,6 +28,7 @@ import numpy as np
 from kinds import Json
 
 import dalenius as dl
+from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.sampled import Counted, sampled
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
@@ -47,8 +49,8 @@ SPELLINGS = {  # mechanisms of count(n=2) with real outputs: other words for oth
 
 
 def case(rng: random.Random) -> str:
-    kinds = [shown_as_another, shown_as_another, real_points, greedy, digits, outside, outside, counted_twice, several]
-    return rng.choice(kinds)(rng)
+    kinds = [shown_as_another, shown_as_another, real_points, greedy, digits, outside, outside, counted_twice]
+    return rng.choice([*kinds, several, chosen])(rng)
 
 
 def shown_as_another(rng: random.Random) -> str:
@@ -269,11 +271,20 @@ SEVERAL = {"query": "count(n=4)", "knowledge": 0.4}
 
 
 @cache
-def leaked(names: tuple[str, ...]) -> float:
-    """What releases of these names leak together, nearly, by their rows."""
-    query = parse_query(SEVERAL["query"])
-    joint = dl.compose(*(parse_mechanism(name, query) for name in names))
+def leaked(problem: str) -> float:
+    """What several releases leak together, nearly, by their rows."""
+    joint = judge.mechanism_of(json.loads(problem))
     return dl.audit(joint, knowledge=SEVERAL["knowledge"], tolerance=1e-3, time_limit=10, verify=False).lower
+
+
+@cache
+def of_two(names: tuple[str, ...]) -> Json:
+    """A certificate about two releases that are run whatever comes of the first."""
+    query = parse_query(SEVERAL["query"])
+    joint = Joint.of(tuple(parse_mechanism(name, query) for name in names))
+    assert joint is not None
+    found = dl.audit(joint, knowledge=SEVERAL["knowledge"], time_limit=1, verify=False)
+    return json.loads(found.certificate.text())
 
 
 @cache
@@ -287,7 +298,8 @@ def several(rng: random.Random) -> str:
     """A joint release of one count, with a proof of something else; no noise but geometric has a cone."""
     family = rng.choice([FALLING, FALLING, NORMAL, FALLING + NORMAL, FALLING + BELL])
     names = tuple(sorted(rng.choices(family, k=rng.choice([2, 2, 3]))))
-    truth, many = leaked(names), len(names)
+    problem, many = {"query": SEVERAL["query"], "releases": list(names)}, len(names)
+    truth = leaked(json.dumps(problem))
     step, proof = rng.choice([_by_rate, _by_mean, _by_points])(rng, names)
     claim = truth - 10.0 ** rng.uniform(-5, -1) if rng.random() < 0.7 else proof.get("upper", 0.7)
     proof = {**proof, "record": 0, "steps": [step, *proof.get("steps", ())], "upper": claim}
@@ -295,11 +307,25 @@ def several(rng: random.Random) -> str:
     witness = {"record": 0, "kind": "blocks", "blocks": [0], "masses": [[1.0], [1.0]], "cuts": [[2]] * many}
     data = {
         **of_one(FALLING[0], SEVERAL["query"]), "form": "releases", "lower": 0.0, "upper": claim,
-        "problem": {"query": SEVERAL["query"], "releases": list(names)}, "witness": witness, "proofs": [proof],
+        "problem": problem, "witness": witness, "proofs": [proof],
     }  # fmt: skip
     verdict = verify_here(data)
     assert not verdict.verified or claim >= truth - judge.SLACK, f"{json.dumps(data)}: {truth!r} is leaked"
     return "several: true" if verdict.verified else "several: refused"
+
+
+def chosen(rng: random.Random) -> str:
+    """A release that is chosen by the output of another, with an honest proof about that and one of the choices."""
+    first, *choices = rng.choices(rng.choice([FALLING, NORMAL[:2]]), k=3)
+    cut = rng.randint(1, 4)
+    then = [[cut, choices[0]], [5 - cut, choices[1]]]
+    problem = {"query": SEVERAL["query"], "releases": [first], "then": then}
+    data, truth = copy.deepcopy(of_two((first, rng.choice(choices)))), leaked(json.dumps(problem))
+    data |= {"lower": 0.0, "problem": problem}
+    data["witness"] |= {"blocks": [0], "masses": [[1.0], [1.0]], "cuts": [[2]] * (1 + len(set(choices)))}
+    verdict = verify_here(data)
+    assert not verdict.verified or data["upper"] >= truth - judge.SLACK, f"{json.dumps(data)}: {truth!r} is leaked"
+    return "chosen: true" if verdict.verified else "chosen: refused"
 
 
 def _by_rate(rng: random.Random, names: tuple[str, ...]) -> tuple[Json, Json]:

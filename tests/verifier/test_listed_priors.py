@@ -1,7 +1,9 @@
 """A finite list of priors as the adversary: the largest leakage among them, with every certificate inside one."""
 
+import brute_force
 import numpy as np
 import pytest
+from refusals import refuses
 from verdicts import refused
 
 import dalenius as dl
@@ -50,6 +52,43 @@ def test_a_certificate_names_the_other_priors() -> None:
     assert found.verified
     assert "nor does any of 2 other listed priors leak more" in found.reason
     assert "the worst of 3 listed priors" in found.problem
+
+
+ZEROS: list[object] = [
+    [1.0, 0.0],
+    [[1.0, 0.0], [0.3, 0.7], [0.5, 0.5], [0.0, 1.0]],
+    [0.0, 0.2, 0.3, *[0.0] * 8, 0.5, *[0.0] * 4],
+]
+
+
+@pytest.mark.parametrize("query", [QUERY, dl.queries.pairs(n=4), dl.queries.histogram(n=4, k=2)])
+def test_a_prior_may_rule_datasets_out(query: dl.Query) -> None:
+    mechanism = dl.mechanisms.geometric(query, epsilon=1)
+    matrix, found = mechanism.matrix(), []
+    for prior in ZEROS:
+        given = np.array(prior)
+        laws = given if given.ndim == 2 else [given] * (4 if given.size == 2 else 1)
+        weights = np.ones(1)
+        for law in laws:
+            weights = np.outer(weights, law).ravel()
+        found.append(brute_force.leaks(weights, matrix, mechanism.records))
+        single = dl.audit(mechanism, knowledge=0, reference=prior, verify=True)
+        assert single.verified
+        assert single.lower == pytest.approx(found[-1], abs=1e-9)
+        assert single.upper == pytest.approx(found[-1], abs=1e-9)
+    worst = dl.audit(mechanism, adversary=ZEROS, verify=True)
+    assert worst.verified
+    assert (worst.lower, worst.upper) == pytest.approx((max(found),) * 2, abs=1e-9)
+
+
+def test_whoever_may_know_more_needs_mass_everywhere() -> None:
+    law = {"reference": [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0], [0.0, 1.0]]}
+    refuses("no mass to datasets with sum 0", dl.audit, MECHANISM, knowledge=0.1, **law)
+    refuses("no mass to datasets with sum 0", dl.curve, MECHANISM, knowledges=[0.0, 0.1], **law)
+    refuses("no mass to datasets", dl.audit, MECHANISM, adversary="independent", knowledge=0.0, **law)
+    refuses("prior 0 of adversary: .*-0.1", dl.audit, MECHANISM, adversary=[[1.1, -0.1]])
+    unwritten = dl.mechanisms.geometric(dl.queries.histogram(n=100, k=3), epsilon=1)
+    refuses("prior 0 of adversary: .* no mass to datasets with", dl.audit, unwritten, adversary=[[0.5, 0.5, 0.0]])
 
 
 @pytest.mark.parametrize(

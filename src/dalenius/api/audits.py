@@ -265,7 +265,7 @@ def curve(
     checked_mechanism(mechanism)
     limits = [(b, None) if what == "entropy" else (None, b) for b in points]
     adversaries = [adversary_of(mechanism, wanted, entropy=b, knowledge=k, reference=reference) for b, k in limits]
-    first = audit_problem(mechanism, wanted, adversaries[0], secret)
+    first = audit_problem(mechanism, wanted, max(adversaries, key=lambda one: one.knowledge), secret)
     warm_starts: dict[int, WarmStart] = {}
     audits: list[Audit] = []
     began = time.monotonic()

@@ -79,8 +79,11 @@ class Audited:
         """Return the witness over pairs of a secret value and a class; of a noisy histogram a class of one count."""
         if self.better is not None:
             return self.better
-        masses = self.masses
-        return Prior(self.part or mechanism, self.secret, masses / masses.sum(), reference)
+        about, masses = self.part or mechanism, self.masses
+        if self.grid is not None and self.audit.cells.knowledge <= 0:
+            # The only prior there is, with the blocks that the cells leave out.
+            masses = np.exp(reference.log_joint(about.statistic, self.secret))
+        return Prior(about, self.secret, masses / masses.sum(), reference)
 
     def witness(self, prior: Prior) -> dict[str, Any]:
         """Return the prior as certificates have it; one on coarse classes with the cuts that tell what is claimed."""

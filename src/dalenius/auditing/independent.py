@@ -256,17 +256,21 @@ def by_lines(question: Question, common: Floats | None = None) -> IndependentRec
     rows, values = mechanism.written().rows, question.values
     lines, kept = _lines(mechanism, record, support)
     lines = lines[:, values]
-    many = lines.size * rows.shape[1]
+    some = np.minimum(np.count_nonzero(rows, axis=1)[lines].sum(axis=1), rows.shape[1])
+    many = int(some.sum()) * lines.shape[1]
     if many > MOST_ENTRIES:
         refuse(
             f"independent records of {mechanism.name or 'this mechanism'} need {lines.shape[0]} channels of "
-            f"{lines.shape[1]} rows and {rows.shape[1]} outputs, {many} entries, above the limit of "
+            f"{lines.shape[1]} rows and up to {some.max()} outputs, {many} entries, above the limit of "
             f"{MOST_ENTRIES}; use fewer records or outputs, or say what others follow (reference=)"
         )
-    # Lines with the same rows are one channel.
+    # Lines with the same rows are one channel, and so are those of a sum with the same rows elsewhere.
     groups = Merged.of(mechanism).group[lines]
     _, once, same = np.unique(groups, axis=0, return_index=True, return_inverse=True)
     lines, same = lines[once], same.ravel()
+    if isinstance(mechanism.statistic, Sum):
+        first, place = _alike(rows, lines)
+        lines, same = lines[first], place[same]
     weights = _alternated(rows, lines, ROUNDS, deadline)
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
@@ -289,6 +293,22 @@ def by_lines(question: Question, common: Floats | None = None) -> IndependentRec
     others = others_of(mechanism, record, int(kept[worst]), support)
     proof = {"kind": "lines", "weights": laws.tolist()}
     return IndependentRecord(question.members, float(lowers[worst]), float(uppers.max()), laws[worst], others, proof)
+
+
+def _alike(rows: Floats, lines: Ints) -> tuple[Ints, Ints]:
+    """The first of the lines that are the same but for outputs that none of their rows gives; and which each is like.
+
+    Rounding t and t + 1 is the same as rounding t + base and t + base + 1, with other names of the outputs.
+    """
+    known: dict[bytes, int] = {}
+    first: list[int] = []
+    place = np.empty(len(lines), dtype=np.int64)
+    for j, line in enumerate(lines):
+        told = rows[line]
+        place[j] = known.setdefault(told[:, told.any(axis=0)].tobytes(), len(known))
+        if place[j] == len(first):
+            first.append(j)
+    return np.array(first), place
 
 
 def _lines(mechanism: Mechanism, record: int, reference: Reference) -> tuple[Ints, Ints]:

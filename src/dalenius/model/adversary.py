@@ -81,7 +81,7 @@ class Adversary:
             )
         scale = _log(2) if unit == "bits" else ONE
         if not reference.uniform:
-            return cls._beyond(reference, -reference.log_least(records), knowledge, scale)
+            return cls._beyond(reference, max(0.0, -reference.log_least(records)), knowledge, scale)
         most = _log_universe(records)
         if entropy is None:
             return cls._known(knowledge, scale, most)

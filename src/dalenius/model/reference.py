@@ -132,13 +132,18 @@ class Reference:
                 found.setdefault((k, self.laws[i]), []).append(i)
         return tuple(map(tuple, found.values()))
 
-    def check(self, statistic: Statistic) -> None:
-        """Refuse a reference under which a class of the mechanism never occurs."""
+    def check(self, statistic: Statistic, *, alone: bool = False) -> None:
+        """Refuse a reference under which a class of the mechanism never occurs.
+
+        alone: whether it is the only prior there is, to which such classes do no harm where they can be listed.
+        """
         if self.uniform:
             return
         unlisted = isinstance(statistic, (Histogram, Sum)) and not statistic.listed
         if unlisted or isinstance(statistic, Everything):
             self._check_values()
+            return
+        if alone:
             return
         dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
         if dead.size:

@@ -3,6 +3,7 @@
 import math
 
 from dalenius.model import checks
+from dalenius.model.channels import tables
 from dalenius.numerics.rounding import epsilon_up, outward, round_down, round_up, short, short_up, written_up
 from dalenius.report.plain import question
 from dalenius.report.text import (
@@ -158,11 +159,8 @@ def _algorithm(design: Design) -> str:
 
 
 def _rows(design: Design, most: int = 12, widest: int = 109) -> list[str]:
-    """The first rows of the mechanism, cut to this many characters."""
-    lines = design.mechanism.table().splitlines()
-    more = design.mechanism.rows.shape[0] - most
-    if more > 0:
-        lines = [*lines[: most + 1], f"... {more} more rows; mechanism.rows has them all"]
+    """The mechanism: of many rows those in the middle, cut to this many characters."""
+    lines = tables.table_text(design.mechanism.written(), 4, most, middle=True).splitlines()
     return [line if len(line) <= widest else f"{line[: widest - 4]} ..." for line in lines]
 
 

@@ -164,7 +164,9 @@ def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, 
         about = secrets.from_user(secret, mechanism.records, mechanism.query)
     if not adversary.unlimited:
         # Where the others follow the reference exactly, classes that it leaves out do no harm.
-        adversary.reference.check(mechanism.statistic)
+        alone = adversary.kind == "bounded" and adversary.knowledge == 0
+        counted = mechanism.as_counts is not None and not mechanism.has_rows
+        adversary.reference.check(mechanism.statistic, alone=alone and not counted)
     return options.audit(mechanism, adversary, about)
 
 

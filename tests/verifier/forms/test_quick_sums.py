@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import arb
 from kinds import Json
-from verdicts import refused
+from verdicts import accepted, refused
 
 import dalenius as dl
 from dalenius.verifier.forms import counting, sums
@@ -34,7 +34,7 @@ def asked(mechanism: str, query: str, reference: Uniform | Product = UNIFORM, re
     return sums.ask(channel, Secret(records), reference)
 
 
-@pytest.mark.parametrize("reference", [UNIFORM, SKEWED])
+@pytest.mark.parametrize("reference", [UNIFORM, SKEWED, Product(((0.002, 0.998),)), Product(((1 - 1e-9, 1e-9),))])
 def test_a_law_near_its_mean_is_a_part_of_the_whole_law(reference: Uniform | Product) -> None:
     statistic = counting.Sum(5000, (0, 1))
     near, whole = statistic.near(reference, (0,)), statistic.law(reference, (0,))
@@ -45,6 +45,23 @@ def test_a_law_near_its_mean_is_a_part_of_the_whole_law(reference: Uniform | Pro
         assert float(x.rad() / x.mid()) < 1e-30
     rest = sum((x for k, x in whole.items() if k not in near.values), ZERO)
     assert rest <= near.left < arb(2) ** -200
+
+
+def test_all_classes_are_gone_through_where_those_near_the_mean_show_nothing() -> None:
+    """With a small s what is not seen counts for more than all the rest, although it is some 2^-256."""
+    count = dl.queries.count(n=4100)
+    data = dl.audit(
+        dl.mechanisms.laplace(count, epsilon=0.003), knowledge=2.0, relative=0.15, verify=False
+    ).certificate.data
+    accepted(data)
+    with sized(numbers=4000):  # too many classes, but for those near the mean
+        refused(data, "exceeds claimed")
+
+
+def test_the_only_prior_there_is_has_all_blocks() -> None:
+    """A witness of several releases has no groups for blocks of very many classes, but their mass."""
+    one = dl.mechanisms.geometric(dl.queries.count(n=9000), epsilon=0.1)
+    accepted(dl.audit(dl.compose(one, one), knowledge=0.0, tolerance=1e-4, verify=False).certificate.data)
 
 
 def test_what_is_left_is_at_most_everything() -> None:

@@ -451,6 +451,12 @@ def test_forged_choices_of_sigma_are_refused(by_normal_choice: dict[str, Any], c
     refused(data, reason)
 
 
+def test_words_tell_rules_with_the_same_choices_apart() -> None:
+    one, other = ([[many, "geometric(epsilon=1)"], [6 - many, "geometric(epsilon=2)"]] for many in (2, 3))
+    first = {"query": "count(n=5)", "releases": ["geometric(epsilon=1)"]}
+    assert releases.rebuild({**first, "then": one}).text != releases.rebuild({**first, "then": other}).text
+
+
 def test_what_a_rule_shows_is_each_group_with_its_own_choice() -> None:
     """Rows of the first release by group and choice, a group of several intervals where choices alternate."""
     names = ["gaussian(sigma=1)", "geometric(epsilon=0.4)", "gaussian(sigma=1)"]

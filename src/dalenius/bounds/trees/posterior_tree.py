@@ -54,9 +54,10 @@ class PosteriorTree:
     sigma: float
     # Replaced by `_put` alone.
     segments: list[Segment] = field(init=False, default_factory=list)
-    # No pass will bring it lower: a leaf above the target is too narrow to cut, or the trees of the audit have all the
-    # room that they may have.
+    # The last pass could not reach its target: a leaf above it is too narrow to cut, or the trees of the audit have all
+    # the room that they may have, and then no target can be reached.
     stuck: bool = False
+    full: bool = False
     # The number of leaves, and the bound of every segment: there may be thousands, and they are asked for all the time.
     size: int = field(init=False, default=0)
     _bounds: list[float] = field(init=False, default_factory=list)
@@ -109,7 +110,7 @@ class PosteriorTree:
         while not deadline.expired():
             numbers = sum(tree.numbers for tree in deadline.trees)
             if numbers > most_numbers:
-                self.stuck = True
+                self.stuck = self.full = True
                 return
             deadline.reserved = WRITING * numbers
             taken = [k for k, segment in enumerate(self.segments) if segment.open][:together]

@@ -89,9 +89,9 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
         # With so many tangents passes would take long, and lose their way: finer groups take over.
         yield from tree.fit(bracket.floor + bracket.tolerance, bracket.floor, deadline)
         return
-    while not deadline.expired():
+    while not (tree.full or deadline.expired()):
         goal = bracket.floor + bracket.tolerance
-        if tree.upper <= goal:
+        if tree.upper <= max(goal, barrier):
             return
         target = fallen(tree.upper, max(goal, barrier), near=near)
         growth = PASS_GROWTH if barrier < goal else STUCK_GROWTH

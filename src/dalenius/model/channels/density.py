@@ -73,7 +73,7 @@ class Density(Reference):
         """Return -inf: no dataset has a probability of its own, and no knowledge is all of it."""
         return -math.inf
 
-    def check(self, statistic: Statistic) -> None:
+    def check(self, statistic: Statistic, *, alone: bool = False) -> None:
         """Every part has mass, and every answer a density."""
 
     def parts(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:

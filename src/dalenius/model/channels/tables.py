@@ -72,13 +72,21 @@ def _datasets(index: Ints, statistic: Table) -> Ints:
     return np.stack(np.unravel_index(index, statistic.records), axis=-1)
 
 
-def table_text(mechanism: "Written", digits: int, most_rows: int = 40, most_columns: int = 12) -> str:
-    """Return the rows, aligned; a last line says how much was left out of a long table."""
+def table_text(
+    mechanism: "Written", digits: int, most_rows: int = 40, most_columns: int = 12, *, middle: bool = False
+) -> str:
+    """Return the rows, aligned; a last line says how much was left out of a long table.
+
+    middle: of a long table the rows in the middle, and the outputs that are most likely there; not the first ones.
+    """
     rows, columns = (
         min(size, most) for size, most in zip(mechanism.rows.shape, (most_rows, most_columns), strict=True)
     )
-    body = [["", *(printable(str(label)) for label in mechanism.labels[:columns])]]
-    shown = zip(row_names(mechanism, rows), mechanism.rows[:rows, :columns].tolist(), strict=True)
+    first = (len(mechanism.rows) - rows) // 2 if middle else 0
+    kept = mechanism.rows[first : first + rows]
+    likely = np.sort(np.argsort(-kept.sum(axis=0), kind="stable")[:columns]) if middle else np.arange(columns)
+    body = [["", *(printable(str(mechanism.labels[y])) for y in likely.tolist())]]
+    shown = zip(row_names(mechanism, first + rows)[first:], kept[:, likely].tolist(), strict=True)
     body += [[printable(name), *(_rounded(q, digits) for q in row)] for name, row in shown]
     widths = [max(map(len, column)) for column in zip(*body, strict=True)]
     lines = [

@@ -24,8 +24,8 @@ from dalenius.verifier.kernel.reading import fits, refuse
 
 from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
 
-# Bits from which on a law of their sum is also had near its mean only, and how many standard deviations from it: beyond
-# these there is a chance of 2^-256 or so.
+# Bits from which on a law of their sum is also had near its mean only, and how many standard deviations from it, and
+# for rare bits a third of the square of that more: beyond there is a chance of 2^-256 or so (Bernstein).
 LONG = 4096
 SPREADS = 19
 # So many bits of a long number count as one number: products of long ones take longer.
@@ -438,7 +438,7 @@ def likely(n: int, q: Ball, p: Ball) -> range:
     """Counts of n bits that are 0 and 1 with these chances: all, or of very many those near the mean."""
     if n < LONG:
         return range(n + 1)
-    middle, reach = n * float(p), math.ceil(SPREADS * math.sqrt(n * float(p) * float(q))) + SPREADS
+    middle, reach = n * float(p), math.ceil(SPREADS * math.sqrt(n * float(p) * float(q)) + SPREADS**2 / 3)
     return range(max(0, math.floor(middle) - reach), min(n, math.ceil(middle) + reach) + 1)
 
 

@@ -30,7 +30,7 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, xlogx
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import largest_of
-from dalenius.verifier.kernel.limits import largest, tick
+from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 from dalenius.verifier.kernel.witness import allowed, attains, law_of, mutual
@@ -219,6 +219,12 @@ class Independent:
         fits(high - low, "a record whose values are far apart")
         return channel.noise.rows(centres, low, high)
 
+    @cached_property
+    def _told(self) -> list[list[int]]:
+        """The outputs that every row may give."""
+        assert isinstance(self.channel, Channel)  # for the type checker
+        return [[y for y, q in enumerate(row) if not q.is_zero()] for row in ticking(self.channel.rows)]
+
     def _rows(self, classes: Sequence[int]) -> Rows:
         assert isinstance(self.channel, Channel)  # for the type checker
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
@@ -322,7 +328,9 @@ class Independent:
             assert isinstance(channel, Channel)  # for the type checker
             lost = channel.lost * arb(self.statistic.alphabet(record)).log()
             for line in lines(self.statistic, record, UNIFORM if self.follows else self.reference):
-                yield self._rows(line), lost
+                # An output that none of these rows gives adds nothing to any divergence.
+                told = sorted(set().union(*(self._told[channel.row_of[t]] for t in line)))
+                yield [[row[y] for y in told] for row in self._rows(line)], lost
 
 
 def _seen(channel: Noisy) -> Ball:

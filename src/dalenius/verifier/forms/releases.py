@@ -27,7 +27,7 @@ from dalenius.verifier.steps import cone, mean, points
 
 from . import named, sums, together
 from .counting import Sum, people
-from .reference import Reference
+from .reference import Reference, digest
 from .secret import Secret
 
 Proof = dict[str, Any]
@@ -78,7 +78,8 @@ def rebuild(problem: dict[str, Any]) -> Releases:
     if most > 1:
         return Releases(one, tuple((part,) for part in parts), seen, text)
     choices, then = _choices(problem["then"], parts[0], asked)
-    text += f", then {' or '.join(part.text for part in choices)} by its output"
+    rule = digest(problem["then"])
+    text += f", then {' or '.join(part.text for part in choices)} by its output (sha256 {rule})"
     seen += tuple((part, _cuts(part, asked)) for part in choices)
     return Releases(replace(one, text=text), (parts, choices), seen, text, then)
 
@@ -208,9 +209,14 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
     if name == "points":
         if proof.get("kind") != "monotone":
             refuse(f"{where}: points come before monotone rows only")
-        given = replace(sums.noisy(channel.one.near_mean, knowledge, where), rates=_rates(channel, steps[0], where))
-        compare(points.bound(replace(given, added=None), knowledge.most, proof, where), upper, where)
-        return upper
+        rates = _rates(channel, steps[0], where)
+
+        def check(one: sums.Large) -> float:
+            given = replace(sums.noisy(one, knowledge, where), rates=rates, added=None)
+            compare(points.bound(given, knowledge.most, proof, where), upper, where)
+            return upper
+
+        return sums.near_first(channel.one, check)
     if name not in STEPS:
         refuse(f"{where}: its step is {show(name)}, which is none of {', '.join(STEPS)}")
     single, kept = _single(channel, steps[0], where)

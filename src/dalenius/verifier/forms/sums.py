@@ -27,6 +27,7 @@ from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
 from dalenius.verifier.kernel.proofs import claimed, shown
 from dalenius.verifier.kernel.reading import (
+    Refused,
     ascending,
     field,
     fits,
@@ -50,7 +51,7 @@ Proof = dict[str, Any]
 HIDDEN = arb(2) ** -64
 # Steps that a proof may take: one of them.
 STEPS = ("window", "points")
-# Proofs that take classes near the mean, and what all others have together.
+# Proofs that take classes near the mean first, and what all others have together.
 QUICK = ("sibson", "monotone")
 # A class this rare counts as the sum of its terms: no mean of any order could matter.
 RARE = arb(2) ** -100
@@ -269,11 +270,24 @@ def check_proof(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     lost = channel.lost * channel.log_values
     kinds = {kind: lambda *given, found=found: found(*given) + lost for kind, found in KINDS.items()}
 
+    def check(channel: Large) -> float:
+        if windowed:
+            return _claimed_in_window(channel, knowledge, proof, where)
+        return claimed(kinds, (channel, knowledge), proof, where)
+
     windowed = "steps" in proof and proof.get("kind") != "monotone"
-    near = channel.near_mean if windowed or proof.get("kind") in QUICK else channel
-    if windowed:
-        return _claimed_in_window(near, knowledge, proof, where)
-    return claimed(kinds, (near, knowledge), proof, where)
+    return near_first(channel, check) if windowed or proof.get("kind") in QUICK else check(channel)
+
+
+def near_first(channel: Large, check: Callable[[Large], float]) -> float:
+    """Check by classes near the mean; where these show nothing by all of them, unless they are too many."""
+    near = channel.near_mean
+    try:
+        return check(near)
+    except Refused:
+        if near is channel or channel.statistic.n > largest().numbers:
+            raise
+        return check(channel)
 
 
 def _trivial(channel: Large, *_: object) -> Ball:
