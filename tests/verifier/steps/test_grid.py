@@ -21,8 +21,9 @@ from dalenius.reductions.lump import Merged, lump
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import rebuild
-from dalenius.verifier.kernel.balls import precision
-from dalenius.verifier.kernel.cells import Falling, Knowledge
+from dalenius.verifier.kernel.balls import float_below, precision
+from dalenius.verifier.kernel.cells import Falling, Knowledge, Question
+from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.steps.grid import corners, on_grid
 from dalenius.verifier.verify import verify_here
 
@@ -61,6 +62,33 @@ def test_masses_are_those_of_the_solver_rounded_up() -> None:
         masses = sorted(float(mass) for cell in found.cells for mass in cell.values())
         assert [len(cell) for cell in found.cells] == np.bincount(small.secret).tolist()
     np.testing.assert_allclose(masses, np.sort(small.rho), rtol=1e-12)
+
+
+def test_masses_are_no_less_than_the_exact_sums_with_and_without_numpy() -> None:
+    mechanism = random_channel([2] * 8, 3, 1)
+    with precision():
+        channel = rebuild(mechanism.describe())
+        asked = Asked(channel, Secret((0,)), Knowledge(None, none=False, free=False)).question
+        found = {leaves: masses_of(asked, 4, leaves) for leaves in (0, 2**40)}
+    assert found[0] == found[2**40]
+    assert channel.given is not None
+    for a, cell in enumerate(found[0]):
+        exact: dict[tuple[Fraction, ...], Fraction] = {}
+        for t, rho in asked.cells[a].items():
+            row = channel.given[3 * t : 3 * t + 3].tolist()
+            for law, weight in corners(row, 4):
+                key = tuple(Fraction(x, 4) for x in law)
+                exact[key] = exact.get(key, Fraction(0)) + Fraction(float(rho)) * Fraction(weight)
+        assert sorted(exact) == sorted(cell)
+        assert all(exact[key] <= mass <= exact[key] * (1 + Fraction(1, 2**40)) for key, mass in cell.items())
+
+
+def masses_of(asked: Question, k: int, leaves: int) -> list[dict[tuple[Fraction, ...], Fraction]]:
+    """Masses by grid row; with NumPy where `leaves` is 0, and without where it is very many."""
+    with sized(numpy_leaves=leaves):
+        found = on_grid(asked, k)
+    rows = [tuple(Fraction(round(float(k * q)), k) for q in row) for row in found.channel.rows]
+    return [{rows[j]: Fraction(float_below(mass)) for j, mass in cell.items()} for cell in found.cells]
 
 
 def spoilt(change: Callable[[Json], None]) -> str:

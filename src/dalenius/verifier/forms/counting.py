@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import accumulate, combinations, pairwise, product
+from itertools import accumulate, combinations_with_replacement, product, repeat
 from operator import mul, or_, sub
 
 from flint import arb, arb_poly
@@ -263,10 +263,9 @@ class Histogram(Records):
 
     @cached_property
     def counts(self) -> list[tuple[int, ...]]:
-        """The gaps between k - 1 bars among n stars."""
-        places = self.n + self.k - 1
-        fences = ((-1, *bars, places) for bars in combinations(range(places), self.k - 1))
-        return [tuple(right - left - 1 for left, right in pairwise(fence)) for fence in ticking(fences)]
+        """The differences of k - 1 partial sums."""
+        sums = combinations_with_replacement(range(self.n + 1), self.k - 1)
+        return [tuple(map(sub, (*s, self.n), (0, *s))) for s in ticking(sums)]
 
     @property
     def size(self) -> int:
@@ -278,15 +277,18 @@ class Histogram(Records):
         factorial = list(accumulate(range(1, self.n + 1), mul, initial=ONE))
         powers = [list(accumulate([p] * self.n, mul, initial=ONE)) for p in law]
         terms = [[power / f for power, f in zip(column, factorial, strict=True)] for column in powers]  # p^c / c!
-        whole = [math.prod((terms[v][many] for v, many in enumerate(c)), start=factorial[left]) for c in self.counts]
+        columns = list(zip(*self.counts, strict=True))
+        whole = [factorial[left]] * self.size
+        for column, counts in zip(terms, columns, strict=True):
+            whole = list(map(mul, whole, map(column.__getitem__, counts)))
+        some = [not x.is_zero() for x in whole]
         result = []
-        some = [(t, c) for t, c in enumerate(self.counts) if not whole[t].is_zero()]
         for a in product(range(self.k), repeat=len(records)):
-            [(first, once), *more] = Counter(a).items()
-            ways = ((t, math.perm(c[first], once), c) for t, c in ticking(some) if c[first] >= once)
-            if more:
-                ways = ((t, many * math.prod(math.perm(c[v], d) for v, d in more), c) for t, many, c in ways)
-            result.append({t: whole[t] * many for t, many, _ in ways if many})
+            ways: Iterable[int] = some
+            for v, d in Counter(a).items():
+                ways = map(mul, ways, map(math.perm, columns[v], repeat(d)))
+            pairs = ticking(enumerate(zip(whole, ways, strict=True)))
+            result.append({t: x * many for t, (x, many) in pairs if many})
         return result
 
     def datasets(self) -> Iterator[int]:

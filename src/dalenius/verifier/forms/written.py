@@ -12,7 +12,7 @@ from flint import arb
 from dalenius.verifier.kernel import cells
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Shares
-from dalenius.verifier.kernel.limits import SLACK, largest, tick
+from dalenius.verifier.kernel.limits import SLACK, largest, ticking
 from dalenius.verifier.kernel.reading import field as entry
 from dalenius.verifier.kernel.reading import fits, numbers, refuse, sequence, show, whole
 from dalenius.verifier.steps import samples
@@ -174,8 +174,7 @@ def numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
     place: dict[tuple[float, ...], int] = {}
     rows: list[list[Ball]] = []
     row_of, distinct = [], array("d")
-    for t, given in enumerate(raw):
-        tick()
+    for t, given in enumerate(ticking(raw)):
         row = tuple(numbers(given, width, f"row {t}", low=0.0))
         digest.update(struct.pack(f"<{width}d", *row))
         if row not in place:

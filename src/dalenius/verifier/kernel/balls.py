@@ -77,21 +77,20 @@ def log_sum_exp(xs: Iterable[Ball]) -> Ball:
     return top + sum(((x - top).exp() for x in terms), ZERO).log()
 
 
-def float_below(x: Ball) -> float:
-    """Guarantee: result <= every number in x; -inf where x is not finite."""
+def float_above(x: Ball) -> float:
+    """Guarantee: result >= every number in x; inf where x is not finite."""
     if not x.is_finite():
-        return -math.inf
-    end = x.lower()
-    guess = float(end)
-    # The nearest float is at most a step away; -inf is below every number, so the loop ends.
-    while not arb(guess) <= end:
-        guess = math.nextafter(guess, -math.inf)
+        return math.inf
+    guess = float(x.upper())
+    # The nearest float is at most a step away; inf is above every number, so the loop ends.
+    while not x <= guess:
+        guess = math.nextafter(guess, math.inf)
     return guess
 
 
-def float_above(x: Ball) -> float:
-    """Guarantee: result >= every number in x; inf where x is not finite."""
-    return -float_below(-x)
+def float_below(x: Ball) -> float:
+    """Guarantee: result <= every number in x; -inf where x is not finite."""
+    return -float_above(-x)
 
 
 def column(entries: Sequence[Ball]) -> Matrix:

@@ -27,7 +27,7 @@ def masses(value: object, size: int, reference: Sequence[Shares], where: str) ->
                 f"{where} has mass on value {a}, class {outside[0]}, where there is no dataset of positive reference"
             )
         prior.append(law)
-    total = sum((m for law in prior for m in law.values()), ZERO)
+    total = sum((sum(law.values(), ZERO) for law in prior), ZERO)
     if not total > 0:
         refuse(f"{where} has no mass")
     return [{t: m / total for t, m in law.items()} for law in prior]
@@ -83,8 +83,14 @@ def _apart(prior: list[Shares], reference: list[Shares]) -> int | None:
 
 def information(channel: Channel, prior: list[Shares]) -> Ball:
     """Return I(A;Y) of a prior over (secret value, row) that sums to one."""
-    none = [ZERO] * channel.outputs
-    joint = [products(channel, law).combined(list(law.values())) if law else none for law in prior]
+    rows = sorted(set().union(*prior))
+    if len(rows) * len(prior) <= 2 * sum(map(len, prior)):
+        # Most values come with most rows: one table serves all of them.
+        table = products(channel, rows)
+        joint = [table.combined([law.get(t, ZERO) for t in rows]) for law in prior]
+    else:
+        none = [ZERO] * channel.outputs
+        joint = [products(channel, law).combined(list(law.values())) if law else none for law in prior]
     return mutual(joint, [sum(law.values(), ZERO) for law in prior])
 
 

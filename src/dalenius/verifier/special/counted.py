@@ -14,13 +14,13 @@ the others up to order. Values without mass are left out. Proof: docs/proofs/his
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 from math import comb, factorial, prod
 from typing import Any
 
 from flint import arb, arb_mat, arb_poly
 
-from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, short
+from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix, precision, short
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.closing import close, largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
@@ -30,7 +30,11 @@ from dalenius.verifier.kernel.witness import allowed, attains, law_of
 Counts = tuple[int, ...]
 Tilts = list[list[Ball]]
 
+# Bits of a ball, one machine word: sums here are of terms above 0, and the claims leave room for far more rounding.
+BITS = 64
 
+
+@precision(BITS)
 def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge."""
     table = _table(channel, proof, where)
@@ -59,6 +63,7 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     return close(exponents, s, knowledge, eta=eta)
 
 
+@precision(BITS)
 def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, lower: float) -> None:
     """Guarantee: some prior that the adversary may hold leaks at least `lower` of the secret."""
     where = "the witness"
@@ -128,11 +133,18 @@ class _Table:
 
     @cached_property
     def _alike_places(self) -> list[list[list[int]]]:
-        found, wide = [], range(self.wide[0])
-        for size in range(self.k):
-            place = {z: j for j, z in enumerate(combinations_with_replacement(wide, size + 1))}
-            each = ticking(combinations_with_replacement(wide, size))
-            found.append([[place[tuple(sorted((*z, y)))] for y in wide] for z in each])
+        found, wide = [], self.wide[0]
+        for many in range(1, self.k + 1):
+            # An output in a place of the order has this many more before it; together as many as there are, less one.
+            less = [[-comb(wide - y + many - j - 2, many - j) for y in range(wide)] for j in range(many)]
+            last, rows = comb(wide + many - 1, many) - 1, []
+            for z in ticking(combinations_with_replacement(range(wide), many - 1)):
+                row: list[int] = []
+                for j, (low, high) in enumerate(pairwise((0, *z, wide))):
+                    others = last + sum(less[i + (i >= j)][y] for i, y in enumerate(z))
+                    row += [others + x for x in less[j][low:high]]
+                rows.append(row)
+            found.append(rows)
         return found
 
     def _ordered_places(self, a: int) -> list[list[list[int]]]:
@@ -143,18 +155,16 @@ class _Table:
             before *= wide
         return found
 
-    def spots(self, a: int) -> Iterator[tuple[list[int], list[int]]]:
-        """For outputs of all others: where outputs stand among all, and how often each is the own one there."""
+    def spots(self, a: int) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+        """For outputs of all others: where outputs stand among all, and those that are there once more as the own."""
         if self.alike:
             each = combinations_with_replacement(range(self.wide[0]), self.k - 1)
-            for z, places in zip(each, self.places(a)[-1], strict=True):
-                yield places, [z.count(y) + 1 for y in range(self.wide[0])]
+            yield from zip(self.places(a)[-1], each, strict=True)
             return
         steps = [prod(self.wide[b + 1 :]) for b in range(self.k)]
-        ones = [1] * self.wide[a]
         for z in product(*(range(self.wide[b]) for b in self.others(a))):
             first = sum(y * steps[b] for y, b in zip(z, self.others(a), strict=True))
-            yield [first + y * steps[a] for y in range(self.wide[a])], ones
+            yield [first + y * steps[a] for y in range(self.wide[a])], ()
 
     def orders(self, a: int) -> Iterator[int]:
         """For outputs of all others, in how many orders they stand."""
@@ -169,12 +179,14 @@ class _Table:
         size = comb(self.wide[0] + self.k - 1, self.k) if self.alike else prod(self.wide)
         together, found = [ZERO] * size, []
         for law, c in zip(laws, weights, strict=True):
-            share = c / self.k if self.alike else c
             found.append(law.outputs())
-            for (places, times), values in zip(self.spots(law.own), found[-1], strict=True):
-                for place, many, value in zip(places, times, values, strict=True):
-                    together[place] += many * share * value
-        return found, [x.log() for x in ticking(together)]
+            for (places, again), values in zip(self.spots(law.own), found[-1], strict=True):
+                for place, value in zip(places, values, strict=True):
+                    together[place] += value if self.alike else c * value
+                for y in again:
+                    together[places[y]] += values[y]
+        # One law that stands for all has the weight of all.
+        return found, [(x / self.k if self.alike else x).log() for x in ticking(together)]
 
     def ratios(self, law: "_Law", outputs: list[list[Ball]], logs: list[Ball]) -> None:
         """Put log( U_a(y) / r(y) ) in the place of U_a(y): the table is the largest thing that is held."""
@@ -191,7 +203,7 @@ class _Table:
     def contracted(self, a: int, ratios: list[list[Ball]]) -> Iterator[tuple[Counts, Ball, Ball]]:
         """Every count vector within the tops, its own count first, rho_a of all its orders, and G_a there."""
         rows, places, wide = self.rows[a], self.places(a), self.wide[a]
-        columns = arb_mat([[rows[t][y] for t in range(1, self.tops[a] + 1)] for y in range(wide)])
+        columns = matrix(rows[1 : self.tops[a] + 1]).transpose()
         by_own: list[list[Ball]] = [[] for _ in range(self.tops[a])]
         step = max(1, largest().part // wide)
         for first in range(0, len(ratios), step):
@@ -223,7 +235,7 @@ class _Table:
         tick()
         wide, rows = self.wide[rest[-1]], self.rows[rest[-1]]
         part = arb_mat(len(places[size - 1]), wide, [values[x] for row in places[size - 1] for x in row])
-        columns = arb_mat([[rows[t][y] for t in range(first, last + 1)] for y in range(wide)])
+        columns = matrix(rows[first : last + 1]).transpose()
         entries, many = (part * columns).entries(), last - first + 1
         for j in range(many):
             yield from self._next((*counts, first + j), a, entries[j::many], places)

@@ -10,13 +10,13 @@ import math
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from flint import arb
 
 from dalenius.verifier.kernel.balls import float_above
-from dalenius.verifier.kernel.cells import Channel, Question
+from dalenius.verifier.kernel.cells import Channel, Question, Shares
+from dalenius.verifier.kernel.doubles import OF_A_LEAF, Module, numpy
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.reading import field, refuse, whole
 
@@ -32,28 +32,56 @@ class Mixtures:
     corner: "array[int]"
     weight: "array[float]"
 
+    def shares(self, cell: Shares, np: Module | None) -> Shares:
+        """Guarantee: no less than sum_t rho_t alpha_tj, over the rows t of a cell; only of grid rows that have any.
+
+        See note G of docs/proofs/leaves-in-doubles.md.
+        """
+        ids = list(map(id, cell.values()))
+        # Masses are often one and the same ball.
+        near = {key: float_above(rho) for key, rho in dict(zip(ids, cell.values(), strict=True)).items()}
+        masses = map(near.__getitem__, ids)
+        if np is None:
+            sums, many = [0.0] * len(self.grid), [0] * len(self.grid)
+            for row, mass in ticking(zip(cell, masses, strict=True)):
+                for place in range(self.start[row], self.start[row + 1]):
+                    j = self.corner[place]
+                    sums[j] += mass * self.weight[place]
+                    many[j] += 1
+        else:
+            tick()
+            each = np.zeros(len(self.start) - 1)
+            each[list(cell)] = list(masses)
+            each = np.repeat(each, np.diff(self.start))
+            sums = np.bincount(self.corner, each * self.weight, len(self.grid)).tolist()
+            many = np.bincount(self.corner, each > 0, len(self.grid)).tolist()
+        share, least = arb(2) ** -51, arb(2) ** -1019
+        pairs = enumerate(zip(sums, many, strict=True))
+        return {j: total * (1 + m * share) + m * least for j, (total, m) in pairs if m}
+
 
 def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]:
     """Yield the corners of positive weight, times k, and a float that is no less than the weight."""
-    ratios = [q.as_integer_ratio() for q in row]
+    numerators, denominators = zip(*map(float.as_integer_ratio, row), strict=True)
     # Denominators of floats are powers of two.
-    unit = max(below for _, below in ratios)
-    entries = [above * (unit // below) for above, below in ratios]
-    total, left = sum(entries), sum(entries)
-    sums, fractions = [k], []
+    unit = max(denominators)
+    entries = [x * (unit // y) for x, y in zip(numerators, denominators, strict=True)]
+    above = left = total = sum(entries)
+    law, fractions, before = [], [], k
     for q in entries[:-1]:
         left -= q
         low, rest = divmod(k * left, total)
-        sums.append(low)
+        law.append(before - low)
         fractions.append(rest)
-    law = [x - y for x, y in pairwise([*sums, 0])]
+        before = low
+    law.append(before)
     # Sorting keeps the order of equal fractions.
     order = sorted(range(len(fractions)), key=fractions.__getitem__, reverse=True)
-    above = total
     for y in order:
-        if above > fractions[y]:
-            yield tuple(law), math.nextafter((above - fractions[y]) / total, math.inf)
-        above = fractions[y]
+        below = fractions[y]
+        if above > below:
+            yield tuple(law), math.nextafter((above - below) / total, math.inf)
+        above = below
         # The sum behind y is raised by one.
         law[y] -= 1
         law[y + 1] += 1
@@ -69,8 +97,7 @@ def mixtures(channel: Channel, k: int) -> Mixtures:
         given, width = channel.given, channel.outputs
         if given is None:
             refuse("grid rows need a channel whose rows are given as numbers")
-        for t in range(len(channel.rows)):
-            tick()
+        for t in ticking(range(len(channel.rows))):
             for law, share in corners(given[t * width : (t + 1) * width].tolist(), k):
                 corner.append(place.setdefault(law, len(place)))
                 weight.append(share)
@@ -83,27 +110,11 @@ def mixtures(channel: Channel, k: int) -> Mixtures:
 def on_grid(question: Question, k: int) -> Question:
     """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells."""
     found = mixtures(question.channel, k)
-    cells = []
-    above: dict[int, float] = {}
-    for cell in question.cells:
-        shares: list[list[float]] = [[] for _ in found.grid]
-        for row, rho in ticking(cell.items()):
-            mass = above.get(id(rho)) or above.setdefault(id(rho), float_above(rho))
-            part = slice(found.start[row], found.start[row + 1])
-            for j, weight in zip(found.corner[part], found.weight[part], strict=True):
-                shares[j].append(mass * weight)
-        cells.append({j: arb(_sum_above(products)) for j, products in enumerate(shares) if products})
+    np = numpy(len(question.cells) * len(found.corner) // OF_A_LEAF, 0)
+    cells = [found.shares(cell, np) for cell in question.cells]
     rows = [[arb(x) / k for x in law] for law in found.grid]
     # What the noise is called says nothing of grid rows.
     return replace(question, channel=Channel(rows=rows), cells=cells, raised=True)
-
-
-def _sum_above(products: list[float]) -> float:
-    """Guarantee: no less than the sum of the products before these were rounded to floats >= 0.
-
-    Each is off by a share of 2^-53, or by less than the least float, 2^-1074; fsum rounds once.
-    """
-    return math.fsum(products) * (1 + 2**-50) + len(products) * 2**-1074
 
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
