@@ -117,7 +117,7 @@ def test_two_readings_are_told_apart_by_options(tmp_path: Path) -> None:
         ("no,yes\n0.9,0.1\n0.4,0.6\n0.3,0.7\n", "it has 3 rows below a header where the records have 4 datasets"),
         (
             ";0;1\na;0.9;0.1\nb;0.3;0.7\n",
-            r"it has 2 rows below a header where the records have 4 datasets \(1 records? of 2 values have 2\)",
+            r"it has 2 rows below a header where the records have 4 datasets \(1 record of 2 values would have 2\)",
         ),
         (";0;1\na;0.9;0.1\nb;0.3;0.7\nc;0.3;0.7\n", "it has 3 rows below a header where the records have 4 datasets"),
         (

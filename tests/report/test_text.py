@@ -30,6 +30,10 @@ def test_gaps_are_rounded_up(x: float) -> None:
     assert Fraction(x) <= Fraction(short_up(x))
 
 
+def test_no_gap_is_a_plain_zero() -> None:
+    assert short_up(0.0) == "0"
+
+
 @pytest.mark.parametrize(
     ("x", "down", "up"),
     [

@@ -203,7 +203,8 @@ def _has_header(head: list[str], lines: int, rows: int | None, reading: Reading)
     found = lines - (header or (bool(texts) and not data))
     what = f"it has {found} {'row' if found == 1 else 'rows'}{' below a header' if found < lines else ''}"
     bits = found.bit_length() - 1
-    fitting = f" ({bits} records of 2 values have {2**bits})" if found == 2**bits and bits > 0 else ""
+    fitting = f" ({bits} {'record' if bits == 1 else 'records'} of 2 values would have {2**bits})"
+    fitting = fitting if found == 2**bits > 1 else ""
     message = f"{what} where the records have {rows} datasets{fitting}; check records= (--records)"
     raise Unfit(message, 0.0)
 

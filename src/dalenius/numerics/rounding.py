@@ -54,6 +54,8 @@ def short(x: float) -> str:
 
 def short_up(x: float) -> str:
     """Return x with two significant digits, never below x: for gaps."""
+    if not x:
+        return "0"
     return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(Decimal(x)):.1e}" if math.isfinite(x) else str(x)
 
 

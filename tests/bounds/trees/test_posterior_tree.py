@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import brute_force
 import numpy as np
@@ -21,6 +22,7 @@ from dalenius.bounds.trees.posterior_tree import PosteriorTree, _by_levels
 from dalenius.bounds.trees.posteriors import descend, problems
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
+from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 from dalenius.search.ascent import ascend
@@ -231,6 +233,28 @@ def test_a_pass_that_takes_too_long_gives_way_to_one_with_a_nearer_target() -> N
     bracket = bracket_of(named("count(n=20)", "subsampled(rate=0.1)"), 0.5, 1e-4)
     tree = grown(bracket, Deadline(60.0, most_nodes=20_000), next(problems(bracket)))
     assert tree.upper < 1.05 * bracket.lower
+
+
+def test_a_tree_stuck_at_the_goal_gives_way_although_the_goal_rises() -> None:
+    """A goal that rose by a hair had the next pass take 16 times the nodes of the tree, and no other tree its turn."""
+    bracket = bracket_of(named("count(n=4)", "geometric(epsilon=1)"), 0.5)
+    asked = []
+
+    class Stuck(PosteriorTree):
+        """A tree of many leaves whose passes change nothing."""
+
+        upper, size = 1.05 * bracket.floor, 1_000_000
+
+        def run_pass(self, target: float, lower: float, deadline: Deadline, **options: Any) -> Iterator[None]:
+            asked.append(options["most"] / self.size)
+            self.stuck, bracket.absolute = True, bracket.absolute + 1e-9
+            yield
+
+        def priors(self, _: int) -> Floats:
+            return bracket.pi[None]
+
+    list(descend(bracket, Stuck(next(problems(bracket)), 1.0), Deadline(60.0)))
+    assert asked == [16, 0.25]
 
 
 def test_tangents_of_their_own_close_a_nearly_concave_problem_in_few_leaves() -> None:

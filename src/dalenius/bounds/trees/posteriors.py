@@ -94,13 +94,13 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
         if tree.upper <= max(goal, barrier):
             return
         target = fallen(tree.upper, max(goal, barrier), near=near)
-        growth = PASS_GROWTH if barrier < goal else STUCK_GROWTH
+        growth = PASS_GROWTH if barrier == -np.inf else STUCK_GROWTH
         most = max(PASS_NODES, growth * tree.size)
         yield from tree.run_pass(target, bracket.floor, deadline, most=most)
         if tree.upper > target:
             # A pass goes depth first, and its bound falls with the last leaf only: one that takes so long asked too
-            # much. Where the tree was stuck before, others are better.
-            if barrier >= goal:
+            # much. Where the tree was stuck before, others are better, also if the goal has risen by a hair since.
+            if barrier > -np.inf:
                 return
             near /= 4
         if tree.stuck:

@@ -261,7 +261,8 @@ def _check_words(labels: Sequence[Any], records: tuple[int, ...]) -> None:
     expected = list(product(*(orders[frozenset(words)] for words in called)))
     bad = next((k for k, words in enumerate(split) if words != expected[k]), None)
     if bad is not None:
-        named = f"say how the values are called by names=, such as {list(called[0])}, or " if len(orders) == 1 else ""
+        named = f"say in Python how the values are called by names=, such as {list(called[0])}, or "
+        named = named if len(orders) == 1 else ""
         refuse(
             f"row {bad} is called {show(labels[bad])}, where rows in the order of datasets, the last record fastest, "
             f"would have {show(' '.join(expected[bad]))}; {named}put the rows into that order"

@@ -69,7 +69,8 @@ class Reproduction:
 
         width = max(len(one.name) for one in self.experiments)
         lines = [
-            f"{one.name:{width}}  {one.points:4} points, widest certified gap {short_up(one.gap)}"
+            f"{one.name:{width}}  {one.points:4} points, "
+            + (f"widest certified gap {short_up(one.gap)}" if one.gap else "no certified bounds")
             for one in self.experiments
         ]
         failed = [one.name for one in self.experiments if not one.verified]

@@ -12,7 +12,7 @@ PLACE = re.compile(r"<<([\w.-]+)(?:\|([^>]*))?>>")
 # How a number is written, beside the formats of Python.
 STYLES: dict[str, Callable[[float], str]] = {
     "short": short,
-    "up": lambda x: short_up(x) if x else "0",
+    "up": short_up,
     "percent": percent,
     "share": lambda x: f"{round(100 * x, 1):g} %",
 }
