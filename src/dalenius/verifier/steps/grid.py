@@ -50,11 +50,11 @@ class Mixtures:
                     many[j] += 1
         else:
             tick()
-            each = np.zeros(len(self.start) - 1)
-            each[list(cell)] = list(masses)
-            each = np.repeat(each, np.diff(self.start))
+            each, counted = np.zeros((2, len(self.start) - 1))
+            each[list(cell)], counted[list(cell)] = list(masses), 1.0
+            each, counted = (np.repeat(x, np.diff(self.start)) for x in (each, counted))
             sums = np.bincount(self.corner, each * self.weight, len(self.grid)).tolist()
-            many = np.bincount(self.corner, each > 0, len(self.grid)).tolist()
+            many = np.bincount(self.corner, counted, len(self.grid)).tolist()
         share, least = arb(2) ** -51, arb(2) ** -1019
         pairs = enumerate(zip(sums, many, strict=True))
         return {j: total * (1 + m * share) + m * least for j, (total, m) in pairs if m}
