@@ -52,7 +52,7 @@ def lines_of(ax: Any, style: str) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PICTURES.keys() - {"algorithms"})
+@pytest.mark.parametrize("name", sorted(PICTURES.keys() - {"algorithms"}))
 def test_labels_name_units_and_touch_nothing(name: str, pictures: dict[str, Any]) -> None:
     figure = pictures[name]
     words = [label for ax in figure.axes for label in (ax.get_xlabel(), ax.get_ylabel())]
