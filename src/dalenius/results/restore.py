@@ -125,7 +125,7 @@ def audit_content(audit: Audit) -> dict[str, Any]:
 
 def _labels(mechanism: Mechanism) -> dict[str, Any]:
     """The labels of outputs where a description has rows: a name says what they are."""
-    return {"labels": list(mechanism.written().labels)} if "rows" in mechanism.describe() else {}
+    return {"labels": mechanism.stored()["labels"]} if "rows" in mechanism.describe() else {}
 
 
 def _beside_audit(audit: Audit) -> dict[str, Any]:
