@@ -199,6 +199,23 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(jobs: int) -> None:
     assert np.array_equal(found[0], found[1])
 
 
+def test_a_pass_has_work_for_several_threads_from_its_second_round_on() -> None:
+    """It begins with one leaf, and what the first round leaves open once stayed in one segment, for one thread."""
+    together = []
+
+    class Counted(Crew):
+        def map(self, function: Any, work: Any) -> Any:
+            together.append(len(work))
+            return super().map(function, work)
+
+    bracket = bracket_of(random_channel([2] * 6, 8, 1), 0.5, 2e-3)
+    tree = PosteriorTree(PosteriorProblem(bracket.cells, np.arange(8)), bracket.s)
+    for _ in tree.run_pass(bracket.lower + 2e-3, bracket.lower, Deadline(60.0, crew=Counted())):
+        pass
+    assert together[0] == 1
+    assert together[1] >= 8
+
+
 @cache
 def small_tree() -> PosteriorTree:
     return grown(bracket_of(random_channel([2, 2, 2], 3, 4), 0.5, 1e-3))
