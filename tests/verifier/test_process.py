@@ -203,9 +203,7 @@ def say(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return alone.main()
 
 
-def test_the_verifier_alone_prints_its_verdict(
-    monkeypatch: pytest.MonkeyPatch, capsys: Say, tmp_path: Path
-) -> None:
+def test_the_verifier_alone_prints_its_verdict(monkeypatch: pytest.MonkeyPatch, capsys: Say, tmp_path: Path) -> None:
     assert say(monkeypatch, str(FILE)) == 0
     assert capsys.readouterr().out.startswith("VERIFIED 0.15281732795190425 <= L <= 0.7 nats: every number")
     assert say(monkeypatch, str(GOLDEN / "samples.json")) == 0

@@ -27,9 +27,7 @@ from .kernel.reading import Refused, write
 from .verify import verify_stream
 
 # Folders of packages come first, then what `check` is called with.
-CHILD = (
-    f"import json, sys; sys.path += sys.argv[1:-1]; from {__name__} import check; check(**json.loads(sys.argv[-1]))"
-)
+CHILD = f"import json, sys; sys.path += sys.argv[1:-1]; from {__name__} import check; check(**json.loads(sys.argv[-1]))"
 # Seconds beyond the time limit after which the child is killed, so that the answer is there within one. The child ends
 # the check by itself before, and says more. Where nobody is left to kill it, the system does after so many.
 GRACE, ALARM = 0.75, 1.0

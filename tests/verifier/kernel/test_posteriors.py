@@ -25,11 +25,21 @@ from dalenius.verifier.forms.written import Channel, rebuild
 from dalenius.verifier.kernel import doubles, posteriors
 from dalenius.verifier.kernel import packed as packed_trees
 from dalenius.verifier.kernel.balls import precision
-from dalenius.verifier.kernel.cuts import Frame, OneByOne, Scalars, Together, left_over, middle
+from dalenius.verifier.kernel.cuts import (
+    LEAST,
+    Frame,
+    OneByOne,
+    Ratios,
+    Scalars,
+    Together,
+    carried_down,
+    carried_up,
+    left_over,
+    middle,
+)
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.packed import levels
 from dalenius.verifier.kernel.posteriors import Point, Posteriors, Tree
-from dalenius.verifier.kernel.ratios import LEAST, Ratios, carried_down, carried_up
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 

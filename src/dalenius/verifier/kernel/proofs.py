@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from . import chains, choices, convex, posteriors, rows, simplices
+from . import chains, choices, convex, posteriors, simplices
 from .balls import Ball, short
 from .cells import Question
 from .reading import field, number, refuse
@@ -41,7 +41,7 @@ KINDS: dict[str, Kind] = {
     "convex": convex.bounds,
     "simplices": simplices.bounds,
     "posteriors": posteriors.bounds,
-    "rows": rows.bounds,
+    "rows": posteriors.rows_bounds,
     "monotone": chains.bounds,
 }
 
