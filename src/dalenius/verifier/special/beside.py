@@ -86,7 +86,7 @@ def _gain(  # noqa: PLR0917 - what a row problem consists of
     """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""
     tick()
     rows = parts.release[a : a + len(rho)]
-    return OneValue(Rows(rows), rho, mixed(parts.local[a], logs), mu).bound(rows[0], rows[-1], rounds)
+    return OneValue(Rows(rows), rho, mixed(parts.local[a], logs), mu).bound(rounds)
 
 
 def _parts(asked: Asked, proof: dict[str, Any], where: str) -> Parts:
