@@ -19,7 +19,7 @@ from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.doubles import Chain
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.steps import cone, mean, points
+from dalenius.verifier.steps import points, several
 from dalenius.verifier.verify import verify_here
 
 M = dl.mechanisms
@@ -207,7 +207,7 @@ def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
     """Density of V plus the rest of the noise over that of the real release: never above 1 / kept."""
     with precision():
         parts = [named.added("gaussian(sigma=1.0, output='real')", named.query("count(n=2)"), rounded=True)] * 2
-        g, sigma, kept = mean.lattice([[part] for part in parts], {"lattice": 1, "sigma": 0.5}, "it")
+        g, sigma, kept = several.mean([[part] for part in parts], {"lattice": 1, "sigma": 0.5}, "it")
     v, u = 0.5, (sigma / g) ** 2
     x, y = np.arange(-30, 31) / g, np.linspace(-3, 3, 301)
     law = np.exp(-(x**2) / (2 * u))
@@ -222,7 +222,7 @@ def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
 def test_noise_that_is_none_has_no_rate() -> None:
     asked = named.query("total(n=2, values=[1])")
     with pytest.raises(Refused, match="release 0"):
-        cone.strongest([[named.added("geometric(epsilon=1)", asked)]], "it")
+        several.strongest([[named.added("geometric(epsilon=1)", asked)]], "it")
 
 
 def test_bounds_in_which_noise_has_no_part_need_no_step(falling: dict[str, Any]) -> None:

@@ -21,11 +21,11 @@ from typing import Any
 from flint import arb
 
 from .balls import ONE, ZERO, Ball, float_above, float_below, log_sum_exp
-from .cells import Channel, Question, Shares
+from .cells import Channel, Products, Question, Shares, products
 from .closing import close
 from .doubles import Chain, chain_of, near_rows
 from .limits import largest, tick
-from .order import Products, in_order, products
+from .order import in_order
 from .reading import above_zero, field, number, numbers, whole
 
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.

@@ -12,9 +12,8 @@ from flint import arb
 
 from . import chains, choices, convex, posteriors, simplices
 from .balls import Ball, short
-from .cells import Question
+from .cells import Question, information
 from .reading import field, number, refuse
-from .witness import information
 
 Bounds = Iterator[tuple[str, Ball]]
 # What is asked, the proof, and words for its place.

@@ -25,12 +25,11 @@ from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.reference import Reference, Uniform
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, float_above, log_sum_exp
-from dalenius.verifier.kernel.cells import Falling
+from dalenius.verifier.kernel.cells import Falling, Recursions
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.doubles import Chain, U, numpy, ordinary
 from dalenius.verifier.kernel.limits import largest, ticking
-from dalenius.verifier.kernel.order import Recursions
 from dalenius.verifier.kernel.reading import above_zero, fits, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.reading import field as entry
 
