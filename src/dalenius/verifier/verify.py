@@ -27,7 +27,7 @@ from .forms.asked import Asked, Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Secret
-from .kernel.balls import ZERO, Ball, precision, short
+from .kernel.balls import ZERO, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
@@ -144,8 +144,6 @@ class _Report:
     quantity: str = "L"
     unit: str = "nats"
     confidence: float | None = None
-    knowledge: Ball = ZERO
-    universe: Ball | None = None  # log|X|, where entropy counts
 
 
 def verify(
@@ -228,10 +226,8 @@ def _verdict(source: Callable[[], tuple[object, Given]], *, memory: int | None, 
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
             reason = _check(certificate, mechanism, report)
-            if stored:
-                saved.check_knowledge(content, report.knowledge, report.universe)
             tick()
-        rested = rested_on(certificate) + (", saved" if stored else "")
+        rested = rested_on(certificate)
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
@@ -240,8 +236,7 @@ def _verdict(source: Callable[[], tuple[object, Given]], *, memory: int | None, 
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
-    known = {key: getattr(report, key) for key in ("lower", "upper", "problem", "quantity", "unit", "confidence")}
-    return {**known, "verified": bool(rested), "reason": reason, "rested_on": rested}
+    return {**vars(report), "verified": bool(rested), "reason": reason, "rested_on": rested}
 
 
 def _check(content: dict[str, Any], mechanism: Given, report: _Report) -> str:
@@ -334,9 +329,6 @@ def _posed(content: dict[str, Any], report: _Report) -> _Posed:
     adversary = content["adversary"]
     prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
     knowledge, words = _believed(adversary, statistic, prior, asked)
-    if knowledge is not None:
-        report.knowledge = knowledge.most
-        report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}"
     if asked is not None and "record" in witness:
         refuse("the witness names a record, but the certificate is about the secret that it states")
@@ -499,7 +491,6 @@ def _continuous_audit(
         refuse("a list of priors is for records of finitely many values")
     problem = real_records.rebuild(content["problem"])
     asked, words = real_records.believed(content["adversary"], problem)
-    report.knowledge = ZERO if asked.knowledge is None else asked.knowledge
     report.problem = f"{problem.text}; {words}"
     _agree(mechanism, content["problem"])
 
@@ -566,9 +557,9 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
             refuse("a design against independent records takes neither 'knowledge' nor a 'reference'")
         audited = _audit(audit, mechanism, inside, *bounds)
     except Refused as reason:
-        report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")
-    report.problem, report.knowledge, report.universe = inside.problem, inside.knowledge, inside.universe
+    finally:
+        report.problem = inside.problem
     task = design.read(content, audited)
     report.problem, report.quantity, report.unit = task.text, task.quantity, task.unit
     return task.check(content, lower, upper)
