@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.linalg import LinAlgError
-from scipy.special import entr
 
 from dalenius.designing.problem import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound, bound, floor
@@ -105,7 +105,7 @@ def applies(problem: Problem) -> bool:
     most = problem.distortion(problem.constant)
     if problem.goal == "distortion":
         masses = problem.domain.masses
-        return 0 < problem.budget < float(entr(masses).sum())
+        return 0 < problem.budget < float(scipy.special.entr(masses).sum())
     return problem.least + problem.settings.of(RateSearch).least_room * most < problem.budget < most
 
 
