@@ -24,8 +24,8 @@ HEAD = ["question", SHORT, LONG, "general / short", "qif ms", "qif / short", "ch
 TEXT = f"""Processor milliseconds of one thread, all ways in turns in one process, least of {TURNS} turns of
 {SECONDS:g} s each. "General" is the same version with settings that leave the short way out: one Newton run in place
 of a search (one record), and monotone rows that leave out multipliers which cannot close the bracket (parities).
-Certificates are written in all of our times, and checked in the last column alone. qif has the loosest stopping rule that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for
-rates; it writes no certificate."""
+Certificates are written in all of our times, and checked in the last column alone. qif has the loosest stopping rule
+that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for rates; it writes no certificate."""
 WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(closing_cells=0)))
 
 
