@@ -535,6 +535,7 @@ def code(n: int) -> bytes:
 
 BOMB = packed(bytes(10**7))
 SPOILT: dict[str, tuple[str, Change, str]] = {
+    "tree is a list": ("two values", lambda p: p.update(tree=[0]), "must be a text of base64"),
     "tree is not base64": ("two values", raw("tree", lambda x: "!" + x), "the tree is not base64"),
     "tree has blanks": ("two values", raw("tree", lambda x: x[:4] + "\n" + x[4:]), "the tree is not base64"),
     "tree beyond ASCII": ("two values", raw("tree", lambda x: x + "é"), "the tree is not base64"),
