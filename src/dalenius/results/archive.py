@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from dalenius.certificates.certificate import compare, question
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
 from dalenius.model.files import __version__
@@ -24,9 +25,7 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.restore import audit_content, audit_of, design_content, design_of, notes, read_notes
 from dalenius.results.result import Result
-from dalenius.verifier import saved
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.process import one_child
 
 VERSION = 2
 READ = (1, VERSION)
@@ -63,11 +62,7 @@ def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -
 
 def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:
     """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
-    with one_child():
-        return _rebuilt(path, content, verify=checks.flag("verify", verify))
-
-
-def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:
+    checks.flag("verify", verify)
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
         refuse(f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}')
@@ -77,7 +72,7 @@ def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Sav
     try:
         if not isinstance(content.get("dalenius", ""), str):
             refuse(f'its "dalenius" is {content["dalenius"]!r}, and no version')
-        answer = KINDS[name].read(content, lambda part: _rebuilt(path, part, verify=verify))
+        answer = KINDS[name].read(content, lambda part: result_of(path, part, verify=verify))
         repr(answer)
     except KeyError as error:
         refuse(f"{path} is not a whole {what}: {error} is missing", error)
@@ -99,7 +94,7 @@ def _expected(kind: type[Answer], part: object) -> Answer:
 def _compare(stated: dict[str, object], part: Audit | Design, where: str, whose: str) -> None:
     """Refuse a part whose certificate is about another question than the one stated."""
     try:
-        saved.compare(stated, part.certificate.data, whose=whose)
+        compare(stated, part.certificate.data, whose=whose)
     except Refused as reason:
         refuse(f"{where}: {reason}")
 
@@ -108,7 +103,7 @@ def _one_question(parts: Sequence[Audit | Design], same: Sequence[str], what: st
     """Return what all parts ask, in these words of verifier/saved.py; refused where one asks something else."""
     if not parts or len({part.unit for part in parts}) > 1:
         refuse(f"a {what} has one point or more, all in one unit")
-    first = saved.question(parts[0].certificate.data)
+    first = question(parts[0].certificate.data)
     stated = {part: first.get(part) for part in same}
     for k, part in enumerate(parts):
         _compare(stated, part, f"point {k + 1} of the {what}", "first point's")
@@ -154,7 +149,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
         points.append(point)
     both = None if (beside := content.get("independent")) is None else _frontier(beside, part)
     if both is not None:
-        task = {"task": saved.question(designs[0].certificate.data)["task"]}
+        task = {"task": question(designs[0].certificate.data)["task"]}
         _compare(task, both.designs[0], "designs against independent records", "frontier's")
     if both is not None and (both.named or both.independent or both.designs[0].adversary.kind != "independent"):
         refuse("what stands beside a frontier is designs against independent records, and nothing else")
@@ -211,7 +206,7 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
 
 def _profile(content: dict[str, Any], part: Part) -> Profile:
     curve, independent = _curve(content, part), None
-    first = saved.question(curve.audits[0].certificate.data)
+    first = question(curve.audits[0].certificate.data)
     _compare({"adversary": "bounded", "secret": None}, curve.audits[0], "point 1 of the profile", "profile's")
     if "independent" in content:
         independent = _expected(Audit, part(content["independent"]))
