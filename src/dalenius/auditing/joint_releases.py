@@ -144,6 +144,8 @@ def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: De
         coarse=coarse,
     )
     audit = joined.audit
+    if not single.audit.open:
+        audit.tried[proofs[0].name] = "all that one release tells"
     if audit.worth_more and joint.rates and not deadline.expired():
         found = on_few_points(problem, joint.rounded[0], about, deadline, lower=audit.lower, noise=Several.of(joint))
         if found is not None:

@@ -16,6 +16,7 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 import dalenius as dl
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.proof import Rounding
+from dalenius.bounds.trees import posteriors
 from dalenius.bounds.trees.posterior_pass import Column
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree, _by_levels
@@ -142,6 +143,32 @@ def test_trees_of_one_audit_have_one_limit_on_memory() -> None:
     assert trees[2].numbers < 1000
     first = trees.pop(0).numbers
     assert sum(tree.numbers for tree in deadline.trees) < first
+
+
+def test_an_easier_target_follows_a_pass_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two counts of 40 at K = .7 were 22 % open when a second pass at one target had filled all the room; 16 % now."""
+    monkeypatch.setattr(posteriors, "PASS_NODES", 40)
+    monkeypatch.setattr(posteriors, "PASS_GROWTH", 1)
+    passes, run_pass = [], PosteriorTree.run_pass
+
+    def noted(tree: PosteriorTree, target: float, *given: Any, **more: Any) -> Iterator[None]:
+        yield from run_pass(tree, target, *given, **more)
+        passes.append((target, tree.upper <= target))
+
+    monkeypatch.setattr(PosteriorTree, "run_pass", noted)
+    bracket = bracket_of(random_channel([2] * 6, 8, 1), 0.5, 5e-3)
+    grown(bracket)
+    missed = [k for k, (_, reached) in enumerate(passes[:-1]) if not reached]
+    assert missed
+    assert all(passes[k + 1][0] > passes[k][0] for k in missed)
+    assert passes[-1][1]
+
+
+def test_a_summary_says_that_trees_had_no_room() -> None:
+    settings = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, most_tree_numbers=4000))
+    audit = dl.audit(random_channel([2] * 6, 8, 1), knowledge=0.5, settings=settings, verify=False)
+    assert audit.stopped == "method"
+    assert "posteriors: no room for more leaves" in audit.summary()
 
 
 def test_it_closes_where_knowledge_hardly_constrains() -> None:
