@@ -283,12 +283,12 @@ class Histogram(Statistic):
 class Table(Statistic):
     """Any partition, written out: the class of each dataset in lexicographic order."""
 
-    records: tuple[int, ...]
+    sizes: tuple[int, ...]  # of the alphabets
     classes: Ints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", checks.alphabets(self.records))
-        size = checks.universe(self.records)
+        object.__setattr__(self, "sizes", checks.alphabets(self.sizes))
+        size = checks.universe(self.sizes)
         classes = np.array(self.classes)
         if classes.shape != (size,) or classes.dtype.kind not in "iu":
             refuse(
@@ -309,9 +309,13 @@ class Table(Statistic):
         classes.flags.writeable = False
         # Nothing is left to check.
         table = object.__new__(cls)
-        for name, value in (("records", sizes), ("classes", classes), ("size", classes.size), ("finest", True)):
+        for name, value in (("sizes", sizes), ("classes", classes), ("size", classes.size), ("finest", True)):
             object.__setattr__(table, name, value)
         return table
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        return self.sizes
 
     @cached_property
     def size(self) -> int:
