@@ -24,8 +24,8 @@ from dalenius.model.alike import tally
 from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law, unlisted
 from dalenius.model.datasets import checked, combined, commas
-from dalenius.model.equality import set_state
 from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
+from dalenius.model.query import set_state
 from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Blocks, Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
