@@ -139,12 +139,20 @@ class Sum:
             return min(self.n + 1, self.modulus or self.n + 1)
         return len(self.values)
 
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The class of every value."""
+        return {value: t for t, value in enumerate(self.values)}
+
+    def line(self, others: int) -> list[int]:
+        """The classes of the datasets whose other records have this sum, for every value of a record."""
+        return [self.place[self._reduced(others + c)] for c in self.contributions]
+
     def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
         """rho(a,t) = P(x_G = a) P(sum of the others = value - contribution of a)."""
-        place = {value: t for t, value in enumerate(self.values)}
         others = self.law(reference, records)
         return [
-            {} if p.is_zero() else {place[self._reduced(v + c)]: x * p for v, x in others.items()}
+            {} if p.is_zero() else {self.place[self._reduced(v + c)]: x * p for v, x in others.items()}
             for c, p in self.group(records, reference)
         ]
 
@@ -161,8 +169,7 @@ class Sum:
         totals = [0]
         for _ in range(self.n):
             totals = [t + c for t in totals for c in self.contributions]
-        place = {value: t for t, value in enumerate(self.values)}
-        return (place[self._reduced(t)] for t in totals)
+        return (self.place[self._reduced(t)] for t in totals)
 
     def total(self, counts: Sequence[int]) -> int:
         """T of the datasets in which counts[a] records have the value a."""
@@ -267,6 +274,15 @@ class Histogram(Records):
         sums = combinations_with_replacement(range(self.n + 1), self.k - 1)
         return [tuple(map(sub, (*s, self.n), (0, *s))) for s in ticking(sums)]
 
+    @cached_property
+    def place(self) -> dict[tuple[int, ...], int]:
+        """The class of every count vector."""
+        return {c: t for t, c in enumerate(self.counts)}
+
+    def line(self, others: Sequence[int]) -> list[int]:
+        """The classes of the datasets whose other records have these counts, for every value of a record."""
+        return [self.place[(*others[:a], others[a] + 1, *others[a + 1 :])] for a in range(self.k)]
+
     @property
     def size(self) -> int:
         return math.comb(self.n + self.k - 1, self.k - 1)
@@ -295,8 +311,7 @@ class Histogram(Records):
         vectors = [(0,) * self.k]
         for _ in range(self.n):
             vectors = [(*v[:a], v[a] + 1, *v[a + 1 :]) for v in vectors for a in range(self.k)]
-        place = {c: t for t, c in enumerate(self.counts)}
-        return (place[v] for v in vectors)
+        return map(self.place.__getitem__, vectors)
 
 
 @dataclass(frozen=True)
@@ -318,6 +333,17 @@ class Table:
     @property
     def n(self) -> int:
         return len(self.records)
+
+    @cached_property
+    def strides(self) -> list[int]:
+        """How far apart datasets are whose value of a record differs by one."""
+        return list(accumulate(self.records[:0:-1], mul, initial=1))[::-1]
+
+    def line(self, x: Sequence[int], record: int) -> list[int]:
+        """The classes of the datasets that are x but for one record, by its value."""
+        step = self.strides[record]
+        first = sum(map(mul, x, self.strides)) - x[record] * step
+        return [self.classes[first + a * step] for a in range(self.records[record])]
 
     def shares(self, *records: int) -> list[Shares]:
         """rho(a,t) under the uniform prior."""
@@ -414,10 +440,9 @@ def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
 
 def images(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
     """Return where every dataset goes when value v of record i becomes value values[i][v] of record records[i]."""
-    strides = list(accumulate(table.records[:0:-1], mul, initial=1))[::-1]
     result = [0]
     for target, new in zip(records, values, strict=True):
-        result = [x + v * strides[target] for x in result for v in new]
+        result = [x + v * table.strides[target] for x in result for v in new]
     return result
 
 

@@ -267,7 +267,7 @@ class Task:
             weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
             question = asked(of_record(item, statistic, where))
             law = law_of(field(item, "law", where), statistic.alphabet(question.record), f"the law of {where}")
-            classes = question.known_classes(item, question.record)
+            classes = question.known_classes(item)
             prior = [{} if p.is_zero() else {c: p} for c, p in zip(classes, law, strict=True)]
             ratios = duality.legal(prior, field(item, "ratios", where), self.width, where)
             for c, p, row in zip(classes, law, ratios, strict=True):
