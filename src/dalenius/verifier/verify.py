@@ -331,7 +331,7 @@ def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
     knowledge, words = _believed(adversary, statistic, prior)
     if knowledge is not None:
         report.knowledge = knowledge.most
-        report.universe = None if "reference" in adversary else statistic.log_universe()
+        report.universe = None if "reference" in adversary else reference.log_universe(statistic)
     report.problem += f"; {words}"
     if asked is not None and "record" in witness:
         refuse("the witness names a record, but the certificate is about the secret that it states")
@@ -547,12 +547,12 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
         return knowledge, f"an adversary that knows at most {k!r} nats{beyond}"
     if set(adversary) == {"entropy", "reference"}:
         refuse("entropy is counted from the uniform prior; an adversary with a reference needs 'knowledge'")
-    most = statistic.log_universe()
+    most = reference.log_universe(statistic)
     if set(adversary) != {"entropy"}:
         refuse("the adversary needs either 'entropy' or 'knowledge'")
     b = number(adversary["entropy"], "the adversary's entropy", low=0.0)
     with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
-        left = statistic.log_universe() - arb(b)
+        left = reference.log_universe(statistic) - arb(b)
         if left < -SLACK.entropy * max(1.0, float(most)):
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
     none = bool(left <= 0)

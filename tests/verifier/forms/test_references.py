@@ -18,7 +18,7 @@ import dalenius as dl
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms import reference
 from dalenius.verifier.forms.counting import Histogram, Statistic, Sum, Table
-from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Uniform, Weights
+from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Weights
 from dalenius.verifier.forms.secret import Secret, joint
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
@@ -40,7 +40,7 @@ def exact(law: Sequence[float]) -> list[Fraction]:
 
 def probabilities(rho: Reference, statistic: Statistic) -> list[Fraction]:
     every = datasets(statistic)
-    if isinstance(rho, Uniform):
+    if rho.uniform:
         return [Fraction(1, len(every))] * len(every)
     if isinstance(rho, Weights):
         return exact(rho.weights)

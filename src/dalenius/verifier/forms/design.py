@@ -28,7 +28,7 @@ from . import named
 from .asked import Asked, Audited
 from .counting import Blocks, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .independent import Independent, lines
-from .reference import UNIFORM, Law, Reference, Uniform, Weights, digest, normalised, stated
+from .reference import UNIFORM, Law, Reference, Weights, digest, normalised, stated
 from .secret import of_record
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
@@ -354,7 +354,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if joint % beside:
         refuse(f"a joint release of {joint} outputs has no first part of {beside}")
     width = joint // beside
-    blocks = isinstance(statistic, Blocks) and isinstance(audited.reference, Uniform) and beside == 1
+    blocks = isinstance(statistic, Blocks) and audited.reference.uniform and beside == 1
     if not (blocks or classes_are_orbits(statistic)):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     if not (blocks or classes_are_orbits(statistic, audited.reference)):
@@ -546,9 +546,9 @@ def _moved(statistic: Statistic, reference: Reference, symmetry: dict[str, Any],
 
 def _same_laws(reference: Reference, records: Sequence[int], values: Sequence[Sequence[int]], where: str) -> None:
     """Refuse a map that takes value v of record i to value values[i][v] of records[i], of another probability."""
-    if isinstance(reference, (Uniform, Weights)):
+    if isinstance(reference, Weights):
         return
     for i, (target, new) in enumerate(zip(records, values, strict=True)):
-        law, image = reference.given(i), reference.given(target)
+        law, image = (reference.given(j, len(new)) for j in (i, target))
         if any(law[v] != image[w] for v, w in enumerate(new)):
             refuse(f"{where} takes a value of record {i} to one of another probability in the reference")

@@ -39,7 +39,7 @@ from .asked import Asked, Unwritten, no_steps
 from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
-from .reference import UNIFORM, Product, Uniform
+from .reference import UNIFORM, Product
 from .secret import Secret, joint
 from .sums import Large
 from .written import Channel
@@ -54,7 +54,7 @@ class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Large | Noisy | Local
-    reference: Uniform | Product
+    reference: Product
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
     about: Secret
@@ -104,7 +104,7 @@ class Independent:
             law = self._held(law, apart)
         attains(mutual([[p * q for q in row] for p, row in zip(law, rows, strict=True)], law), lower)
 
-    def _others(self, witness: dict[str, Any]) -> tuple[Uniform | Product, Ball]:
+    def _others(self, witness: dict[str, Any]) -> tuple[Product, Ball]:
         """The law of the others: the reference, or with knowledge one of their own; and how far from it they are."""
         if witness["kind"] == "following":
             return self.reference, ZERO
@@ -196,7 +196,7 @@ class Independent:
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
 
     def _averaged(
-        self, law: Sequence[Ball], others: Uniform | Product, witness: dict[str, Any] | None = None
+        self, law: Sequence[Ball], others: Product, witness: dict[str, Any] | None = None
     ) -> tuple[Rows, Ball]:
         """Q(.|a) for every value a of the record, any row for values that no law within the knowledge has.
 
@@ -210,9 +210,9 @@ class Independent:
         if isinstance(channel, Large):
             return sums.rows(sums.ask(channel, about, others))
         assert isinstance(channel, Channel)  # for the type checker
-        if self.follows and isinstance(others, Product) and not all(others.given(self.record)):
+        if self.follows and not all(others.given(self.record, len(law))):
             # The law of the record itself is free, and says nothing of the others given its value.
-            laws = [others.given(i) for i in range(self.statistic.n)]
+            laws = [others.given(i, self.statistic.alphabet(i)) for i in range(self.statistic.n)]
             laws[self.record] = (1.0,) * len(law)
             others = Product(tuple(laws))
         result = []
@@ -339,7 +339,7 @@ def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:
     return total
 
 
-def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIFORM) -> Iterator[list[int]]:
+def lines(statistic: Statistic, record: int, reference: Product = UNIFORM) -> Iterator[list[int]]:
     """The classes of the datasets that agree but for one record, by its value, for everything that others may be.
 
     Sums by the sum of the others, ascending; histograms by their count vectors, tables by their values, both in

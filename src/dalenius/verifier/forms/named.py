@@ -19,7 +19,7 @@ from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import Refused, fits, number, refuse, sequence, show, whole
 
 from . import choosing, discrete, offices
-from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
+from .counting import Histogram, Statistic, Sum, Table, histogram
 from .reference import digest
 
 Rows = list[list[Ball]]
@@ -202,7 +202,7 @@ def query(text: object, *, listed: bool = True) -> Query:
     n = whole(given.get("n", 1), "n of the query", 1, largest().records)
     if name in ("histogram", "table"):
         k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().numbers)
-        vectors = histogram(n, k) if listed else unlisted(n, k)
+        vectors = histogram(n, k, listed=listed)
         found = Query(name, vectors, vectors.size, 2 if k > 1 else 0)
     else:
         found = NUMERIC[name](n, given)

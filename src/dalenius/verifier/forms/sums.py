@@ -43,7 +43,7 @@ from dalenius.verifier.steps import points, window
 
 from . import named
 from .counting import Near, Sum, people
-from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .reference import UNIFORM, Product, Reference, Weights
 from .secret import Secret, by_label, merged
 
 Proof = dict[str, Any]
@@ -66,7 +66,7 @@ class Large:
     noise: named.Added
     text: str
     records: tuple[int, ...] = (0,)
-    reference: Uniform | Product = UNIFORM
+    reference: Product = UNIFORM
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
     # The law of the sum of the others near its mean, where no more of it is looked at.

@@ -22,7 +22,7 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.forms.asked import Asked
-from dalenius.verifier.forms.reference import Product, Uniform
+from dalenius.verifier.forms.reference import Product
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, log_sum_exp, mixed, precision
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
@@ -123,7 +123,7 @@ def _law(asked: Asked) -> list[Ball]:
     if statistic.n < BITS or any(statistic.alphabet(i) != BITS for i in range(statistic.n)):
         refuse("it is for two records or more, all of them bits")
     reference = asked.reference
-    if not isinstance(reference, (Uniform, Product)) or not reference.common:
+    if not isinstance(reference, Product) or not reference.common:
         refuse("it is for independent records of one law")
     law = reference.law(0, BITS)
     if not all(p > 0 for p in law):
