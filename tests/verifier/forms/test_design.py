@@ -16,7 +16,7 @@ from cases import LN2, binary_entropy, parity_leakage
 from damage import golden
 from kinds import Floats, Json
 from numpy.typing import ArrayLike
-from verdicts import accepted, holds, refused
+from verdicts import accepted, by_hand, holds, refused
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
@@ -55,12 +55,8 @@ def unproved(mechanism: Mechanism, adversary: Json) -> Json:
     records = range(1 if len(mechanism.statistic.orbits) == 1 else mechanism.n)
     different = len(np.unique(mechanism.rows, axis=0))
     most = [math.log(min(mechanism.records[i], mechanism.rows.shape[1], different)) + 1e-12 for i in records]
-    return {
-        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
-        "problem": mechanism.describe(), "adversary": adversary, "lower": 0.0, "upper": max(most),
-        "witness": {"record": 0, "kind": "masses", "masses": masses},
-        "proofs": [{"record": i, "upper": most[i], "kind": "trivial"} for i in records],
-    }  # fmt: skip
+    proofs = [{"record": i, "upper": x, "kind": "trivial"} for i, x in zip(records, most, strict=True)]
+    return by_hand(mechanism.describe(), adversary, masses, *proofs)
 
 
 def prior(record: int, masses: ArrayLike, ratios: ArrayLike, weight: float) -> Json:
@@ -541,12 +537,6 @@ def test_an_empty_pool_still_proves_the_distortion_that_the_outputs_force() -> N
     refused({**data, "lower": 0.5 + 1e-15}, "less than the claimed")
 
 
-def coarse() -> Json:
-    audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=3), flip=0.1), entropy=1.0)
-    problem = {"query": "modular_sum(n=3, modulus=3)", "distortion": "absolute", "distribution": "uniform"}
-    return parity(audit=audit, problem=problem, pool=[], lower=0.0, upper=audit["upper"])
-
-
 def two_parities(n: int, flip: float, **changes: Json) -> Json:
     """The same design with one row for each parity, which two flipped bits do not change."""
     audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=n, modulus=2), flip=flip), entropy=0.5)
@@ -587,43 +577,26 @@ def wider() -> Json:
 
 FORGED: dict[str, tuple[Callable[[], Json], str]] = {
     "a column that the query has not": (wider, "3 outputs where modular_sum(n=3, modulus=2) has 2"),
-    "a domain of classes that are not orbits": (coarse, "one row per count vector, per dataset or per parity"),
     "a table that is not the finest": (partial_table, "one row per count vector, per dataset or per parity"),
-    "another adversary in the audit": (lambda: parity(adversary={"entropy": 1.1}), "another adversary"),
     "a weaker adversary in the audit": (lambda: parity(audit=parity_audit(3, 0.1, 2.0), adversary={"entropy": 1.0}),
                                         "another adversary"),
-    "another query": (lambda: parity(problem={"query": "count(n=3)", "distribution": "uniform",
-                                              "distortion": "absolute"}), "another query"),
     "another number of records": (lambda: parity(audit=parity_audit(4, 0.1, 1.0)), "another query"),
-    "another mechanism": (lambda: parity(audit=parity_audit(3, 0.3, 1.0)), "expected distortion"),
-    "a version to come": (lambda: parity(version=3), "version"),
     "no audit": (lambda: parity(audit=None), "the audit of the mechanism"),
     "a forged audit": (lambda: parity(audit={**parity_audit(3, 0.1, 1.0), "upper": 0.3}), "the audit of the mechanism"),
     "a design as its own audit": (lambda: parity(audit=parity()), "the audit of the mechanism"),
-    "both budgets": (lambda: parity(budget={"distortion": 0.1, "leakage": 1.0}), "either"),
-    "no budget": (lambda: parity(budget={}), "either"),
     "a negative budget": (lambda: parity(budget={"distortion": -0.1}), "between"),
     "a primal proof of the dual": (lambda: parity(budget={"leakage": 0.4}), "is not the upper bound"),
     "a dual proof of the primal": (lambda: dual_parity(budget={"distortion": 0.1}, upper=1.0), "multiplier"),
     "a negative multiplier": (lambda: parity(multiplier=-1e-9), "multiplier"),
     "no multiplier": (lambda: {k: v for k, v in parity().items() if k != "multiplier"}, "multiplier"),
-    "a negative weight": (lambda: parity(pool=[*parity_pool(3, 0.1), *parity_pool(3, 0.3, -1e-9)]), "weight"),
-    "bounds that cross": (lambda: parity(lower=0.5), "exceeds upper"),
-    "a distortion that is not the upper bound": (lambda: dual_parity(distortion=0.2), "is not the upper bound"),
     "a distribution of another length": (lambda: asking(distribution=[0.25] * 3), "distribution"),
-    "a distribution that sums to less": (lambda: asking(distribution=[0.2] * 4), "sum to"),
     "a negative probability": (lambda: asking(distribution=[0.5, 0.6, -0.1, 0]), "between"),
     "a word for a distribution": (lambda: asking(distribution="normal"), "distribution"),
-    "a word for a distortion": (lambda: asking(distortion="cubic"), "cubic"),
     "a distortion without a query": (lambda: asking(query=...), "table"),
     "a negative distortion": (lambda: asking(distortion=[[0, 1], [1, -1], [0, 1], [1, 0]]), "between"),
     "a table too short": (lambda: asking(distortion=[[0, 1]] * 3), "table of distortions"),
-    "a table too narrow": (lambda: asking(distortion=[[0]] * 4), "table of distortions"),
     "outputs that are texts": (lambda: asking(outputs=["0", "1"]), "outputs"),
     "outputs that are vectors": (lambda: asking(outputs=[[0], [1]]), "outputs"),
-    "too many outputs": (lambda: asking(outputs=[0, 1, 2]), "outputs"),
-    "outputs without a query": (lambda: asking(query=..., outputs=[0, 1], distortion=[[0, 1]] * 4), "outputs"),
-    "an unknown field": (lambda: asking(weights=[1]), "describe no design"),
     "a prior about no record": (lambda: pooled(record=3), "record"),
     "a prior without mass": (lambda: pooled(masses=[[0] * 4] * 2), "no mass"),
     "a prior where no dataset is": (lambda: pooled(masses=[[1] * 4] * 2), "no dataset"),
@@ -631,15 +604,10 @@ FORGED: dict[str, tuple[Callable[[], Json], str]] = {
     "masses of another shape": (lambda: pooled(masses=[[1, 0], [0, 1]]), "masses"),
     "ratios of another shape": (lambda: pooled(ratios=[[0.0]] * 2), "ratios"),
     "ratios without an end": (lambda: pooled(ratios=[[0.0, -math.inf]] * 2), "ratios"),
-    "outputs taken to one": (lambda: moved(values=[1, 0], outputs=[0, 0]), "permutation"),
     "values taken to one": (lambda: moved(values=[1, 1], outputs=[0, 1]), "permutation"),
     "a value that is none": (lambda: moved(values=[1, 2], outputs=[0, 1]), "values"),
     "outputs of another number": (lambda: moved(values=[1, 0], outputs=[0]), "outputs"),
-    "records of count vectors": (lambda: moved(records=[0, 1, 2], values=[[1, 0]] * 3, outputs=[0, 1]), "fields"),
     "no values": (lambda: moved(outputs=[1, 0]), "fields"),
-    "a map that changes the distortion": (lambda: moved(values=[1, 0], outputs=[0, 1]), "distortions"),
-    "a map that changes the distribution": (lambda: moved({"distribution": [0.1, 0.2, 0.3, 0.4]}, values=[1, 0],
-                                                          outputs=[1, 0]), "probability"),
     "a map that changes the table": (lambda: moved({"distortion": [[1, 0], [0, 1], [1, 0], [5e-324, 1]]},
                                                    values=[1, 0], outputs=[1, 0]), "distortions"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from damage import Place, changed
 from kinds import Floats, Json
 from scipy.stats import binom
-from verdicts import accepted, refused
+from verdicts import accepted, by_hand, refused
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
@@ -32,21 +32,9 @@ PARITY = {"kind": "function", "values": [x.bit_count() % 2 for x in range(8)]}
 
 def certificate(asked: Json, knowledge: float, masses: Json, proof: Json, **more: Json) -> Json:
     """A certificate about three records; by default its lower bound claims nothing."""
-    return copy.deepcopy(
-        {
-            "format": "dalenius/audit-certificate",
-            "version": 2,
-            "form": "rows",
-            "problem": THREE,
-            "adversary": {"knowledge": knowledge},
-            "secret": asked,
-            "lower": 0.0,
-            "upper": proof["upper"],
-            "witness": {"kind": "masses", "masses": np.asarray(masses).tolist()},
-            "proofs": [proof],
-            **more,
-        }
-    )
+    witness = {"kind": "masses", "masses": np.asarray(masses).tolist()}
+    known = {"witness": witness, "proofs": [proof], "secret": asked, "problem": THREE, **more}
+    return by_hand(known.pop("problem"), known.pop("adversary", {"knowledge": knowledge}), masses, proof, **known)
 
 
 def uniform_cells(values: list[int]) -> Floats:
