@@ -22,10 +22,10 @@ from flint import arb
 
 from . import saved
 from .forms import named, reference, secret
-from .forms.asked import Asked, Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Secret
+from .forms.written import Asked, Audited, Unwritten
 from .kernel.balls import ZERO, Ball, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within

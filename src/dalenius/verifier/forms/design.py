@@ -26,11 +26,11 @@ from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbe
 from dalenius.verifier.kernel.witness import held, law_of
 
 from . import named
-from .asked import Asked, Audited
 from .counting import Blocks, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .independent import Independent, lines
 from .reference import UNIFORM, Law, Reference, Weights, digest, normalised, stated
 from .secret import Secret, of_record
+from .written import Asked, Audited
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
 Pairs: TypeAlias = list[Any]  # one entry for every (c,y), y fastest

@@ -35,14 +35,13 @@ from dalenius.verifier.kernel.witness import allowed, attains, held, law_of, mut
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
-from .asked import Asked, Unwritten, no_steps
 from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
 from .reference import UNIFORM, Product
 from .secret import Secret, joint
 from .sums import Large
-from .written import Channel
+from .written import Asked, Channel, Unwritten, no_steps
 
 Rows = list[list[Ball]]
 KINDS = ("lines", "averaged", "indicators", "counts")

@@ -21,8 +21,8 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import Product
+from dalenius.verifier.forms.written import Asked
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, log_sum_exp, mixed, precision
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
