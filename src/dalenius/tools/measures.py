@@ -31,9 +31,8 @@ from dalenius.verifier.forms import secret as verified
 from dalenius.verifier.forms import sums
 from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import ZERO, Ball, precision
-from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.cells import Knowledge, information
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.kernel.witness import information
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,6 @@ class Product:
 
     @property
     def text(self) -> str:
-        if self.uniform:
-            return "the uniform prior"
         if sum(map(len, self.laws)) > self.shown:
             words = f"{'one law' if self.common else 'laws'} (sha256 {digest(self.laws)})"
         else:

@@ -10,7 +10,7 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel import cells, witness
+from dalenius.verifier.kernel import cells
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
 from dalenius.verifier.kernel.limits import SLACK, largest, ticking
@@ -89,9 +89,9 @@ class Asked:
         """Return a prior over (secret value, class) as one over (secret value with mass, row)."""
         return self.channel.cells([law for law, share in zip(prior, self.shares, strict=True) if share])
 
-    def prior(self, masses: object, where: str) -> list[Shares]:
+    def prior(self, given: object, where: str) -> list[Shares]:
         """Return masses over (secret value, class), divided by their exact sum."""
-        return witness.masses(masses, self.channel.statistic.size, self.shares, where)
+        return cells.masses(given, self.channel.statistic.size, self.shares, where)
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
 
 
 def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:
-    balls = [arb(q) for q in row]
+    balls = list(map(arb, row))
     total = sum(balls, ZERO)
     if not abs(total - 1) <= SLACK.law_sum:
         refuse(f"row {t} sums to {float(total):.12g}, not to 1")

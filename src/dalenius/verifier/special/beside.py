@@ -24,12 +24,12 @@ from flint import arb
 from dalenius.verifier.forms.reference import Product
 from dalenius.verifier.forms.written import Asked
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, log_sum_exp, mixed, precision
+from dalenius.verifier.kernel.cells import law_of
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.order import never_falling
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import law_of
 
 from .product import contracts, expands
 
@@ -81,7 +81,7 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
             tick()
             rows = release[a : a + n]
             # At least max_w { sum_y W(y|a) D(w C_a || r_jy) - mu D(w || rho_j) }.
-            gain = OneValue(Rows(rows), rho, mixed(local[a], logs), mu).bound(rows[0], rows[-1], rounds)
+            gain = OneValue(Rows(rows), rho, mixed(local[a], logs), mu).bound(rounds)
             most.append(gain + told[a] - heights[a])
         chance = comb(n - 1, j) * one**j * (1 - one) ** (n - 1 - j)
         gains.append(chance.log() + most[0].max(most[1]) / (1 - sigma))
