@@ -26,7 +26,7 @@ from .forms.asked import Asked, Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Secret
-from .kernel.balls import ZERO, Ball, precision, short
+from .kernel.balls import ZERO, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
@@ -143,8 +143,6 @@ class _Report:
     quantity: str = "L"
     unit: str = "nats"
     confidence: float | None = None
-    knowledge: Ball = ZERO
-    universe: Ball | None = None  # log|X|, where entropy counts
 
     def fields(self) -> dict[str, Any]:
         """Return them by name."""
@@ -236,10 +234,8 @@ def _verdict(
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
             reason = _check(certificate, mechanism(), report)
-            if stored:
-                saved.check_knowledge(content, report.knowledge, report.universe)
             tick()
-        rested, verified = rested_on(certificate) + (", saved" if stored else ""), True
+        rested, verified = rested_on(certificate), True
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
@@ -329,9 +325,6 @@ def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
     if alone:
         _check_independent(adversary, prior, asked)
     knowledge, words = _believed(adversary, statistic, prior)
-    if knowledge is not None:
-        report.knowledge = knowledge.most
-        report.universe = None if "reference" in adversary else statistic.log_universe()
     report.problem += f"; {words}"
     if asked is not None and "record" in witness:
         refuse("the witness names a record, but the certificate is about the secret that it states")
@@ -444,7 +437,6 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     report.problem = problem.text
     adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
     asked, words = real_records.believed(adversary, problem)
-    report.knowledge = ZERO if asked.knowledge is None else asked.knowledge
     report.problem += f"; {words}"
     _agree(mechanism, content["problem"], lower, upper)
 
@@ -528,7 +520,6 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
     except Refused as reason:
         report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")
-    report.problem, report.knowledge, report.universe = inside.problem, inside.knowledge, inside.universe
     task = design.read(content, audited)
     report.problem, report.quantity, report.unit = task.text, task.quantity, task.unit
     if lower > upper:
