@@ -361,3 +361,13 @@ class Table:
         members = np.flatnonzero(self.classes == cls)
         x = f"x = {commas(np.unravel_index(members[0], self.records))}"
         return x if members.size == 1 else f"the class of {x}"
+
+
+def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
+    """The class of the datasets with each vector of Histogram(n, k).counts, for interchangeable records."""
+    if isinstance(statistic, Sum):
+        return statistic.class_of_sum(counts @ np.asarray(statistic.contributions))
+    if isinstance(statistic, Histogram):
+        return np.arange(len(counts))
+    values = np.arange(counts.shape[1])
+    return np.array([int(statistic.class_of(np.repeat(values, c))) for c in counts])

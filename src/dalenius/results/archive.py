@@ -26,7 +26,6 @@ from dalenius.results.restore import audit_content, audit_of, design_content, de
 from dalenius.results.result import Result
 from dalenius.verifier import saved
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.process import one_child
 
 VERSION = 2
 READ = (1, VERSION)
@@ -63,11 +62,7 @@ def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -
 
 def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:
     """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
-    with one_child():
-        return _rebuilt(path, content, verify=checks.flag("verify", verify))
-
-
-def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:
+    checks.flag("verify", verify)
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
         refuse(f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}')
@@ -77,7 +72,7 @@ def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Sav
     try:
         if not isinstance(content.get("dalenius", ""), str):
             refuse(f'its "dalenius" is {content["dalenius"]!r}, and no version')
-        answer = KINDS[name].read(content, lambda part: _rebuilt(path, part, verify=verify))
+        answer = KINDS[name].read(content, lambda part: result_of(path, part, verify=verify))
         repr(answer)
     except KeyError as error:
         refuse(f"{path} is not a whole {what}: {error} is missing", error)

@@ -21,7 +21,7 @@ from typing import Any
 from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
-from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
+from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares, attains, held, masses, mutual
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
@@ -37,7 +37,6 @@ from dalenius.verifier.kernel.reading import (
     refuse,
     sequence,
 )
-from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 

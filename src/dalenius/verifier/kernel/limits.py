@@ -1,7 +1,7 @@
 """What checking a certificate may take: the largest sizes, and a clock that is read on the way.
 
 The limits are in force inside `within`, like the precision of balls. Beyond them `NotChecked` is raised: nothing was
-found wrong, and nothing was shown. The system's own limits of memory and time stand behind them (child.py).
+found wrong, and nothing was shown. The system's own limits of memory and time stand behind them (process.py).
 """
 
 import math
