@@ -156,7 +156,8 @@ class Ledger(Result):
         if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
             for name, value in (("entropy", entropy), ("knowledge", knowledge), ("reference", reference)):
                 if value is not None:
-                    refuse(f'{name} = {value!r} with adversary="independent"; a ledger against independent records has none')
+                    alone = 'with adversary="independent"; a ledger against independent records has none'
+                    refuse(f"{name} = {value!r} {alone}")
             self._given: dict[str, Any] = {"independent": True}
             self._scheduled: tuple[Adversary, ...] = (Adversary.independent(self.records, None, unit, UNIFORM),)
         else:
