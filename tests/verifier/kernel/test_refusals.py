@@ -41,6 +41,7 @@ TINY = "geometric(epsilon=1, sensitivity=5e-324)"  # no ball tells its noise fro
         ("convex", {"proofs.0.rho": [-9.0, 0.0, 0.0, 0.0]}, "exceeds"),
         ("posteriors", {"proofs.0.ratios": 1}, "is neither true nor false"),
         ("choices", {"proofs.0.tree.-1": 3}, "it must be an object, not 3"),
+        ("choices", {"proofs.0.tree": [[0, 0, 0.5]] * 50_000}, "the tree is too deep"),
         ("choices", {"proofs.0.tree.-1": GONE}, "ends before its leaves cover everything"),
         ("choices", {"proofs.0.tree.0": [9, 0, 0.5]}, "node 0 of the tree: the secret value of a split"),
         ("choices", {"proofs.0.tree": [{"rho": [0.0] * 3}] * 2, "proofs.0.upper": 9.0}, "goes on after its last leaf"),
