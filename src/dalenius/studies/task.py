@@ -15,7 +15,7 @@ from dalenius.errors import InputError, refuse
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
-    from dalenius.designing.cutting_planes import Problem
+    from dalenius.designing.problem import Problem
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.problem import AuditProblem, DesignProblem
