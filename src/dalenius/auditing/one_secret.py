@@ -32,7 +32,7 @@ from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
-from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
+from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -317,13 +317,7 @@ class SecretAudit(Bracket):
         self.unconstrained = (self.lower, self.trivial)
 
     def _ascend_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        if self.cells.knowledge < SMALL_KNOWLEDGE:
-            self.keep_lower(ascend(self.cells, deadline, rng))
-        else:
-            from dalenius.search import ascent_chunked
-
-            last = Ascent(self.pi, self.lower, self.s) if self.ascents else None
-            self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, last))
+        self.keep_lower(ascend(self.cells, deadline, rng, [self.pi] if self.ascents else []))
         self.ascents += 1
 
     def _keep_convex(self, x: Dual, bound: float) -> None:

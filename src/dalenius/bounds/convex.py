@@ -22,7 +22,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.closing import close
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.numerics.information import TINY, lse, neg_entropies, phi, safe_log
-from dalenius.numerics.iterations import overshoot, solve, take
+from dalenius.numerics.iterations import overshoot, solve
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells, Tilted, tilt
 from dalenius.reductions.lump import OriginalOutputs
@@ -124,13 +124,14 @@ class Bounds:
 
         It holds whatever the laws are.
         """
-        seen = self._tilt(x.lam, x.omega)
+        seen = tilt(self.cells, x.lam, x.omega, self.neg_entropy)
         pull = x.theta * x.eta
         inner, sigma = seen.log_z, x.s - pull
         if x.theta:
             # h = q.( theta (log u0 - eta lam) - log r ) + (1 - theta - theta eta omega) sum_y phi(q) + theta eta log Z0
             by_output = x.theta * safe_log(seen.law) - pull * x.lam - x.log_r
-            inner = self._tilt(by_output / sigma, (1 - x.theta - pull * x.omega) / sigma).log_z
+            by_entropy = 1 - x.theta - pull * x.omega
+            inner = tilt(self.cells, by_output / sigma, by_entropy / sigma, self.neg_entropy).log_z
             inner = inner + pull * seen.log_z / sigma
         # The masses of values are in what is inside already, and log r is not normalised.
         gain = sigma * inner
@@ -176,7 +177,7 @@ class Bounds:
         kink = x.eta * LEAST_S
         last, slow = np.inf, not x.covariance.size
         for _ in range(SEARCH.rounds):
-            seen = self._tilt(x.lam, x.omega, second=slow)
+            seen = tilt(self.cells, x.lam, x.omega, self.neg_entropy, second=slow)
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
             new, moved = _newton(x, seen)
@@ -192,11 +193,6 @@ class Bounds:
         if x.s < kink:
             return x, down
         return x, (up if up < 0 else max(down, 0.0))
-
-    def _tilt(self, lam: Floats, omega: float, *, second: bool = False) -> Tilted:
-        """One law for every row: a batch of one, without its axis."""
-        beta = np.full((1, self.cells.n_secrets), omega)
-        return take(tilt(self.cells, lam[None], beta, self.neg_entropy, second=second), 0)
 
 
 @dataclass

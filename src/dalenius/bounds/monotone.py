@@ -276,7 +276,7 @@ class Scan:
         cells = self.cells
         for _ in range(rounds):
             z = cells.joint(pi[None])[0]
-            gains = cells.log_rho + cells.dot_rows(cells.q, (safe_log(z) - safe_log(z.sum(axis=0)))[None])[0] / s
+            gains = cells.log_rho + cells.means((safe_log(z) - safe_log(z.sum(axis=0)))[None])[0] / s
             # Given a value the law of its cells; H(p) + sum_a p_a s log sum_t exp(..) over the values.
             tops = np.array([lse(gains[part]) for part in cells.slices])
             log_p = s / (1 + s) * tops
@@ -308,7 +308,7 @@ class Scan:
             gains = (u * log_ratio).sum(axis=1) - s * cells.row_sum(w * (safe_log(w) - log_rho))
             if close(cells.log_rows, gains, cells.knowledge, s=s) > goal:
                 return True
-            w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
+            w = cells.row_laws(log_rho + cells.means(log_ratio[None])[0] / s)[0]
         return False
 
     def _try(self, log_r: Floats, s: float, tolerance: float, most: int, goal: float) -> Chains:
