@@ -60,7 +60,7 @@ LARGER = 2**15
 ON_LARGER, ON_ALL, LAST = (6, 3), (2, 2), (1, 30)
 # Share of the reference in a prior that goes on to more cells, as a posterior of 0 would stay 0; share of a random
 # prior in the start next to the reference; the gain below which these ascents end; accuracy of D = K.
-INSIDE, FLAT, STILL_OF_MANY, ROOT_OF_MANY = 0.02, 0.1, 1e-9, 1e-5
+INSIDE, FLAT, STILL_OF_MANY, ROOT_OF_MANY = 0.02, 0.1, 1e-10, 1e-7
 # Values that differ by less, absolutely and relatively, belong to the same maximum.
 SAME_VALUE = (1e-9, 1e-6)
 
@@ -116,7 +116,7 @@ def _on_samples(cells: Cells, deadline: Deadline, rng: np.random.Generator, extr
         pi, s = prior_step(at, log_v, s, deadline)
         # A pass over all cells may take as long as a short limit.
         if not late:
-            pi, s = _climb(at, (log_v, s, pi), (rounds, many, STILL_OF_MANY), deadline, 0, ROOT_OF_MANY)
+            pi, s = _climb(at, (log_v, s, pi), (rounds, many, STILL_OF_MANY), deadline, first=0, root=ROOT_OF_MANY)
         pi, value, s = _valued(at, pi, s)
         log_v = log_posterior(at, (1 - INSIDE) * pi + INSIDE * at.rho)
     return _best(cells, pi, value, s)
@@ -225,6 +225,7 @@ def _climb(
     state: tuple[Floats, Floats, Floats],
     limits: tuple[int, int, float],
     deadline: Deadline,
+    *,
     first: int = CULLS[0],
     root: float = ROOT,
 ) -> tuple[Floats, Floats]:
