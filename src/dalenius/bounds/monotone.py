@@ -25,6 +25,7 @@ from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import OriginalOutputs
 from dalenius.reductions.order import Order
+from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
@@ -118,8 +119,11 @@ class Chains:
     rounds: int = 0
 
     def __post_init__(self) -> None:
-        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
-        self._move_to(self._steps(safe_log(self.channel[ends])))
+        self._move(self._ends)
+
+    @property
+    def _ends(self) -> Floats:
+        return np.asarray(self.channel[[rows[k] for rows in self.rows for k in (-1, 0)]])
 
     @property
     def stated(self) -> int:
@@ -127,16 +131,17 @@ class Chains:
 
         Its chains begin farther out there, and come nearer by the same factor a step.
         """
-        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
-        return self.rounds if self.channel[ends].min() > TINY else self.rounds + self.rounds // 4 + 10
+        return self.rounds if self._ends.min() > TINY else self.rounds + self.rounds // 4 + 10
 
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
-        self._move_to(self._steps(safe_log(self._outputs(self.laws, 2))))
+        self._move(self._outputs(self.laws, 2))
         self.rounds += 1
 
-    def _move_to(self, increments: list[Floats]) -> None:
-        self.increments, self.laws = increments, self._laws(increments, 2)
+    def _move(self, outputs: Floats) -> None:
+        gains = (safe_log(outputs) - self.log_r) @ self.channel.T / self.s
+        self.increments = [np.diff(gain[self.rows[k // 2]]) for k, gain in enumerate(gains)]
+        self.laws = self._laws(self.increments, 2)
 
     def costs(self) -> Floats:
         """(A,) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
@@ -178,15 +183,10 @@ class Chains:
         return laws
 
     def _outputs(self, laws: list[Floats], each: int) -> Floats:
-        """Their output laws u = wq."""
         w = np.zeros((len(laws), len(self.channel)))
         for k, law in enumerate(laws):
             w[k, self.rows[k // each]] = law
         return np.asarray(w @ self.channel)
-
-    def _steps(self, log_u: Floats) -> list[Floats]:
-        gains = (log_u - self.log_r) @ self.channel.T / self.s
-        return [np.diff(gain[self.rows[k // 2]]) for k, gain in enumerate(gains)]
 
 
 @dataclass(eq=False)
@@ -272,15 +272,9 @@ class Scan:
         return np.asarray(log_r - lse(log_r))
 
     def _settled(self, pi: Floats, s: float, rounds: int = 300, still: float = 1e-10) -> Floats:
-        """A prior that maximises I - s D, from one nearby: pi ~ rho exp( q.log(posterior) / s ), values apart."""
-        cells = self.cells
+        """A prior that maximises I - s D, from one nearby."""
         for _ in range(rounds):
-            z = cells.joint(pi[None])[0]
-            gains = cells.log_rho + cells.means((safe_log(z) - safe_log(z.sum(axis=0)))[None])[0] / s
-            # Given a value the law of its cells; H(p) + sum_a p_a s log sum_t exp(..) over the values.
-            tops = np.array([lse(gains[part]) for part in cells.slices])
-            log_p = s / (1 + s) * tops
-            found = np.exp(gains - tops[cells.secret] + (log_p - lse(log_p))[cells.secret])
+            found = at_multiplier(self.cells, log_posterior(self.cells, pi[None]), s)[0]
             moved, pi = float(np.abs(found - pi).max()), found
             if moved < still or self.deadline.expired():
                 break
