@@ -77,7 +77,7 @@ def test_pairs_that_cannot_close_are_left_out_and_change_no_certificate(monkeypa
     run = Scan._try
     monkeypatch.setattr(Scan, "_try", lambda self, log_r, s, *rest: tries.append(s) or run(self, log_r, s, *rest))
     mechanism = M.symmetric(Q.modular_sum(n=4, modulus=2), flip=0.3)
-    everything = dl.Settings(parts=(MonotoneRows(closing_cells=0),))
+    everything = dl.Settings(parts=(MonotoneRows(quick_cells=0),))
     few, all_pairs = (
         dl.audit(mechanism, knowledge=0.3, tolerance=1e-4, verify=False, settings=settings)
         for settings in (None, everything)

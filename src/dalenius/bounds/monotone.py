@@ -40,8 +40,8 @@ class MonotoneRows(Part):
     shares: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
     # Least s. Wide noise has a small one, which costs nothing: count(n=400) with epsilon = .001 has 5e-4.
     least_s: float = 1e-12
-    # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
-    closing_cells: int = 9
+    # Cells up to which a quick answer will do, as trees follow that are sure to close the bracket.
+    quick_cells: int = 9
 
 
 # Where no name says that a channel is ordered a verifier repairs it, and adds up to this for each entry.
@@ -65,8 +65,6 @@ class ChainSearch:
     progress: float = 0.64
     # The same where few pairs are tried.
     progress_slow: float = 0.95
-    # The same where nothing but closing the bracket is wanted: a parity of four bits takes two thirds of the time.
-    patience_closing: int = 5
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
     # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
@@ -207,14 +205,11 @@ class Scan:
     mirror: Ints | None = None
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
-    # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
-    closing: bool = False
     # Multipliers and shares in place of those of the settings, where every pair takes long: each multiplier then has
     # the output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
     factors: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
     products: int = SEARCH.products
-    tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -226,14 +221,9 @@ class Scan:
             self.rows.append(rows[sort])
             self.log_rho.append(self.cells.log_rho[part][sort] - log_p)
 
-    @property
-    def settings(self) -> MonotoneRows:
-        """What the scan depends on."""
-        return self.cells.settings.of(MonotoneRows)
-
     def run(self, pi: Floats, s: float, floor: float, tolerance: float) -> Monotone | None:
         """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
-        settings, q = self.settings, self.cells.q
+        settings, q = self.cells.settings.of(MonotoneRows), self.cells.q
         budget = self.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         factors = self.factors or (SEARCH.factors_quick if self.quick else settings.factors)
@@ -249,8 +239,6 @@ class Scan:
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
                 log_r = self._output_law(pi, factor * s, share)
-                if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
-                    continue
                 if self.quick and factor > 1 and self._hopeless(pi, log_r, factor * s, floor + tolerance):
                     continue
                 chains = self._try(log_r, factor * s, tolerance, budget, floor + tolerance)
@@ -280,14 +268,6 @@ class Scan:
                 break
         return pi
 
-    def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
-        """Whether a pair was tried already, as where r is flat by itself, or is hopeless."""
-        known = any(s == other and np.abs(log_r - law).max() < same for law, other in self.tried)
-        if known or self._hopeless(pi, log_r, s, goal):
-            return True
-        self.tried.append((log_r, s))
-        return False
-
     def _hopeless(self, pi: Floats, log_r: Floats, s: float, goal: float) -> bool:
         """Whether every bound at (r, s) is above a goal, since the row problems are at conditionals near a prior's.
 
@@ -308,8 +288,7 @@ class Scan:
     def _try(self, log_r: Floats, s: float, tolerance: float, most: int, goal: float) -> Chains:
         """Run the chains at (r, s) until they meet or come no nearer; to the goal, where a quick answer will do."""
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
-        patience = SEARCH.patience_closing if self.closing else SEARCH.patience
-        progress = (SEARCH.progress_slow if self.factors else SEARCH.progress) ** (patience / SEARCH.patience)
+        patience, progress = SEARCH.patience, SEARCH.progress_slow if self.factors else SEARCH.progress
         mark, close = np.inf, (SEARCH.close_quick if self.quick else SEARCH.close) * tolerance
         for k in range(min(most, SEARCH.rounds, self.most)):
             cost = chains.costs().max()
