@@ -67,25 +67,20 @@ class ThroughOne:
 
     @property
     def kind(self) -> str:
-        """The kind of the proof inside."""
         return self.inside.kind
 
     @property
     def name(self) -> str:
-        """The step, and the bound inside."""
         return f"{self.one.step['step']}, {self.inside.name}"
 
     @property
     def upper(self) -> float:
-        """The bound."""
         return self.one.kept * self.inside.upper + self.added
 
     def claim(self, rounding: Rounding) -> float:
-        """The claim of the proof inside, and what may leak where not all releases can be drawn from the one."""
         return self.one.kept * self.inside.claim(rounding) + self.added + rounding.bound
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return the proof inside, after one more step."""
         data = self.inside.to_certificate(outputs)
         return {**data, "steps": [self.one.step, *data.get("steps", ())]}
 

@@ -85,7 +85,6 @@ class SecretAudit(Bracket):
 
     @property
     def worth_more(self) -> bool:
-        """Whether there is a gap that more work may close."""
         return self.cells.knowledge > 0 and self.open
 
     def begin(self, deadline: Deadline, rng: np.random.Generator) -> None:
@@ -178,7 +177,6 @@ class SecretAudit(Bracket):
     # Stages of the opening.
 
     def at_reference(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """The only prior there is."""
         self.proofs = [Formula("reference", self.lower)]
 
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
@@ -209,7 +207,6 @@ class SecretAudit(Bracket):
         return cells.size * cells.n_outputs <= most
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        """Raise the lower bound by many ascents."""
         starts = (self.choices.prior if self.choices else None, self.warm.prior)
         self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in starts if pi is not None]))
 
@@ -252,7 +249,6 @@ class SecretAudit(Bracket):
             self.keep_upper(replace(found, upper=found.upper + missed * float(np.log(cells.n_secrets))))
 
     def beside_records(self, deadline: Deadline, _rng: np.random.Generator) -> None:
-        """A release of a sum beside local randomisers."""
         assert self.beside is not None  # for the type checker: the stage's condition
         found = self.beside.best(self.cells.knowledge, deadline)
         if found is not None:
@@ -274,7 +270,6 @@ class SecretAudit(Bracket):
             )
 
     def note_unconstrained(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """What is known about L(0) by now."""
         choices = self.choices
         low, high = (choices.lower, choices.upper) if choices else (obvious(self.cells), self.trivial)
         self.unconstrained = (max(self.lower, low), min(high, self.trivial))

@@ -108,7 +108,6 @@ class Dual:
 
     @property
     def omega(self) -> float:
-        """See lam."""
         return (1 - self.theta) / self.s
 
 
@@ -205,7 +204,6 @@ class SharedBounds:
     climbed: bool = False
 
     def bounds(self, cells: Cells) -> Bounds:
-        """The convex bounds of this problem."""
         if self.neg_entropy is None:
             self.neg_entropy = neg_entropies(cells.lumped.channel, cells.settings.limits.chunk_entries)
         return Bounds(cells, self.neg_entropy)
@@ -291,12 +289,10 @@ class Convex:
 
     @classmethod
     def at(cls, cells: Cells, x: Dual) -> "Convex":
-        """The bound at a point."""
         return cls(SharedBounds().bounds(cells).value(x), x)
 
     @property
     def name(self) -> str:
-        """The constrained capacity, contraction where no part is left to Jensen's inequality, or something between."""
         return {0.0: "capacity", 1.0: "contraction"}.get(self.x.theta, self.kind)
 
     def claim(self, rounding: Rounding) -> float:
@@ -327,7 +323,6 @@ class ConvexBound(Bound):
         return bracket.s >= SEARCH.promise * float(bracket.contraction.max())
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
-        """One search, from the laws of the reference."""
         cells, bounds = bracket.cells, SharedBounds().bounds(bracket.cells)
         eta = float(bracket.contraction.max())
         x = bounds.search(Dual.of_prior(cells, cells.rho, eta * LEAST_S, 1.0, eta), deadline)

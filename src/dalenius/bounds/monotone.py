@@ -322,5 +322,4 @@ class Scan:
         return upper
 
     def _value(self, chains: Chains) -> float:
-        """The bound of chains."""
         return float(close(self.cells.log_rows, chains.values(), self.cells.knowledge, s=chains.s))
