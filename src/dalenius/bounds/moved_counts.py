@@ -121,10 +121,10 @@ class _Search:
         if n * k > settings.room or terms > settings.terms:
             return None
         moves = (settings.own, settings.others)
-        far = reach + max(moves)
+        outer = reach + max(moves)
         noise = np.maximum(mechanism.cell(0).law(np.arange(-outer, outer + 1)), LEAST)
         # Rarer counts are left out, and must not weigh: their ratio to the power 1/(s-1) is below what is rare.
-        outer = 0.0 if high == n else 3 * math.log(high / mean) / SPREADS**2
+        far = 0.0 if high == n else 3 * math.log(high / mean) / SPREADS**2
         window, least = slice(first - low, last - low + 1), max(LEAST_SIGMA, far)
         return cls(n, k, knowledge, noise, reach, np.arange(low, high + 1), window, moves, least, deadline)
 
