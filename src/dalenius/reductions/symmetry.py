@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.constraints import Constraints
-from dalenius.model.distortion import Distortion, class_of_counts
+from dalenius.model.distortion import Distortion
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table, class_of_counts
 from dalenius.numerics.types import Floats, Ints
 from dalenius.settings import DEFAULT
 
@@ -166,9 +166,8 @@ def _reduced(
     check_size(round(size), distortion, most)
     statistic = Table.everything(query.records)
     distance = distortion.table[query.statistic.class_table()]
-    uniform = distortion.data.kind == "uniform"
     weights = distortion.data.of_datasets(query)
-    domain = replace(_plain(statistic, weights, distance, uniform=uniform), reference=reference)
+    domain = replace(_plain(statistic, weights, distance, uniform=distortion.data.uniform), reference=reference)
     domain = _compared(domain, distortion, constraints, query.statistic.class_table())
     return _tied(domain, _dataset_maps(query.records)) if symmetric else domain
 
@@ -205,10 +204,10 @@ def _on_counts(
 ) -> Domain:
     query = distortion.query
     n, k = query.n, query.records[0]
-    uniform = distortion.data.kind == "uniform"
+    uniform = distortion.data.uniform
     fair = len(set(reference.laws[0])) == 1 if reference.laws else True
-    if parity and _parity(query.statistic) and distortion.data.kind in ("uniform", "classes") and fair:
-        weights = np.exp(UNIFORM.log_classes(query.statistic)) if uniform else distortion.data.weights[0]
+    if parity and _parity(query.statistic) and distortion.data.law.uniform and fair:
+        weights = distortion.data.of_classes(query)
         plain = replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
         return _compared(plain, distortion, constraints, np.arange(2))
     check_size(math.comb(n + k - 1, k - 1), distortion, most)
@@ -216,12 +215,12 @@ def _on_counts(
     counts = histogram.counts
     classes = class_of_counts(query.statistic, counts)
     statistic: Statistic = histogram
+    weights = distortion.data.of_counts(query)
     if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == histogram.size:
         # Its classes are single count vectors already.
         statistic = query.statistic
         order = np.argsort(classes)
-        counts, classes = counts[order], classes[order]
-    weights = distortion.data.of_counts(query, counts, classes)
+        counts, classes, weights = counts[order], classes[order], weights[order]
     domain = replace(_plain(statistic, weights, distortion.table[classes], uniform=uniform), reference=reference)
     return _tied(_compared(domain, distortion, constraints, classes), _count_maps(counts))
 

@@ -153,36 +153,6 @@ class Part(Alike):
             result[at, at] += self._log_product(log_laws, self.others)
         return result.reshape(self.values, -1)
 
-    def mean_log(self, log_laws: LogLaws, rest: float) -> Floats:
-        """Return E[ log rho(X) | a, t ] as (A, K), 0 where impossible; rest: the mean over records not looked at."""
-        own = self._log_product(log_laws, self.members)[:, None] + rest
-        if self.counted:
-            t = np.arange(self.inside)
-            law = np.exp(log_laws(self.others[0])) if self.others else np.ones(self.k)
-            missed = np.array([_mean_without(law, a) for a in range(self.k)])
-            inside = t * np.log(law)[:, None] + (len(self.others) - t) * missed[:, None]
-        else:
-            inside = self._log_product(log_laws, self.others)[None]
-        result = np.zeros((self.values, self.values, self.inside))
-        at = np.arange(self.values)
-        result[at, at] = own + inside
-        return result.reshape(self.values, -1)
-
-    def draw(self, cls: int, log_laws: LogLaws, rng: np.random.Generator) -> Ints:
-        """Draw a dataset of a class, records independent."""
-        x = np.array([rng.choice(self.k, p=np.exp(log_laws(i))) for i in range(self.n)])
-        a, t = divmod(cls, self.inside)
-        x[list(self.members)] = np.unravel_index(a, (self.k,) * len(self.members))
-        if not self.counted:
-            x[list(self.others)] = np.unravel_index(t, (self.k,) * len(self.others))
-            return x
-        equal = rng.permutation(self.others)
-        x[equal[:t]] = a
-        law = np.exp(log_laws(self.others[0])) if self.others else np.ones(self.k)
-        law[a] = 0.0
-        x[equal[t:]] = rng.choice(self.k, size=len(self.others) - t, p=law / law.sum())
-        return x
-
     def _log_product(self, log_laws: LogLaws, records: tuple[int, ...]) -> Floats:
         return combined(map(log_laws, records))
 
@@ -192,9 +162,3 @@ class Part(Alike):
             return np.zeros(1)
         law = np.exp(log_laws(self.others[0]))
         return log_binomial(len(self.others), (1 - law[a], law[a]))
-
-
-def _mean_without(law: Floats, a: int) -> float:
-    """E[ log rho(x) | x != a ]."""
-    other = np.delete(law, a)
-    return float(other @ np.log(other) / other.sum()) if other.size else 0.0

@@ -393,10 +393,23 @@ def _datasets(statistic: Statistic) -> Iterable[Ints]:
             yield np.array(np.unravel_index(int(k), statistic.records), dtype=np.int64)
     else:
         assert isinstance(statistic, Sum)  # for the type checker: there are three
-        n, k = len(statistic.records), len(statistic.contributions)
-        laws, rng = np.full((n, k), -np.log(k)), np.random.default_rng(0)
-        for cls in range(statistic.size):
-            yield np.asarray(statistic.draw(np.full(n, -1), cls, laws, rng))
+        yield from _of_sums(statistic)
+
+
+def _of_sums(statistic: Sum) -> Iterable[Ints]:
+    """One dataset of every sum, in which as few records as can be have another value than the least."""
+    n, low, modulus = statistic.n, min(statistic.contributions), statistic.modulus
+    more = [(a, c - low) for a, c in enumerate(statistic.contributions)]
+    last: dict[int, tuple[int, ...]] = {n * low if modulus is None else n * low % modulus: ()}
+    found = dict(last)  # a sum, and the other values
+    for _ in range(n):
+        sums = ((t + c, (*values, a)) for t, values in last.items() for a, c in more)
+        residues = ((t if modulus is None else t % modulus, values) for t, values in sums)
+        last = {t: values for t, values in residues if t not in found}
+        found.update(last)
+    for total in statistic.values.tolist():
+        values = found[total]
+        yield np.array([*values, *[statistic.contributions.index(low)] * (n - len(values))], dtype=np.int64)
 
 
 def _outputs(column: Any, where: str) -> Column:

@@ -18,10 +18,9 @@ from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.distortion import class_of_counts
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Blocks, Histogram, Statistic, Table
+from dalenius.model.statistic import Blocks, Histogram, Statistic, Table, class_of_counts
 from dalenius.numerics.types import Floats
 
 # Tuples label joint releases.
