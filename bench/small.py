@@ -28,7 +28,7 @@ of a search (one record), linear systems in place of Newton's method (rate and d
 leave out multipliers which cannot close the bracket (parities). Certificates are written in all of our times, and
 checked in the last column alone. qif has the loosest stopping rule that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for
 rates; it writes no certificate."""
-WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(quick_cells=0), RateSearch(slopes=0)))
+WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(closing_cells=0), RateSearch(slopes=0)))
 
 
 def in_turns(ways: Ways) -> dict[str, float]:

@@ -225,12 +225,12 @@ class SecretAudit(Bracket):
             # Chains begin from logarithms of the outermost rows. Where floats are too short for them, only noise that
             # falls by one factor a step leads to the same end: a Gaussian count of 1316 with sigma 5 ended below L.
             return
-        few = self.few_cells and self.cells.size <= self.cells.settings.of(MonotoneRows).quick_cells
+        closing = self.few_cells and self.cells.size <= self.cells.settings.of(MonotoneRows).closing_cells
         settings = self.cells.settings.of(PointRows)
         # Where a share of the bound is asked for, a verifier is to have as little to repeat as that allows.
-        share = settings.least_allowed <= self.relative < 1 and not few
-        allowed = settings.allowed_goal * self.relative / (1 - self.relative) * self.lower if share else 0.0
-        scan = Scan(self.cells, self.order, deadline, quick=share or few)
+        quick = settings.least_allowed <= self.relative < 1 and not closing
+        allowed = settings.allowed_goal * self.relative / (1 - self.relative) * self.lower if quick else 0.0
+        scan = Scan(self.cells, self.order, deadline, quick=quick, closing=closing)
         found = scan.run(self.pi, self.s, self.lower, max(self.tolerance, allowed))
         if found is not None:
             self.keep_upper(found)

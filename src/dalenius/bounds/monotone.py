@@ -40,8 +40,8 @@ class MonotoneRows(Part):
     shares: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
     # Least s. Wide noise has a small one, which costs nothing: count(n=400) with epsilon = .001 has 5e-4.
     least_s: float = 1e-12
-    # Cells up to which a quick answer will do, as trees follow that are sure to close the bracket.
-    quick_cells: int = 9
+    # Cells up to which pairs are left out that cannot close the bracket, as trees follow that are sure to.
+    closing_cells: int = 9
 
 
 # Where no name says that a channel is ordered a verifier repairs it, and adds up to this for each entry.
@@ -205,6 +205,8 @@ class Scan:
     mirror: Ints | None = None
     # Whether a quick answer will do: the largest multiplier comes first, which takes the fewest steps.
     quick: bool = False
+    # Whether nothing but closing the bracket is wanted: trees follow that are sure to.
+    closing: bool = False
     # Multipliers and shares in place of those of the settings, where every pair takes long: each multiplier then has
     # the output law of its own best prior, at which the bound is off by the square of what the multiplier is off.
     factors: tuple[float, ...] = ()
@@ -239,7 +241,9 @@ class Scan:
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
                 log_r = self._output_law(pi, factor * s, share)
-                if self.quick and factor > 1 and self._hopeless(pi, log_r, factor * s, floor + tolerance):
+                if (self.closing or (self.quick and factor > 1)) and self._hopeless(
+                    pi, log_r, factor * s, floor + tolerance
+                ):
                     continue
                 chains = self._try(log_r, factor * s, tolerance, budget, floor + tolerance)
                 budget -= chains.rounds + 1
