@@ -11,13 +11,10 @@ from dalenius.auditing.roads import find
 from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.blocks import in_blocks
-from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, Designer
-from dalenius.designing.fallback import check_possible, listed, with_fallback
 from dalenius.designing.known_others import KnownOthersSearch
-from dalenius.designing.one_record import least_leakage
-from dalenius.designing.oracle import Attack
-from dalenius.designing.rate_distortion import RateSearch
+from dalenius.designing.master import Plane
+from dalenius.designing.problem import Problem, check_possible, listed, with_fallback
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
@@ -186,17 +183,16 @@ def _answered(
 
 def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
     """Answer a design whose options are checked; its budget is as the user gave it."""
-    run = options.run(deadline)
     if options.method is not None:
-        return options.method.design(asked, problem, budget, run)
-    quick = least_leakage(asked, problem, deadline)
-    designed = quick or _solved(asked, problem, deadline, options.seed)[0]
-    return design_answer(asked, problem, designed, budget=budget, run=run)
+        answer: Design = options.method.design(asked, problem, budget, options, deadline)
+        return answer
+    designed, _ = _solved(asked, problem, deadline, options.seed)
+    return design_answer(asked, problem, designed, budget, options, deadline)
 
 
 def _solved(
-    asked: DesignProblem, problem: Problem, deadline: Deadline, seed: int, known: tuple[Attack, ...] = ()
-) -> tuple[Designed, tuple[Attack, ...]]:
+    asked: DesignProblem, problem: Problem, deadline: Deadline, seed: int, known: tuple[Plane, ...] = ()
+) -> tuple[Designed, tuple[Plane, ...]]:
     """Return the best design found, and the priors that serve the next one."""
     if asked.adversary.kind == "independent":
         problem, _ = with_fallback(problem, asked, lambda p, a: known_others.solve(p, a, deadline))
@@ -221,7 +217,7 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
         return found
     alone = certified and rate_distortion.possible(asked.query.n, knowledge) and not asked.constraints.given
     if alone:
-        domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
+        domain = symmetrise(task, reference, symmetric=False, most=rate_distortion.PAIRS)
     else:
         domain = _domain(asked, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, constraints=asked.constraints)
@@ -237,7 +233,7 @@ def _check_least(asked: DesignProblem, problem: Problem, slack: float) -> None:
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - slack):
         blocks = problem.domain.statistic
         words = f", which answers in {blocks.size} blocks," if isinstance(blocks, Blocks) else ""
-        kept = f" that keeps {listed(asked)}" if problem.limits else ""
+        kept = f" that keeps {listed(asked)}" if problem.limits.given else ""
         refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
             f"{asked.query} with these outputs{words} can have{kept}; "
@@ -375,12 +371,12 @@ def _designs(
     """
     first = Problem(domain, asked.adversary.knowledge, "leakage", 0.0, asked.settings)
     designs: list[Design] = []
-    attacks: tuple[Attack, ...] = ()
-    for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant()), many).tolist()):
+    attacks: tuple[Plane, ...] = ()
+    for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant), many).tolist()):
         part = Deadline(deadline.left / (many - k + later), parent=deadline)
         here, problem = replace(asked, budget=budget), replace(first, budget=budget)
         designed, attacks = _solved(here, problem, part, options.seed, attacks)
-        designs.append(design_answer(here, problem, designed, budget=budget, run=options.run(part)))
+        designs.append(design_answer(here, problem, designed, budget, options, part))
         each(designs[-1])
         proved = designs[-1].certificate
         deadline.report_progress(k, many, proved.lower, proved.upper, f"point {k + 1}")
@@ -404,7 +400,7 @@ def _named_points(
             break
         part = Deadline(deadline.left / (len(families) - k), parent=deadline)
         here = asked.audit(mechanism, fine)
-        answer = audit_answer(here, find(here, part, options.seed), options.run(part))
+        answer = audit_answer(here, find(here, part, options.seed), options, part)
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         each(points[-1])

@@ -7,8 +7,7 @@ Z(x) = sum_y r(y) exp(-beta C), where the output law r minimises the convex func
     F(r) = -sum_x rho(x) log Z(x),      with gradient -g(y),  g(y) = sum_x rho(x) T(x,y).
 
 There g(y) = 1 where r(y) > 0, and g(y) <= 1 elsewhere: r(y) lambda(y) = 0 for the slacks lambda = 1 - g, as for a
-capacity. Where all outputs are used, g = 1 everywhere, and two linear systems give r: so it is where the slope is
-steep. Elsewhere Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
+capacity. Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
 budget. The ratios T/g are evidence for a lower bound by weak duality, whatever r and beta are.
 """
 
@@ -20,41 +19,23 @@ import numpy as np
 import scipy
 from numpy.linalg import LinAlgError
 
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, floor
+from dalenius.designing.problem import Problem
+from dalenius.designing.weak_duality import Evidence, LowerBound, bound, floor
 from dalenius.numerics.information import TINY, logsumexp
 from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
 from dalenius.search.ascent import NO_KNOWLEDGE
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class RateSearch(Part):
-    """One record about which nothing is known."""
-
-    # Pairs of a value and an output at most: no search is needed, and this many can be verified.
-    pairs: int = 2**20
-    # Newton rounds; first slack; share of the way to the boundary; largest relative change of the slope in a step.
-    rounds: int = 200
-    first_slack: float = 0.1
-    inside: float = 0.95
-    fastest: float = 0.5
-    # Slopes that are tried as long as all outputs are used: three or four are enough. Blahut's iteration, which was
-    # first from 100 values on, was ahead of this and of Newton's method in one case of 33, by a tenth.
-    slopes: int = 10
-    # Share of the tolerance that the equations may be off at the end.
-    settled: float = 0.01
-    # Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here, in units
-    # of the largest cost.
-    least_room: float = 1e-9
-    steepest: float = 1e12
-    # The first slope is sought between exp(-x) and exp(x), in so many steps, until the budget is missed by this share:
-    # from there Newton takes no more rounds than from a slope that is exact, and three steps in place of 16 are enough.
-    log_slope: float = 60.0
-    halvings: int = 16
-    first_miss: float = 1e-2
+# Pairs of a value and an output at most: no search is needed, and this many can be verified.
+PAIRS = 2**20
+# Newton rounds; first slack; share of the way to the boundary; largest relative change of the slope in a step.
+ROUNDS, FIRST_SLACK, INSIDE, FASTEST = 200, 0.1, 0.95, 0.5
+# Share of the tolerance that the equations may be off at the end.
+SETTLED = 0.01
+# Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here, in units of
+# the largest cost.
+LEAST_ROOM, STEEPEST = 1e-9, 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,17 +75,23 @@ def possible(records: int, knowledge: float) -> bool:
     return records == 1 and knowledge <= NO_KNOWLEDGE
 
 
-def applies(problem: Problem) -> bool:
-    """Whether, besides, every class is one value of the record, and the slope is finite."""
+def one_prior(problem: Problem) -> bool:
+    """Whether, besides, every class is one value of the record, and nothing else is asked of the mechanism."""
     domain = problem.domain
-    if not possible(len(domain.statistic.records), problem.knowledge):
+    if not possible(len(domain.statistic.records), problem.knowledge) or domain.first is not None:
         return False
-    if (np.add.reduce(domain.masses > 0, axis=0) != 1).any():
+    return not problem.limits.given and bool((np.add.reduce(domain.masses > 0, axis=0) == 1).all())
+
+
+def applies(problem: Problem) -> bool:
+    """Whether, besides, the slope is finite."""
+    if not one_prior(problem):
         return False
-    most = problem.distortion(problem.constant())
+    most = problem.distortion(problem.constant)
     if problem.goal == "distortion":
-        return 0 < problem.budget < _entropy(problem)
-    return problem.least + problem.settings.of(RateSearch).least_room * most < problem.budget < most
+        masses = problem.domain.masses
+        return 0 < problem.budget < float(scipy.special.entr(masses).sum())
+    return problem.least + LEAST_ROOM * most < problem.budget < most
 
 
 def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floats, LowerBound]:
@@ -124,11 +111,11 @@ def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floa
     ratios[masses.argmax(axis=0)] = log_tilt
     evidence = (Evidence(0, masses, ratios),)
     if problem.goal == "distortion":
-        return x.r * x.tilt, distortion_bound(domain, evidence, np.array([1 / x.beta]), problem.budget)
-    # Every class is one value, so that W(x,y) = rho(x) log R(x,y): `leakage_bound` without a product of matrices.
+        return x.r * x.tilt, bound(problem, evidence, np.array([1 / x.beta]))
+    # Every class is one value, so that W(x,y) = rho(x) log R(x,y): `bound` without a product of matrices.
     inside = x.beta * domain.cost + rho[:, None] * log_tilt
-    lower = LowerBound(max(floor(inside, x.beta * problem.budget), 0.0), evidence, np.ones(1), x.beta)
-    return x.r * x.tilt, lower
+    least = floor(inside, x.beta * problem.budget, problem.limits)
+    return x.r * x.tilt, LowerBound(max(least, 0.0), evidence, np.ones(1), x.beta)
 
 
 # Numbers that are not finite end the iteration; they need no warning.
@@ -138,19 +125,14 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
 
     Since <r, g> = 1, the law r sums to one where g + lambda = 1 and r lambda = 0.
     """
-    chosen = problem.settings.of(RateSearch)
     primal = problem.goal == "leakage"
     budget = problem.budget - problem.least if primal else problem.budget
-    settled = chosen.settled * tolerance
-    beta = _start(rho, cost, budget, chosen, primal=primal)
-    if primal and cost.shape[0] == cost.shape[1]:
-        exact = _all_used(rho, cost, beta, (budget, settled), chosen)
-        if exact is not None:
-            return exact
+    settled = SETTLED * tolerance
+    beta = _start(rho, cost, budget, primal=primal)
     x = _Point.at(rho, cost, np.full(cost.shape[1], 1 / cost.shape[1]), beta)
-    slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.first_slack)
-    steepest = chosen.steepest / float(cost.max())
-    for _ in range(chosen.rounds):
+    slack = x.g.max() - x.g + max(x.g.max() - 1, FIRST_SLACK)
+    steepest = STEEPEST / float(cost.max())
+    for _ in range(ROUNDS):
         # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
         off = abs(miss) * (x.beta if primal else 1 / x.beta)
@@ -162,7 +144,7 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
         except LinAlgError:  # rounding, or a slope without bound
             break
         # r and lambda stay positive, and the slope changes by a limited factor
-        share = min(step_inside(chosen.inside, dr, d_slack), chosen.fastest * x.beta / max(abs(d_beta), TINY))
+        share = min(step_inside(INSIDE, dr, d_slack), FASTEST * x.beta / max(abs(d_beta), TINY))
         r, slack = x.r * (1 + share * dr), slack * (1 + share * d_slack)
         if not (share > 0 and np.isfinite(r).all() and x.beta < steepest):
             break
@@ -198,68 +180,22 @@ def _meeting(
     return along
 
 
-def _all_used(rho: Floats, cost: Floats, beta: float, aim: tuple[float, float], chosen: RateSearch) -> _Point | None:
-    """The best output law, where it uses all outputs, at the slope that meets the budget; None where it does not.
+def _start(rho: Floats, cost: Floats, budget: float, *, primal: bool, halvings: int = 16, miss: float = 1e-2) -> float:
+    """The slope at which the uniform output law nearly meets the budget, between exp(-60) and exp(60).
 
-    g = 1 is then K^T w = 1 for the kernel K = exp(-beta C) and w = rho / Z, and Z = K r: two systems of one matrix. The
-    distortion is <w, (K C) r>, and Newton's method takes its derivative in the slope from two more.
+    miss: the share of the budget that it may miss: from there Newton takes no more rounds than from an exact slope.
     """
-    budget, settled = aim
-    ones = np.ones(len(rho))
-    for _ in range(chosen.slopes):
-        kernel = np.exp(-beta * cost)
-        charged = kernel * cost
-        # Factors of the transpose, which LAPACK sees without a copy.
-        factors, pivots, failed = scipy.linalg.lapack.dgetrf(kernel.T)
-        w = scipy.linalg.lapack.dgetrs(factors, pivots, ones)[0]
-        if failed or not w[w.argmin()] > 0:
-            return None
-        r = scipy.linalg.lapack.dgetrs(factors, pivots, rho / w, trans=1)[0]
-        if not r[r.argmin()] > 0:
-            return None
-        mean = charged.dot(r)
-        miss = budget - float(w.dot(mean))
-        if abs(miss) * beta < settled:
-            x = _Point.at(rho, cost, r / float(r.dot(ones)), beta)
-            # Rounding, where the matrix is near a singular one.
-            good = float(x.g[x.g.argmax()]) - 1 < settled and abs(budget - x.distortion) * beta < settled
-            return x if good else None
-        # K^T dw = (K C)^T w,  dZ = -Z dw / w,  K dr = dZ + (K C) r
-        dw = scipy.linalg.lapack.dgetrs(factors, pivots, w.dot(charged))[0]
-        dr = scipy.linalg.lapack.dgetrs(factors, pivots, mean - rho / w * (dw / w), trans=1)[0]
-        bend = float(dw.dot(mean) + w.dot(charged.dot(dr)) - w.dot((charged * cost).dot(r)))
-        step = miss / bend if bend < 0 else np.inf
-        if not abs(step) <= chosen.fastest * beta:
-            return None
-        beta += step
-    return None
-
-
-def _start(rho: Floats, cost: Floats, budget: float, chosen: RateSearch, *, primal: bool) -> float:
-    """The slope at which the uniform output law meets the budget, nearly."""
     r = np.full(cost.shape[1], 1 / cost.shape[1])
-    low, high = -chosen.log_slope, chosen.log_slope
+    low, high = -60.0, 60.0
     log_beta = min(max(-math.log(float(rho.dot(cost.dot(r)))), low), high)
-    for _ in range(chosen.halvings):
-        beta = math.exp(log_beta)
-        # Z, E[C | x] and E[C^2 | x], with the exponentials once
-        kernel = np.exp(-beta * cost)
-        charged = kernel * cost
-        z = np.maximum(kernel.dot(r), TINY)
-        mean = charged.dot(r) / z
-        distortion = float(rho.dot(mean))
-        miss = distortion - budget if primal else budget + float(rho.dot(np.log(z))) + beta * distortion
-        if abs(miss) <= chosen.first_miss * budget:
+    for _ in range(halvings):
+        x = _Point.at(rho, cost, r, math.exp(log_beta))
+        off = x.distortion - budget if primal else budget - x.rate(rho)
+        if abs(off) <= miss * budget:
             break
-        low, high = (log_beta, high) if miss > 0 else (low, log_beta)
+        low, high = (log_beta, high) if off > 0 else (low, log_beta)
         # Newton's step: d distortion = -beta variance dlog beta, d rate = beta^2 variance dlog beta
-        variance = float(rho.dot((charged * cost).dot(r) / z - mean * mean))
-        log_beta += miss / max(variance * beta * (1.0 if primal else beta), TINY)
+        log_beta += off / max(x.variance * x.beta * (1.0 if primal else x.beta), TINY)
         if not low < log_beta < high:
             log_beta = (low + high) / 2
-    return beta
-
-
-def _entropy(problem: Problem) -> float:
-    masses = problem.domain.masses
-    return float(-(masses[masses > 0] @ np.log(masses[masses > 0])))
+    return math.exp(log_beta)
