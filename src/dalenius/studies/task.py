@@ -306,6 +306,8 @@ def check_question(work: Work) -> None:
 
     if work.task.task == "audit":
         audit_asked(work)
+    elif any(getattr(work.task, name) is not None for name in CONSTRAINTS):
+        design_asked(work)  # constraints may exclude each other, or the budget
     else:
         _reference(work, parse_query(work.task.query or "").records)
 
