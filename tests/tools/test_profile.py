@@ -302,21 +302,22 @@ def test_the_picture_has_a_line_for_each_other_measure() -> None:
     assert profile.plot(mine) is mine.figure
 
 
-def test_time_is_shared_and_every_point_has_a_bracket() -> None:
+def test_time_is_shared_and_every_point_has_a_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
 
     def solve(problem: AuditProblem, options: Options) -> Audit:
         limits.append(options.time_limit)
         return audits.solve(problem, options)
 
+    monkeypatch.setattr("dalenius.tools.profile.solve", solve)
     mechanism = MECHANISMS[1]
     options = Options.from_user(unit="nats", tolerance=0.1, time_limit=60.0, seed=0, progress=False)
     points = [Adversary.from_user(mechanism.records, entropy=b) for b in (0, 1, 2)]
     with Deadline(1e-3) as deadline:
-        assert len(audited(mechanism, points, options, deadline, solve)) == 3
+        assert len(audited(mechanism, points, options, deadline)) == 3
     assert limits == [0.05, 0.05, 0.05]
     with Deadline(40.0) as deadline:
-        audited(mechanism, points[:2], options, deadline, solve)
+        audited(mechanism, points[:2], options, deadline)
     assert 15 < limits[3] <= 20
     assert 20 < limits[4] <= 40
     assert len(mechanism.profile([0, 1, 2], time_limit=1e-3).leakage.audits) == 3
