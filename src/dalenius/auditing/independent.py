@@ -20,6 +20,7 @@ from dalenius.bounds.capacity import bracket
 from dalenius.certificates.question import one_by_one
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import clamped
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
@@ -240,10 +241,8 @@ def _reach(noisy: NoisySum, hidden: float) -> int:
 
 def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     """P(centre + noise, clamped to low..high) as (A, outputs)."""
-    d = np.subtract.outer(-centres, -np.arange(low, high + 1))
-    rows = noisy.law(d)
-    rows[:, 0], rows[:, -1] = noisy.below(d[:, 0]), noisy.below(-d[:, -1])
-    return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
+    rows = clamped(noisy.noise, centres[:, None].astype(float), np.arange(low, high + 1.0))
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def by_lines(question: Question, common: Floats | None = None) -> IndependentRecord:

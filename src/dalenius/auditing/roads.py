@@ -11,11 +11,10 @@ from dalenius.auditing.one_record import one_record, symmetric
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.certificates.audits import Found
 from dalenius.model.problem import AuditProblem
-from dalenius.reductions import samples
-from dalenius.reductions.way_back import Step
+from dalenius.reductions.way_back import Step, above_samples
 from dalenius.search.deadline import Deadline
 
-STEPS: list[Step] = [samples.step]
+STEPS: list[Step] = [above_samples]
 
 
 def find(problem: AuditProblem, deadline: Deadline, seed: int, warm: dict[int, WarmStart] | None = None) -> Found:

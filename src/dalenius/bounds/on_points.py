@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.model.channels.joint import Joint
-from dalenius.model.channels.noise import Geometric
+from dalenius.model.channels.noise import Geometric, clamped
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.numerics.types import Floats, Ints
@@ -87,7 +87,7 @@ class OnPoints:
     def channel(self, first: int, many: int, place: Place) -> Floats:
         """The law of outputs at every point."""
         places = np.arange(float(many))
-        return Geometric(self.rate * place.step).rows(places[:, None], places)
+        return clamped(Geometric(self.rate * place.step), places[:, None], places)
 
     def log_orders(self, many: int, place: Place) -> Floats:
         """The logarithm of how many tuples of outputs each output stands for."""
@@ -188,7 +188,7 @@ class Several(OnPoints):
         """The law of one run at every point."""
         wide = place.step * place.apart
         outputs = np.arange(float((many - 1) // place.apart + 1))
-        laws = Geometric(rate * wide).rows(outputs[:, None], outputs)
+        laws = clamped(Geometric(rate * wide), outputs[:, None], outputs)
         j, offset = np.divmod(np.arange(many), place.apart)
         near = np.sinh(rate * place.step * offset)
         share = 1 - near / (near + np.sinh(rate * place.step * (place.apart - offset)))
@@ -264,7 +264,7 @@ class Answers(OnPoints):
         last = first + (many - 1) * place.step
         centres = np.arange(first, last + 1, place.step, dtype=float)
         outputs = np.arange(first - self._reach, last + self._reach + 1, dtype=float)
-        return np.asarray(self._added.noise.rows(centres[:, None], outputs))
+        return np.asarray(clamped(self._added.noise, centres[:, None], outputs))
 
     def mirror(self, many: int, place: Place) -> Ints:
         """The mirror image of every output."""

@@ -4,6 +4,7 @@ A way back as it stands is that of an exact step which changes nothing of the pr
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from dalenius.model.prior import Prior
@@ -35,3 +36,22 @@ class WayBack:
 
 # An easier question and the way back; None where the step does not apply.
 Step = Callable[[AuditProblem], tuple[AuditProblem, WayBack] | None]
+
+
+class BelowChannel(WayBack):
+    """The way back from a channel of which the mechanism is a degraded version (docs/mathematics.md 12).
+
+    The witness is that of the channel, as nobody knows what it leaks through the mechanism.
+    """
+
+    proved = "upper"
+
+    def lower(self, leaked: float) -> float:
+        """Return 0: the mechanism may leak less than the channel above it."""
+        return 0.0
+
+
+def above_samples(problem: AuditProblem) -> tuple[AuditProblem, WayBack] | None:
+    """Ask about the channel of which a mechanism known by samples is a degraded version."""
+    samples = problem.mechanism.as_samples
+    return None if samples is None else (replace(problem, mechanism=samples.above), BelowChannel())

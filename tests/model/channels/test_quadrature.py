@@ -6,7 +6,7 @@ import pytest
 from real_leakage import drawn, leakage
 from refusals import refuses
 
-from dalenius.model.channels import quadrature
+from dalenius.model.channels import real
 from dalenius.model.channels.real import Real
 from dalenius.model.gallery import mechanisms, queries
 
@@ -23,7 +23,7 @@ CASES = {
 }
 
 
-def summed(rule: quadrature.Quadrature, masses: np.ndarray) -> float:
+def summed(rule: real.Quadrature, masses: np.ndarray) -> float:
     """The rule's sum of F: no channel, as the masses of a row need not sum to one."""
     joint = masses @ rule.masses
     held = masses.sum(axis=1, keepdims=True)
@@ -35,7 +35,7 @@ def summed(rule: quadrature.Quadrature, masses: np.ndarray) -> float:
 @pytest.mark.parametrize("error", [0.3, 1e-2, 1e-7])
 def test_a_rule_errs_no_more_than_it_says(name: str, error: float) -> None:
     mechanism: Real = CASES[name]
-    rule = mechanism.noise.quadrature(mechanism.answers, error)
+    rule = mechanism.rule(error)
     rng = np.random.default_rng(3)
     missed = rule.skipped * math.log(np.unique(mechanism.answers).size)
     for secrets in (2, 2, 3):
@@ -47,7 +47,7 @@ def test_a_rule_errs_no_more_than_it_says(name: str, error: float) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_rows_of_a_rule_sum_to_one_but_for_its_error(name: str) -> None:
     mechanism = CASES[name]
-    rule = mechanism.noise.quadrature(mechanism.answers, 1e-3)
+    rule = mechanism.rule(1e-3)
     sums = rule.masses.sum(axis=1)
     assert sums.max() <= 1 + rule.error
     assert sums.min() >= 1 - rule.error - rule.skipped
@@ -56,7 +56,7 @@ def test_rows_of_a_rule_sum_to_one_but_for_its_error(name: str) -> None:
 @pytest.mark.parametrize(("name", "least"), [("binary laplace", 1e-7), ("narrow gaussian", 1e-5)])
 def test_few_points_err_and_the_bound_says_so(name: str, least: float) -> None:
     mechanism = CASES[name]
-    rough, fine = (mechanism.noise.quadrature(mechanism.answers, error) for error in (0.3, 1e-9))
+    rough, fine = (mechanism.rule(error) for error in (0.3, 1e-9))
     masses = np.random.default_rng(8).dirichlet(np.ones(2 * mechanism.statistic.size)).reshape(2, -1)
     truth = leakage(mechanism, masses)
     assert least < abs(summed(rough, masses) - truth) <= rough.error + rough.skipped * math.log(4)
@@ -66,7 +66,7 @@ def test_few_points_err_and_the_bound_says_so(name: str, least: float) -> None:
 def test_points_grow_with_the_logarithm_of_the_accuracy() -> None:
     for name in ("binary laplace", "binary gaussian"):
         mechanism = CASES[name]
-        widths = [mechanism.noise.quadrature(mechanism.answers, 10.0**-k).masses.shape[1] for k in (3, 6, 9, 12)]
+        widths = [mechanism.rule(10.0**-k).masses.shape[1] for k in (3, 6, 9, 12)]
         assert widths[-1] <= 4 * widths[0]
         assert widths[-1] <= 40
 
@@ -74,8 +74,8 @@ def test_points_grow_with_the_logarithm_of_the_accuracy() -> None:
 def test_sides_of_laplace_noise_are_exact() -> None:
     mechanism = CASES["uneven laplace"]
     masses = drawn(mechanism, np.random.default_rng(5))
-    sides = mechanism.noise.quadrature(mechanism.answers, 1e-3).masses[:, [0, -1]]
-    rule = quadrature.Quadrature(sides, 0.0, 0.0, {})
+    sides = mechanism.rule(1e-3).masses[:, [0, -1]]
+    rule = real.Quadrature(sides, 0.0, 0.0, {})
     inner = leakage(mechanism, masses, 0.0, 14.0)
     assert summed(rule, masses) == pytest.approx(leakage(mechanism, masses) - inner, abs=1e-10)
 
@@ -83,10 +83,10 @@ def test_sides_of_laplace_noise_are_exact() -> None:
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda: quadrature.laplace(np.arange(1e5), 1.0, 1e-7), "needs about .* points, above the limit"),
-        (lambda: quadrature.laplace(np.arange(3.0), 1e90, 1e-7), "leave output='real' out"),
-        (lambda: quadrature.gaussian(np.arange(1001.0), 1.0, 1e-7), "rounded outputs are audited at any size"),
-        (lambda: quadrature.gaussian(np.arange(2.0), 1e-90, 1e-7), "more noise"),
+        (lambda: real.laplace(np.arange(1e5), 1.0, 1e-7), "needs about .* points, above the limit"),
+        (lambda: real.laplace(np.arange(3.0), 1e90, 1e-7), "leave output='real' out"),
+        (lambda: real.gaussian(np.arange(1001.0), 1.0, 1e-7), "rounded outputs are audited at any size"),
+        (lambda: real.gaussian(np.arange(2.0), 1e-90, 1e-7), "more noise"),
     ],
 )
 def test_too_many_points_are_refused_before_they_are_made(build: Callable[[], object], says: str) -> None:

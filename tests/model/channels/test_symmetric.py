@@ -8,7 +8,7 @@ from refusals import refuses
 
 import dalenius as dl
 from dalenius.errors import InputError
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.per_record import Symmetric
 from dalenius.search.deadline import Deadline
 from dalenius.tools.composition import information_bound
 

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from dalenius.model.channels.noisy_counts import NoisyCounts
     from dalenius.model.channels.noisy_sum import NoisySum
     from dalenius.model.channels.parts import Part
-    from dalenius.model.channels.per_record import PerRecord
+    from dalenius.model.channels.per_record import PerRecord, Symmetric
     from dalenius.model.channels.real import Real
     from dalenius.model.channels.real_records import RealRecords
     from dalenius.model.channels.sampled import Sampled
-    from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
 
 
@@ -70,6 +69,8 @@ class Mechanism(Described, ABC):
     has_rows: bool = False
     # The release whose rows these are, or of which this is a part: it describes both.
     whole: "Mechanism | None" = None
+    # The value whose noisy count this is, where it is a part of a larger release.
+    part: int | None = None
     # The form under which certificates hold it, where a step leads to the channel that is audited; None for rows, and
     # for what its witness shows.
     form: ClassVar[str | None] = None
@@ -206,7 +207,7 @@ class Mechanism(Described, ABC):
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
-        """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
+        # A named mechanism differs from its own matrix.
         return (json.dumps(self.describe(), sort_keys=True),) if self.name is None else (str(self.query), self.name)
 
     @property
@@ -247,11 +248,6 @@ class Mechanism(Described, ABC):
     def rises(self) -> bool:
         """Whether, by its formula, likelihood ratios of outputs never fall along the answers."""
         return False
-
-    @property
-    def part(self) -> int | None:
-        """The value whose noisy count this is, where it is a part of a larger release; else None."""
-        return None
 
     @property
     def looked_at(self) -> "Part | None":
@@ -343,9 +339,9 @@ class Mechanism(Described, ABC):
             return self._labelled(self._exact(x, size, rng))
         return self._labelled(self._drawn(x, checks.size(size), datasets.generator(rng)))
 
+    @abstractmethod
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         """Draw outputs on a dataset in floats, as this mechanism numbers them."""
-        return self.written().sample(x, size, source)
 
     def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
@@ -363,13 +359,9 @@ class Mechanism(Described, ABC):
         """Return I(A;Y) in nats, for masses P(A = a, T(X) = t) as (A, K)."""
         return float(mutual_information(self.joint(masses)))
 
-    def most_likely(self) -> float:
-        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage."""
-        return float(self.written().rows.max(axis=0).sum())
-
     def log_most_likely(self) -> float:
         """Return the maximal leakage, log sum_y max_x q(y|x)."""
-        return math.log(self.most_likely())
+        return math.log(self.written().rows.max(axis=0).sum())
 
     def witnessed(self, cell: int | None) -> "Mechanism":
         """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import product_laws
-from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Noise, least_contraction
+from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Noise, clamped, least_contraction
 from dalenius.model.channels.noisy_sum import Noisy, NoisySum
-from dalenius.model.channels.written import Written
+from dalenius.model.channels.written import Label
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
@@ -66,21 +66,18 @@ class NoisyCounts(Noisy):
 
     @property
     def n_outputs(self) -> int:
-        """The number of vectors of noisy counts."""
         return int((self.n + 1) ** self.k)
 
     @property
     def _size(self) -> str:
         return f"{self.k} noisy counts, {self.n + 1}^{self.k} outputs"
 
-    def _written(self) -> Written:
+    def _table(self) -> tuple[Floats, tuple[Label, ...]]:
         counts, grid = np.asarray(self.query.answers), np.arange(self.n + 1, dtype=float)
-        cell, rows = self.noise.rows(grid[:, None], grid), np.ones((len(counts), 1))
+        cell, rows = clamped(self.noise, grid[:, None], grid), np.ones((len(counts), 1))
         for count in counts.T:
             rows = (rows[:, :, None] * cell[count][:, None, :]).reshape(len(counts), -1)
-        labels = tuple(commas(y) for y in product(range(self.n + 1), repeat=self.k))
-        whole = self if self.by_formula else None
-        return Written(self.statistic, rows, labels, self.query, self.name, whole)
+        return rows, tuple(commas(y) for y in product(range(self.n + 1), repeat=self.k))
 
     def cell(self, value: int) -> NoisySum:
         """Return the part of the release that is the noisy count of one value."""
@@ -90,7 +87,7 @@ class NoisyCounts(Noisy):
         statistic = Sum(n, tuple(int(v == value) for v in range(k)))
         arguments = (("value", value), ("n", n), ("k", k))
         query = Query("count_of", arguments, statistic, statistic.values.copy(), tuple(range(n + 1)), 1, named=False)
-        return NoisySum(query, self.name, self.noise, whole=self, value=value)
+        return NoisySum(query, self.name, self.noise, whole=self, part=value)
 
     def witnessed(self, cell: int | None) -> Noisy:
         """Return the noisy count that a witness is about."""
@@ -139,10 +136,8 @@ class NoisyCounts(Noisy):
         """The noisy counts, each as `NoisySum` draws them."""
         count, uniform = self.cell(0), source.random((self.k, size))
         counts = np.bincount(x, minlength=self.k).tolist()
-        drawn: list[list[int]] = np.stack(
-            [count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1
-        ).tolist()
-        return drawn
+        drawn = [count.around(t, u) for t, u in zip(counts, uniform, strict=True)]
+        return np.stack(drawn, axis=1).tolist()  # type: ignore[no-any-return]
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Each output is the noisy counts as text, such as `3,0,5`."""

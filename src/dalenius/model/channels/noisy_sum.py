@@ -16,6 +16,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import (
     DiscreteGaussian,
     Noise,
+    clamped,
     drawn,
     least_contraction,
     mean_size,
@@ -40,8 +41,8 @@ class Noisy(Mechanism):
     clamp: bool
 
     @abstractmethod
-    def _written(self) -> Written:
-        """Compute the rows."""
+    def _table(self) -> tuple[Floats, tuple[Label, ...]]:
+        """Compute the rows, and name the outputs."""
 
     @property
     @abstractmethod
@@ -49,17 +50,16 @@ class Noisy(Mechanism):
         """Words for how many rows and outputs there are."""
 
     @cached_property
-    def _rows(self) -> Written:
-        return self._written()
+    def _written(self) -> Written:
+        return Written(self.statistic, *self._table(), self.query, self.name, self if self.by_formula else None)
 
     def written(self) -> Written:
-        """Return the mechanism with its rows; refused where they would not fit."""
         if not self.has_rows:
             refuse(
                 f"{self.name} of {self.query} has {self._size}, too many to write out; it can be audited, profiled, "
                 "run and saved, and for anything else use fewer records"
             )
-        return self._rows
+        return self._written
 
     @property
     def rows(self) -> Floats:
@@ -82,7 +82,6 @@ class Noisy(Mechanism):
         return super().describe() if by_name else self.written().describe()
 
     def stored(self) -> dict[str, object]:
-        """Return labels and rows, a check of the name; nothing where they are too many."""
         return self.written().stored() if self.has_rows else {}
 
     @cached_property
@@ -93,8 +92,7 @@ class Noisy(Mechanism):
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
         """Run the mechanism on a dataset, as `Mechanism.sample` says: by its row, if that holds all outputs."""
-        by_row = self.has_rows and self.clamp
-        run = self.written().sample if by_row else super().sample
+        run = self.written().sample if self.has_rows and self.clamp else super().sample
         return run(dataset, size, rng, secure=secure)
 
     def _repr_html_(self) -> str:
@@ -115,8 +113,8 @@ class NoisySum(Noisy):
     than `noise.margin` are put together: the ends stand for all beyond. Rows are written out where they are few; where
     they are many, on sums of records of few values, everything comes from the law of the noise.
 
-    whole, value: where it is the noisy count of one value, the release that it is part of. Its dataset is the same,
-    records of k values, and so is every prior on it.
+    whole, part: where it is the noisy count of one value, the release that it is part of, and that value. Its dataset
+    is the same, records of k values, and so is every prior on it.
     """
 
     query: Query
@@ -124,7 +122,7 @@ class NoisySum(Noisy):
     noise: Noise
     clamp: bool = True
     whole: Mechanism | None = None
-    value: int | None = None
+    part: int | None = None
     statistic: Statistic = field(init=False)
     has_rows: bool = field(init=False)
 
@@ -137,7 +135,10 @@ class NoisySum(Noisy):
             )
         object.__setattr__(self, "statistic", query.statistic)
         if not self.fits(query):
-            checks.entries(self.statistic.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
+            k = query.records[0]
+            values = f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"
+            many = isinstance(query.statistic, Sum) and k > MOST_SUM_VALUES
+            checks.entries(self.statistic.size, self.n_outputs, f"{family} noise on {query}{values if many else ''}")
         few = self.statistic.size * self.n_outputs <= checks.MOST_ENTRIES
         object.__setattr__(self, "has_rows", few and self.whole is None)
 
@@ -175,11 +176,6 @@ class NoisySum(Noisy):
         """The rate of noise whose rows are mixtures of rows at points; None of any other."""
         rate = self.noise.rate
         return rate if rate is not None and math.isfinite(rate) else None
-
-    @property
-    def part(self) -> int | None:
-        """The value whose count it is, if it is one."""
-        return self.value
 
     @property
     def answers(self) -> Ints:
@@ -224,19 +220,15 @@ class NoisySum(Noisy):
     def _size(self) -> str:
         return f"{self.statistic.size} rows of {self.n_outputs} outputs"
 
-    def _written(self) -> Written:
+    def _table(self) -> tuple[Floats, tuple[Label, ...]]:
         outputs = np.arange(self.low, self.high + 1, dtype=float)
-        rows = self.noise.rows(self.answers.astype(float)[:, None], outputs)
-        whole = self if self.by_formula else None
-        return Written(self.statistic, rows, self.labels, self.query, self.name, whole)
+        return clamped(self.noise, self.answers.astype(float)[:, None], outputs), self.labels
 
     def matrix(self) -> Floats:
-        """Return the full matrix; refused where there is one output for every integer."""
         self._check_clamped("make no matrix")
         return super().matrix()
 
     def then(self, post: object) -> Written:
-        """Return this mechanism with its output processed further; refused where outputs are all integers."""
         self._check_clamped(f"are too many to process by {post!r}")
         return super().then(post)  # type: ignore[arg-type]
 
@@ -250,11 +242,6 @@ class NoisySum(Noisy):
         small = self.noise.tail(np.where(k < 0, -k, k + 1).astype(float))
         return np.where(k < 0, small, 1 - small)
 
-    def law(self, k: Ints) -> Floats:
-        """P(noise = k)."""
-        far = np.abs(k).astype(float)
-        return np.where(far == 0, 1 - 2 * self.tail(1), self.noise.tail(np.maximum(far, 1)) - self.noise.tail(far + 1))
-
     def tail(self, k: int) -> float:
         """P(noise >= k) for k >= 1."""
         return float(self.noise.tail(np.array([float(k)]))[0])
@@ -265,7 +252,6 @@ class NoisySum(Noisy):
         return int(bisected(low, high, lambda k: self.noise.tail(k.astype(float)) <= negligible)[0])
 
     def joint(self, masses: Floats) -> Floats:
-        """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
         return super().joint(masses) if self.has_rows else self.convolved(masses)
 
     def convolved(self, masses: Floats) -> Floats:
@@ -340,22 +326,22 @@ class NoisySum(Noisy):
             worst = max(worst, float(excess.max(initial=0.0)))
         return worst
 
-    def most_likely(self) -> float:
-        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage.
+    def log_most_likely(self) -> float:
+        """Return the maximal leakage, log sum_y max_x q(y|x).
 
         The law of the noise falls with distance, so that at each output the nearest answer is the likeliest: at
         distance 0 where the output is an answer, P(noise >= 0) at both ends; between answers that are g apart
         the distances 1, ..., g/2 come from either side.
         """
         if self.statistic.size == 1:
-            return 1.0
+            return 0.0
         if not self.query.listed and self.query.sensitivity == 1:
             gap, many = np.ones(1), np.array([self.statistic.size - 1])
         else:
             gap, many = np.unique(np.diff(np.unique(self.answers)).astype(float), return_counts=True)
         near, half = self.tail(1), self.noise.tail
         between = 2 * near - half(gap // 2 + 1) - half((gap - 1) // 2 + 1)
-        return float(2 * (1 - near) + (many.sum() - 1) * (1 - 2 * near) + many @ between)
+        return math.log(2 * (1 - near) + (many.sum() - 1) * (1 - 2 * near) + many @ between)
 
     def expected_distortion(self) -> float:
         """Return E |Y - f(X)| for X uniform: a sum of tails to either side, E min(noise, m) = sum_{k<=m} P(noise >= k).
@@ -419,27 +405,18 @@ class NoisySum(Noisy):
         return np.where(d <= 0, self._drop(np.maximum(-d, 0), s), middle)
 
     def _rising(self, s: Ints, epsilon: float) -> Ints:
-        """The greatest d with P(noise = d) >= e^epsilon P(noise = d - s), at least low - high: it is at most s/2."""
-        low, high = np.full_like(s, self.low - self.high), s // 2 + 1
-        return bisected(low, high, lambda d: self._log_law_ratio(d, s) < epsilon) - 1
+        """The greatest d with P(noise = d) >= e^epsilon P(noise = d - s): it is at most s/2.
 
-    def _log_law_ratio(self, d: Ints, s: Ints) -> Floats:
-        """log P(noise = d) / P(noise = d - s) for s >= 1, d <= s/2; to the left of 0 by the drop over s steps."""
-        k, far = np.maximum(-d, 1), np.maximum(s - d, 1)
-        left = self.noise.drop(k.astype(float), s.astype(float)) + self._log_step(k) - self._log_step(k + s)
-        middle = np.maximum(d, 1)
-        inside = np.where(d > 0, self._log_tail(middle) + self._log_step(middle), np.log1p(-2 * self.tail(1)))
-        return np.where(d < 0, left, inside - self._log_tail(far) - self._log_step(far))
+        Farther to the left than the reach, whatever d is, next to no noise falls.
+        """
+        law, factor = self.noise.law, math.exp(min(epsilon, 700.0))
+        low, high = np.full_like(s, -self.reach(1e-290)), s // 2 + 1
+        return bisected(low, high, lambda d: law(d.astype(float)) < factor * law((d - s).astype(float))) - 1
 
     def _log_tail(self, k: Ints) -> Floats:
         """log P(noise >= k) for k >= 1, also where the probability is too small for a float."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.tail(1)) - self.noise.drop(np.ones(1), k.astype(float) - 1))
-
-    def _log_step(self, k: Ints) -> Floats:
-        """log P(noise = k) / P(noise >= k) for k >= 1."""
-        with np.errstate(divide="ignore"):
-            return np.log(-np.expm1(-self.noise.drop(k.astype(float), np.ones(1))))
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Ints:
         """By inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u.
@@ -469,11 +446,3 @@ class NoisySum(Noisy):
         low = np.full(u.size, self.low - answer - 1)
         high = np.full(u.size, self.high - answer)
         return np.asarray(answer + bisected(low, high, lambda k: self.below(k) >= u))
-
-
-def _many_values(query: Query) -> str:
-    """Say why noise on this sum needs a table, where it is for the values of a record."""
-    k = query.records[0]
-    if not isinstance(query.statistic, Sum) or k <= MOST_SUM_VALUES:
-        return ""
-    return f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"

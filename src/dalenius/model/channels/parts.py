@@ -88,6 +88,16 @@ class Part(Alike):
         return (self.k,) * self.n
 
     @property
+    def listed(self) -> tuple[int, ...]:
+        """The records whose values are looked at."""
+        return self.members if self.counted else self.members + self.others
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers of equal records there are; one where they are not counted."""
+        return len(self.others) + 1 if self.counted else 1
+
+    @property
     def values(self) -> int:
         """How many values the members have together."""
         return int(self.k ** len(self.members))
@@ -95,11 +105,11 @@ class Part(Alike):
     @property
     def inside(self) -> int:
         """C, the classes of the others."""
-        return len(self.others) + 1 if self.counted else int(self.k ** len(self.others))
+        return self.size // self.values
 
     @property
     def size(self) -> int:
-        return self.values * self.inside
+        return int(self.k ** len(self.listed)) * self.numbers
 
     @property
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:
@@ -107,17 +117,10 @@ class Part(Alike):
 
     def class_of(self, datasets: ArrayLike) -> Ints:
         x = checked(datasets, self.records)
-        a, others = self._numbered(x[..., self.members]), x[..., self.others]
-        if not self.counted:
-            return np.asarray(a * self.inside + self._numbered(others))
-        return np.asarray(a * self.inside + (others == x[..., self.members]).sum(axis=-1))
-
-    def _numbered(self, values: Ints) -> Ints:
-        """Numbers of tuples in lexicographic order."""
-        total = np.zeros(values.shape[:-1], dtype=np.int64)
-        for i in range(values.shape[-1]):
-            total = total * self.k + values[..., i]
-        return total
+        looked_at = tuple(np.moveaxis(x[..., self.listed], -1, 0))
+        number = np.ravel_multi_index(looked_at, (self.k,) * len(looked_at)) * self.numbers
+        equal = (x[..., self.others] == x[..., self.members]).sum(axis=-1) if self.counted else 0
+        return np.asarray(number + equal)
 
     def class_table(self) -> Ints:
         checks.universe(self.records)
@@ -128,70 +131,52 @@ class Part(Alike):
 
     def class_name(self, cls: int) -> str:
         a, t = divmod(cls, self.inside)
-        own = commas(np.unravel_index(a, (self.k,) * len(self.members)))
+        named = f"the datasets with {self._named(self.members, a)}"
         if self.counted:
-            return f"the datasets with record {self.members[0]} = {own} and {t} of {len(self.others)} others equal"
-        named = f"record{'s' if len(self.members) > 1 else ''} {commas(self.members)} = {own}"
-        if not self.others:
-            return f"the datasets with {named}"
-        rest = commas(np.unravel_index(t, (self.k,) * len(self.others)))
-        return (
-            f"the datasets with {named} and record{'s' if len(self.others) > 1 else ''} {commas(self.others)} = {rest}"
-        )
+            return f"{named} and {t} of {len(self.others)} others equal"
+        return f"{named} and {self._named(self.others, t)}" if self.others else named
+
+    def _named(self, records: tuple[int, ...], number: int) -> str:
+        values = commas(np.unravel_index(number, (self.k,) * len(records)))
+        return f"record{'s' if len(records) > 1 else ''} {commas(records)} = {values}"
 
     def log_joint(self, log_laws: LogLaws) -> Floats:
         """Return log P(members = a, T = t) as (A, K), records independent; -inf where impossible.
 
         Where others are counted they have one law, and t given a is binomial.
         """
-        own = self._log_product(log_laws, self.members)
-        result = np.full((self.values, self.values, self.inside), -np.inf)
-        for a, mass in enumerate(own):
-            result[a, a] = mass + (self._log_count(log_laws, a) if self.counted else 0.0)
-        if not self.counted:
-            at = np.arange(self.values)
-            result[at, at] += self._log_product(log_laws, self.others)
-        return result.reshape(self.values, -1)
+        law, many = self._law_of_others(log_laws), self.numbers - 1
+        equal = np.stack([log_binomial(many, (1 - p, p)) for p in law]) if many else 0.0
+        return self._by_values(combined(map(log_laws, self.listed)), equal, -np.inf)
 
     def mean_log(self, log_laws: LogLaws, rest: float) -> Floats:
         """Return E[ log rho(X) | a, t ] as (A, K), 0 where impossible; rest: the mean over records not looked at."""
-        own = self._log_product(log_laws, self.members)[:, None] + rest
-        if self.counted:
-            t = np.arange(self.inside)
-            law = np.exp(log_laws(self.others[0])) if self.others else np.ones(self.k)
-            missed = np.array([_mean_without(law, a) for a in range(self.k)])
-            inside = t * np.log(law)[:, None] + (len(self.others) - t) * missed[:, None]
-        else:
-            inside = self._log_product(log_laws, self.others)[None]
-        result = np.zeros((self.values, self.values, self.inside))
-        at = np.arange(self.values)
-        result[at, at] = own + inside
-        return result.reshape(self.values, -1)
+        law, many = self._law_of_others(log_laws), self.numbers - 1
+        missed = np.array([_mean_without(law, a) for a in range(self.k)])[:, None]
+        t = np.arange(self.numbers)
+        equal = t * np.log(law)[:, None] + (many - t) * missed if many else 0.0
+        return self._by_values(combined(map(log_laws, self.listed)) + rest, equal, 0.0)
+
+    def _by_values(self, own: Floats, equal: Floats | float, nothing: float) -> Floats:
+        """(A, K) of a number for the values of the listed records and one for every number of equal ones."""
+        result, cls = np.full((self.values, self.size), nothing), np.arange(self.size)
+        result[cls // self.inside, cls] = (own[:, None] + equal).ravel()
+        return result
+
+    def _law_of_others(self, log_laws: LogLaws) -> Floats:
+        return np.exp(log_laws((self.others + self.members)[0]))
 
     def draw(self, cls: int, log_laws: LogLaws, rng: np.random.Generator) -> Ints:
         """Draw a dataset of a class, records independent."""
         x = np.array([rng.choice(self.k, p=np.exp(log_laws(i))) for i in range(self.n)])
-        a, t = divmod(cls, self.inside)
-        x[list(self.members)] = np.unravel_index(a, (self.k,) * len(self.members))
-        if not self.counted:
-            x[list(self.others)] = np.unravel_index(t, (self.k,) * len(self.others))
-            return x
-        equal = rng.permutation(self.others)
-        x[equal[:t]] = a
-        law = np.exp(log_laws(self.others[0])) if self.others else np.ones(self.k)
-        law[a] = 0.0
-        x[equal[t:]] = rng.choice(self.k, size=len(self.others) - t, p=law / law.sum())
+        number, t = divmod(cls, self.numbers)
+        x[list(self.listed)] = np.unravel_index(number, (self.k,) * len(self.listed))
+        if self.counted:
+            equal, law = rng.permutation(self.others), self._law_of_others(log_laws)
+            law[number] = 0.0
+            x[equal[:t]] = number
+            x[equal[t:]] = rng.choice(self.k, size=len(self.others) - t, p=law / law.sum())
         return x
-
-    def _log_product(self, log_laws: LogLaws, records: tuple[int, ...]) -> Floats:
-        return combined(map(log_laws, records))
-
-    def _log_count(self, log_laws: LogLaws, a: int) -> Floats:
-        """log P(t of the others equal a)."""
-        if not self.others:
-            return np.zeros(1)
-        law = np.exp(log_laws(self.others[0]))
-        return log_binomial(len(self.others), (1 - law[a], law[a]))
 
 
 def _mean_without(law: Floats, a: int) -> float:
