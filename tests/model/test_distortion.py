@@ -10,9 +10,9 @@ from refusals import refuses_saying
 
 import dalenius as dl
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.distortion import Data, Distortion, class_of_counts
+from dalenius.model.distortion import Data, Distortion
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram
+from dalenius.model.statistic import Histogram, class_of_counts
 
 
 def datasets(query: Query) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from dalenius.model.counting import log_multinomial
 from dalenius.model.laws import is_frame, of_frame
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Histogram, Statistic, Sum
+from dalenius.model.statistic import Histogram, class_of_counts
 from dalenius.numerics.types import Floats, Ints
 
 MEASURES = ("absolute", "squared", "zero-one")
@@ -178,16 +178,6 @@ def measure_name(measure: str, query: Query) -> str:
         return wrong
     words = {"absolute": "absolute error", "squared": "squared error", "zero-one": wrong}
     return words.get(measure, "distortion")
-
-
-def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
-    """The class of the datasets with each vector of Histogram(n, k).counts, for interchangeable records."""
-    if isinstance(statistic, Sum):
-        return statistic.class_of_sum(counts @ np.asarray(statistic.contributions))
-    if isinstance(statistic, Histogram):
-        return np.arange(len(counts))
-    values = np.arange(counts.shape[1])
-    return np.array([int(statistic.class_of(np.repeat(values, c))) for c in counts])
 
 
 def _vectors(p0: ArrayLike) -> list[Floats] | None:

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.constraints import Constraints
-from dalenius.model.distortion import Distortion, class_of_counts
+from dalenius.model.distortion import Distortion
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table, class_of_counts, classes_in
 from dalenius.numerics.types import Floats, Ints
 from dalenius.settings import DEFAULT
 
@@ -112,8 +112,9 @@ def beside(
     Averaging over maps that leave the earlier release alone as well changes no distortion and raises no joint leakage.
     """
     for domain in _candidates(distortion, reference, most):
-        rows = _rows_on(domain.statistic, first)
-        if rows is not None:
+        classes = classes_in(first.statistic, domain.statistic)
+        if classes is not None:
+            rows = first.rows[classes]
             pairs = rows.shape[1] * domain.distance.size
             if pairs > most:
                 refuse(
@@ -134,20 +135,6 @@ def _candidates(distortion: Distortion, reference: Reference, most: int) -> Iter
     if reference.kind in (None, "marginal") and _interchangeable(distortion):
         yield _on_counts(distortion, reference, most, parity=False)
     yield _reduced(distortion, reference, most, symmetric=False)
-
-
-def _rows_on(statistic: Statistic, first: Written) -> Floats | None:
-    """The rows of a mechanism by the classes of a statistic; None where it is not constant on them."""
-    if statistic == first.statistic:
-        return first.rows
-    if isinstance(statistic, (Sum, Histogram)) and isinstance(first.statistic, (Sum, Histogram)):
-        counts = Histogram(len(statistic.records), statistic.records[0]).counts
-        mine, its = class_of_counts(statistic, counts), class_of_counts(first.statistic, counts)
-    else:
-        mine, its = statistic.class_table(), first.statistic.class_table()
-    found = np.zeros(statistic.size, dtype=np.int64)
-    found[mine] = its
-    return np.asarray(first.rows[found]) if np.array_equal(found[mine], its) else None
 
 
 def _reduced(
@@ -186,12 +173,8 @@ def _interchangeable(distortion: Distortion) -> bool:
     query = distortion.query
     if len(set(query.records)) > 1:
         return False
-    if isinstance(query.statistic, Table):
-        counts = Histogram(query.n, query.records[0]).class_table()
-        first = np.zeros(counts.max() + 1, dtype=np.int64)
-        first[counts] = query.statistic.classes
-        if not np.array_equal(first[counts], query.statistic.classes):
-            return False
+    if isinstance(query.statistic, Table) and classes_in(query.statistic, Histogram(query.n, query.records[0])) is None:
+        return False
     return distortion.data.exchangeable(query.records)
 
 

@@ -79,16 +79,13 @@ class Joint(Mechanism):
 
     @property
     def as_joint(self) -> "Joint":
-        """Itself."""
         return self
 
     @property
     def n_outputs(self) -> float:
-        """The number of tuples of outputs."""
         return math.prod(part.n_outputs for part in self.parts)
 
     def written(self) -> NoReturn:
-        """Raise InputError: there are too many tuples of outputs."""
         refuse(
             f"{self.name} of {self.query} has {self.statistic.size} rows of {self.n_outputs:.3g} outputs, too many to "
             "write out; it can be audited, run and saved, and for anything else use fewer records"
@@ -101,10 +98,6 @@ class Joint(Mechanism):
     def dp_epsilon(self) -> float:
         """Return the sum over the parts: the same neighbours are the worst of each, at outputs on the same side."""
         return math.fsum(part.dp_epsilon() for part in self.parts)
-
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Raise InputError."""
-        refuse(f"dp_delta at epsilon = {epsilon} has no closed form for {self.name} of {self.query}; take its parts'")
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         return np.stack([part.sample(x, size, source) for part in self.parts], axis=1)

@@ -339,9 +339,9 @@ class Mechanism(Described, ABC):
             return self._labelled(self._exact(x, size, rng))
         return self._labelled(self._drawn(x, checks.size(size), datasets.generator(rng)))
 
-    @abstractmethod
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
         """Draw outputs on a dataset in floats, as this mechanism numbers them."""
+        return self.written().sample(x, size, source)
 
     def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""

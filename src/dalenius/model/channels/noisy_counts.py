@@ -103,15 +103,6 @@ class NoisyCounts(Noisy):
         """
         return 2 * self.cell(0).dp_epsilon()
 
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
-        if self.has_rows:
-            return super().dp_delta(epsilon)
-        refuse(
-            f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
-            f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
-        )
-
     def contraction(self, records: Sequence[tuple[int, Floats]]) -> float:
         """Return eta as `NoisySum.contraction`, where so many records have each of these laws.
 

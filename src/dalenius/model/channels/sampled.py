@@ -121,29 +121,13 @@ class Sampled(Mechanism):
             return {"query": str(self.query), "samples": samples}
         return {"records": list(self.records), "classes": self.statistic.class_table().tolist(), "samples": samples}
 
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
-        refuse(f"{what} is not known for a mechanism that is known by samples only; {remedy}")
-
-    def written(self) -> Written:
-        self._refuse(
-            "the channel",
-            "audit it, or sample what you want to know of: the joint outputs of several releases, or outputs "
-            "processed further",
+    def written(self) -> NoReturn:
+        refuse(
+            "the channel, and with it epsilon, delta and the law of outputs, is not known for a mechanism that is "
+            "known by samples only; audit it, run the sampler itself, or sample what you want to know of: the joint "
+            "outputs of several releases, or outputs processed further. No number of samples bounds epsilon: an output "
+            "that was never drawn may reveal everything"
         )
-
-    def _drawn(self, x: object, size: int, source: object) -> NoReturn:
-        self._refuse("the law of outputs", "run the sampler itself")
-
-    def _exact(self, x: object, size: int, rng: object) -> NoReturn:
-        self._drawn(x, size, rng)
-
-    def dp_epsilon(self) -> NoReturn:
-        """Raise InputError: an output that was never seen may tell everything."""
-        self._refuse("epsilon", "no number of samples bounds it: an output that was never drawn may reveal everything")
-
-    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:
-        """Raise InputError: the law is not known."""
-        self._refuse("delta", "audit it for what it leaks")
 
     def __repr__(self) -> str:
         of = f" of {self.query}" if self.query is not None else ""

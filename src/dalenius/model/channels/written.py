@@ -18,10 +18,9 @@ from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.distortion import class_of_counts
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Blocks, Histogram, Statistic, Table
+from dalenius.model.statistic import Blocks, Histogram, Statistic, Table, classes_in
 from dalenius.numerics.types import Floats
 
 # Tuples label joint releases.
@@ -116,7 +115,7 @@ class Written(Mechanism):
         query = self.query
         if self.whole is not None or query is None:
             return None if self.whole is None else self.whole.expected_distortion()
-        classes = _classes_of(query, self.statistic) if self.labels == query.labels else None
+        classes = classes_in(query.statistic, self.statistic) if self.labels == query.labels else None
         if classes is None:
             return None
         return float(np.exp(UNIFORM.log_classes(self.statistic)) @ (self.rows * query.distance()[classes]).sum(axis=1))
@@ -400,15 +399,6 @@ def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Wr
         columns = matrix.shape[1] if matrix.ndim > 1 else 0
         labels = query.labels if columns == len(query.outputs) else range(columns)
     return Written(query.statistic, matrix, _listed(labels), query)
-
-
-def _classes_of(query: Query, statistic: Statistic) -> NDArray[np.int64] | None:
-    """The class of the query for every class of a statistic; None where it is not at least as fine, as far as known."""
-    if statistic is query.statistic or statistic == query.statistic:
-        return np.arange(statistic.size)
-    if isinstance(statistic, Histogram):
-        return class_of_counts(query.statistic, statistic.counts)
-    return query.statistic.class_table() if isinstance(statistic, Table) and statistic.finest else None
 
 
 def _numbers(matrix: ArrayLike) -> Floats:
