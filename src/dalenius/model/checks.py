@@ -108,11 +108,14 @@ def is_number(text: str) -> bool:
     return True
 
 
+def positive(name: str, value: object) -> float:
+    """Return value as a finite float above 0."""
+    return real(name, value, 0.0, math.inf, open_low=True)
+
+
 def seconds(name: str, value: object) -> float:
     """Return a limit of time above 0, which may be infinite."""
-    if isinstance(value, float) and value == math.inf:
-        return math.inf
-    return real(name, value, 0.0, math.inf, open_low=True)
+    return math.inf if isinstance(value, float) and value == math.inf else positive(name, value)
 
 
 def exactly_one(what: str = "", /, **given: object) -> None:

@@ -378,13 +378,13 @@ def wrong_calls(task: Task) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=10_000)
 def _wrong_call(key: str, text: str) -> str:
     from dalenius.model.gallery.families import family_of
-    from dalenius.model.gallery.parse import check_mechanism, check_query
+    from dalenius.model.gallery.parse import check_call
 
-    checks: dict[str, Callable[[str], object]] = {
-        "query": check_query, "mechanism": check_mechanism, "family": family_of
-    }  # fmt: skip
     try:
-        checks[key](text)
+        if key == "family":
+            family_of(text)
+        else:
+            check_call(text, key)
     except InputError as error:
         return str(error)
     return ""

@@ -12,8 +12,7 @@ from dalenius.api.audits import solve
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.gallery.families import Family, family_of
-from dalenius.model.gallery.parameters import Parameter
+from dalenius.model.gallery.families import Family, Parameter, family_of
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration

@@ -90,6 +90,20 @@ def test_it_closes_and_agrees_with_brute_force(records: list[int], outputs: int,
     assert truth - 1e-10 <= tree.upper <= truth + 1e-3 + 1e-6
 
 
+def test_chances_next_to_nothing_are_read_as_a_verifier_reads_them() -> None:
+    """A verifier knows of chances below 1e-140 only that they are small; narrower boxes of ours were refused."""
+    tiny = [[1e-308, 0, 1e-308, 1e-300, 1], [0, 1e-308, 1, 1e-12, 1e-308], [0, 0.97, 1e-308, 0, 0.03]]
+    matrix = dl.Mechanism.from_matrix([*tiny, [1e-16, 0.18, 1e-200, 0, 0.82]], [2, 2])
+    p = np.clip(np.arange(101) / 100, 1e-3, 0.999)[:, None]
+    y = np.arange(101)
+    mass = np.exp(np.cumsum(np.log(np.append(1.0, (101 - y[1:]) / y[1:]))) + y * np.log(p) + (100 - y) * np.log1p(-p))
+    counts = dl.Mechanism.from_rows(dl.queries.count(n=100), mass / mass.sum(axis=1, keepdims=True))
+    for mechanism, knowledge in ((matrix, 0.2048), (counts, 4.0)):
+        audit = dl.audit(mechanism, knowledge=knowledge, tolerance=1e-3, time_limit=5, verify=False)
+        assert audit.upper_by == "posteriors"
+        assert dl.verify(audit).verified
+
+
 # Each hung with one node solver or another that was tried: sigma far below the best prior's, stale multipliers.
 @pytest.mark.parametrize(
     ("mechanism", "knowledge", "gap", "leaves"),

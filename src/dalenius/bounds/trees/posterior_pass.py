@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.bounds.trees.posterior_problem import PosteriorProblem
+from dalenius.bounds.trees.posterior_problem import LEAST, MOST, PosteriorProblem
 from dalenius.numerics import compiled
 from dalenius.numerics.information import TINY, lse, phi
 from dalenius.numerics.types import Floats, Ints
@@ -24,8 +24,6 @@ Codes = NDArray[np.int32]
 SCALES = 4
 # By how much ends that ratios give are moved outward, as a verifier moves them.
 OUTWARD = 2.0**-46
-# Factors between odds are kept in this range, so that no quotient leaves that of doubles.
-LEAST, MOST = 1e-140, 1e140
 
 
 class Column(IntEnum):

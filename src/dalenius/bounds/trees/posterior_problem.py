@@ -37,6 +37,10 @@ from dalenius.numerics.information import lse, safe_log
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 
+# Chances below this one, and factors between odds beyond it or its inverse, say nothing, as a verifier has it: else
+# quotients would leave the range of doubles. tree.c has the same numbers.
+LEAST, MOST = 1e-140, 1e140
+
 
 @dataclass(frozen=True, eq=False)
 class PosteriorProblem:
@@ -138,10 +142,13 @@ class PosteriorProblem:
         with np.errstate(all="ignore"):
             for a, part in enumerate(cells.slices):
                 own = self.columns[:, part]
+                # A verifier knows of tiny chances only that they lie between 0 and LEAST.
+                below, above = np.where(own < LEAST, 0.0, own), np.where(own > 0, np.maximum(own, LEAST), 0.0)
                 for g in range(groups):
-                    # x/0 is infinite; 0/0 is not a number, and says nothing
-                    ratio = own / own[g]
-                    low[a, g], high[a, g] = np.fmin.reduce(ratio, axis=1), np.fmax.reduce(ratio, axis=1)
+                    # x/0 is infinite, and 0/0 says nothing where both are exact zeros.
+                    least, most = below / above[g], np.where(below[g] > 0, above / below[g], np.inf)
+                    most[(above == 0) & (above[g] == 0)] = np.nan
+                    low[a, g], high[a, g] = np.fmin.reduce(least, axis=1), np.fmax.reduce(most, axis=1)
             others = [[b for b in range(cells.n_secrets) if b != a] for a in self.boxed]
             least = low[self.boxed] / np.stack([np.fmax.reduce(high[rest], axis=0) for rest in others])
             most = high[self.boxed] / np.stack([np.fmin.reduce(low[rest], axis=0) for rest in others])

@@ -24,7 +24,7 @@ from dalenius.model.channels.real_records import RealQuery, RealRecords, Steps
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
-from dalenius.model.gallery.parameters import Epsilon, Flip, Sigma, asked, call, documented_mechanism
+from dalenius.model.gallery.parameters import asked, call, documented_mechanism, documented_response
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Table
@@ -64,16 +64,15 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
         'symmetric(flip=0.4)'
     """
     asked(query)
-    p = Flip().checked(flip)
+    p = checks.real("flip", flip, 0.0, 1.0)
     others = len(query.outputs) - 1
     if others == 0 and p > 0:
         refuse(f"flip = {flip}: {query} has a single answer, so there is nothing to flip to; use flip=0")
+    name = call("symmetric", flip=flip)
     if Symmetric.fits(query) and query.records[0] ** 2 > checks.MOST_ENTRIES:
-        name = call("symmetric", {"flip": flip})
         return Symmetric(query, name, 1 - p, p / others, query.labels, answers=True)
-    hit = query.distance() == 0
-    rows = np.where(hit, 1 - p, p / max(others, 1))
-    return _named(query, "symmetric", {"flip": flip}, rows)
+    rows = np.where(query.distance() == 0, 1 - p, p / max(others, 1))
+    return Written(query.statistic, rows, query.labels, query, name)
 
 
 @documented_mechanism
@@ -93,9 +92,7 @@ def geometric(
     steps, and alpha = exp(-epsilon step/sensitivity).
 
     Args:
-        epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
-        scale: the scale of the noise, sensitivity/epsilon, given directly.
-        sensitivity: takes the place of the query's.
+        scale: instead of epsilon, the scale of the noise, sensitivity/epsilon.
         clamp: False for outputs over all integers. That leaks the same: outputs beyond the range are proportional to
             its ends.
         step: of real-valued records only, what they are rounded to; it must divide the range from low to high, and is
@@ -109,17 +106,16 @@ def geometric(
         >>> dl.mechanisms.geometric(query, epsilon=1).dp_epsilon()
         1.0
     """
-    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
+    given = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
         if not checks.flag("clamp", clamp):
             refuse(f"clamp=False: noise on {query} is clamped to the answers, which leaks the same; leave it out")
-        ratio, steps = _real_rate(query, arguments), _steps(query, step)
-        return RealRecords(query, call("geometric", {**arguments, "step": step}), Steps(float(ratio), steps), ratio)
-    asked(query, real=True)
+        ratio, steps = _real_rate(query, **given), _steps(query, step)
+        return RealRecords(query, call("geometric", **given, step=step), Steps(float(ratio), steps), ratio)
+    noise = Geometric(_rate(query, **given))
     if step is not None:
         refuse(f"step = {show(step)}: the records of {query} are whole numbers already; leave it out")
-    noise = Geometric(_rate(query, epsilon, sensitivity, scale))
-    return _noisy(query, "geometric", arguments, noise, clamp=clamp)
+    return _noisy(query, noise, "geometric", given, clamp=clamp)
 
 
 @documented_mechanism
@@ -135,9 +131,7 @@ def laplace(
     """Laplace noise of scale sensitivity/epsilon, rounded to the nearest integer and clamped.
 
     Args:
-        epsilon: privacy parameter; the noise scales with the query's sensitivity. Or
-        scale: the scale of the noise, sensitivity/epsilon, given directly.
-        sensitivity: takes the place of the query's.
+        scale: instead of epsilon, the scale of the noise, sensitivity/epsilon.
         output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
         clamp: False for rounded outputs over all integers. Those beyond the range are proportional to one another, not
             to its ends, so it may leak a little more.
@@ -147,15 +141,15 @@ def laplace(
         >>> dl.mechanisms.laplace(query, epsilon=1, output="real").dp_epsilon()
         1.0
     """
-    arguments = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
+    given = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
     if isinstance(query, RealQuery):
         _only_real(query, output, clamp=clamp)
-        ratio = _real_rate(query, arguments)
-        return RealRecords(query, call("laplace", arguments), Laplace(float(ratio)), ratio)
-    noise = Laplace(_rate(query, epsilon, sensitivity, scale))
+        ratio = _real_rate(query, **given)
+        return RealRecords(query, call("laplace", **given), Laplace(float(ratio)), ratio)
+    noise = Laplace(_rate(query, **given))
     if _is_real(output):
-        return Real(query, call("laplace", {**arguments, "output": "real"}), noise)
-    return _noisy(query, "laplace", arguments, noise, clamp=clamp)
+        return Real(query, call("laplace", **given, output="real"), noise)
+    return _noisy(query, noise, "laplace", given, clamp=clamp)
 
 
 @documented_mechanism
@@ -173,12 +167,12 @@ def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechan
     """
     if isinstance(query, RealQuery):
         _only_real(query, output)
-        ratio = Fraction(Sigma().checked(sigma)) / query.spread
-        return RealRecords(query, call("gaussian", {"sigma": sigma}), Gaussian(float(ratio)), ratio)
+        ratio = Fraction(checks.positive("sigma", sigma)) / query.spread
+        return RealRecords(query, call("gaussian", sigma=sigma), Gaussian(float(ratio)), ratio)
     noise = Gaussian(_sigma(query, sigma))
     if _is_real(output):
-        return Real(query, call("gaussian", {"sigma": sigma, "output": "real"}), noise)
-    return _noisy(query, "gaussian", {"sigma": sigma}, noise)
+        return Real(query, call("gaussian", sigma=sigma, output="real"), noise)
+    return _noisy(query, noise, "gaussian", {"sigma": sigma})
 
 
 @documented_mechanism
@@ -203,7 +197,7 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
     steps = _sigma(query, sigma)
     if steps > MOST_SIGMA:
         refuse(f"sigma = {sigma} is {steps:g} steps of the answers, above the limit of {MOST_SIGMA}; use gaussian")
-    return _noisy(query, "discrete_gaussian", {"sigma": sigma}, DiscreteGaussian(steps), clamp=clamp, default=False)
+    return _noisy(query, DiscreteGaussian(steps), "discrete_gaussian", {"sigma": sigma}, clamp=clamp, default=False)
 
 
 @documented_mechanism
@@ -221,16 +215,18 @@ def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written
         2
     """
     asked(query)
-    rate = Epsilon().checked(epsilon)
+    rate = checks.positive("epsilon", epsilon)
     law = checks.choice("noise", noise, ("gumbel", "permute_and_flip"))
     if not query.vector:
         refuse(f"noisy_max chooses among the values of a histogram or a table, not for {query}")
     counts = np.asarray(query.answers, dtype=float)
     chance = np.exp(rate / 2 * (counts - counts.max(axis=1, keepdims=True)))
     rows = chance / chance.sum(axis=1, keepdims=True) if law == "gumbel" else _flipped(chance)
-    labels = tuple(map(query.words, range(counts.shape[1]))) if query.names or query.shape else range(counts.shape[1])
-    arguments = {"epsilon": epsilon, "noise": None if law == "gumbel" else law}
-    return _named(query, "noisy_max", arguments, rows / rows.sum(axis=1, keepdims=True), tuple(labels))
+    rows /= rows.sum(axis=1, keepdims=True)
+    values = range(counts.shape[1])
+    labels = tuple(map(query.words, values)) if query.names or query.shape else tuple(values)
+    name = call("noisy_max", epsilon=epsilon, noise=None if law == "gumbel" else law)
+    return Written(query.statistic, rows, labels, query, name)
 
 
 def _flipped(chance: Floats) -> Floats:
@@ -247,10 +243,6 @@ def _flipped(chance: Floats) -> Floats:
 def exponential(query: Query, *, epsilon: float, sensitivity: float | None = None) -> Written:
     """The exponential mechanism: q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range.
 
-    Args:
-        epsilon: privacy parameter.
-        sensitivity: takes the place of the query's.
-
     Example:
         >>> query = dl.queries.count(n=4)
         >>> dl.mechanisms.exponential(query, epsilon=1).n_outputs
@@ -259,30 +251,28 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     rate = _rate(query, epsilon, sensitivity)
     # The nearest value, f(x), has weight 1.
     weights = np.exp(-times(rate / 2, query.integers.distance()))
-    name = call("exponential", {"epsilon": epsilon, "sensitivity": sensitivity})
     rows = weights / weights.sum(axis=1, keepdims=True)
+    name = call("exponential", epsilon=epsilon, sensitivity=sensitivity)
     return Written(query.statistic, rows, query.labels, query, name, falls_off=True)
 
 
-@documented_mechanism
+@documented_response
 def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
     """The whole noisy dataset: each record kept with probability e^epsilon / (e^epsilon + k - 1).
 
     Otherwise it becomes another value of its alphabet, uniformly. Beyond 2^12 datasets, or for an identity with more
     than 2^8 values, there is no matrix: each record goes through its own channel.
 
-    Args:
-        epsilon: privacy parameter per record, not scaled.
+    Returns:
+        A Mechanism.
 
     Example:
         >>> query = dl.queries.count(n=4)
         >>> dl.mechanisms.randomized_response(query, epsilon=1).n_outputs
         16
     """
-    asked(query)
-    rate = Epsilon().checked(epsilon)
-    name = call("randomized_response", {"epsilon": epsilon})
-    k = query.records[0]
+    rate, k = _of_record(query, epsilon)
+    name = call("randomized_response", epsilon=epsilon)
     if Symmetric.fits(query) and k**2 > PerRecord.most_local:
         kept = 1 / (1 + (k - 1) * math.exp(-rate))
         labels = tuple(map(query.words, range(k)))
@@ -306,28 +296,22 @@ def response(k: int, epsilon: float) -> Floats:
     return np.where(np.eye(k) > 0, kept, math.exp(-epsilon) * kept)
 
 
-@documented_mechanism
+@documented_response
 def unary_encoding(query: Query, *, epsilon: float, optimised: bool = False) -> PerRecord:
     """Every record as k noisy bits: bit v is whether the record equals v; each is kept or flipped independently.
 
     Kept with probability e^(epsilon/2) / (1 + e^(epsilon/2)), so that epsilon is per record: two bits change.
 
     Args:
-        epsilon: privacy parameter per record, not scaled.
         optimised: True to keep the bit of the record's value with probability 1/2, and the other bits, which are 0,
             with probability e^epsilon / (1 + e^epsilon) [wang17].
-
-    Returns:
-        A Mechanism in which each record has its own channel.
 
     Example:
         >>> query = dl.queries.count(n=4)
         >>> dl.mechanisms.unary_encoding(query, epsilon=1).name
         'unary_encoding(epsilon=1)'
     """
-    asked(query)
-    rate = Epsilon().checked(epsilon)
-    k = query.records[0] if query.named else 1
+    rate, k = _of_record(query, epsilon)
     if k > MOST_BITS:
         refuse(f"unary_encoding of records of {k} values has 2^{k} outputs each; at most {MOST_BITS} values")
     best = checks.flag("optimised", optimised)
@@ -336,65 +320,54 @@ def unary_encoding(query: Query, *, epsilon: float, optimised: bool = False) -> 
     bits = np.array(list(product((0, 1), repeat=k)))
     own = np.eye(k, dtype=bool)[:, None]
     rows = np.where(own, 0.5 if best else np.where(bits, kept, lost), np.where(bits, lost, kept)).prod(axis=2)
-    name = call("unary_encoding", {"epsilon": epsilon, "optimised": True if best else None})
-    return PerRecord(query, name, rows, _texts(bits))
+    return PerRecord(query, call("unary_encoding", epsilon=epsilon, optimised=best or None), rows, _texts(bits))
 
 
-@documented_mechanism
+@documented_response
 def hadamard_response(query: Query, *, epsilon: float) -> PerRecord:
     """Every record as one column of a Hadamard matrix of K = 2^m > k rows: of row x + 1, one with a 1 or one with a -1.
 
     One of the K/2 columns with a 1 with probability e^epsilon / (1 + e^epsilon), uniformly, else one of the others
     [acharya19].
 
-    Args:
-        epsilon: privacy parameter per record, not scaled.
-
-    Returns:
-        A Mechanism in which each record has its own channel.
-
     Example:
         >>> dl.mechanisms.hadamard_response(dl.queries.identity(k=3), epsilon=1).rows.shape
         (3, 4)
     """
-    asked(query)
-    rate = Epsilon().checked(epsilon)
-    k = query.records[0] if query.named else 1
+    rate, k = _of_record(query, epsilon)
     columns = 2 ** k.bit_length()
     checks.entries(k, columns, f"the channel of a record of {k} values", PerRecord.most_local)
     ones = np.array([[(row & y).bit_count() % 2 == 0 for y in range(columns)] for row in range(1, k + 1)])
     kept = 1 / (1 + math.exp(-rate))
     rows = np.where(ones, kept, math.exp(-rate) * kept) * 2 / columns
-    return PerRecord(query, call("hadamard_response", {"epsilon": epsilon}), rows, tuple(map(str, range(columns))))
+    return PerRecord(query, call("hadamard_response", epsilon=epsilon), rows, tuple(map(str, range(columns))))
 
 
-@documented_mechanism
+@documented_response
 def subset_selection(query: Query, *, epsilon: float) -> PerRecord:
     """Every record as a set of w values, w the whole number nearest to k / (1 + e^epsilon), at least 1.
 
     A set with the record's value is e^epsilon times as likely as one without it; labels have a 1 for each value in the
     set [barg18].
 
-    Args:
-        epsilon: privacy parameter per record, not scaled.
-
-    Returns:
-        A Mechanism in which each record has its own channel.
-
     Example:
         >>> dl.mechanisms.subset_selection(dl.queries.identity(k=4), epsilon=0.1).rows.shape
         (4, 6)
     """
-    asked(query)
-    rate = Epsilon().checked(epsilon)
-    k = query.records[0] if query.named else 1
+    rate, k = _of_record(query, epsilon)
     inside = max(1, math.floor(k * math.exp(-rate) / (1 + math.exp(-rate)) + 0.5))
     checks.entries(k, math.comb(k, inside), f"the channel of a record of {k} values", PerRecord.most_local)
     sets = np.array([[v in chosen for v in range(k)] for chosen in combinations(range(k), inside)], dtype=int)
     with_it, without = math.comb(k - 1, inside - 1), math.comb(k - 1, inside)
     kept = 1 / (with_it + without * math.exp(-rate))
     rows = np.where(sets.T > 0, kept, math.exp(-rate) * kept)
-    return PerRecord(query, call("subset_selection", {"epsilon": epsilon}), rows, _texts(sets))
+    return PerRecord(query, call("subset_selection", epsilon=epsilon), rows, _texts(sets))
+
+
+def _of_record(query: Query, epsilon: object) -> tuple[float, int]:
+    """Epsilon, checked, and how many values a record has; 1 where its query has no name, which no channel takes."""
+    asked(query)
+    return checks.positive("epsilon", epsilon), query.records[0] if query.named else 1
 
 
 def _texts(bits: NDArray[np.int64]) -> tuple[str, ...]:
@@ -422,33 +395,17 @@ def constant(query: Query) -> Written:
     best = int(np.argmax(expected <= expected.min() + 1e-12 * (1 + expected.min())))
     rows = np.zeros((query.statistic.size, len(query.outputs)))
     rows[:, best] = 1.0
-    return _named(query, "constant", {}, rows)
-
-
-def _named(
-    query: Query,
-    family: str,
-    arguments: Mapping[str, object],
-    rows: Floats,
-    labels: tuple[str | int | float, ...] | None = None,
-) -> Written:
-    return Written(query.statistic, rows, labels or query.labels, query, call(family, arguments))
+    return Written(query.statistic, rows, query.labels, query, call("constant"))
 
 
 def _noisy(
-    query: Query,
-    family: str,
-    arguments: Mapping[str, object],
-    noise: Noise,
-    *,
-    clamp: bool = True,
-    default: bool = True,
+    query: Query, noise: Noise, family: str, given: Mapping[str, object], *, clamp: bool = True, default: bool = True
 ) -> Mechanism:
     """Integer noise on the answer; on histograms on every count by itself, clamped to 0..n.
 
     default: what clamp is where the call string does not say.
     """
-    name = call(family, arguments if checks.flag("clamp", clamp) == default else {**arguments, "clamp": clamp})
+    name = call(family, **given, clamp=None if checks.flag("clamp", clamp) == default else clamp)
     if query.vector and not clamp:
         refuse(f"{name} of {query}: clamp=False is for answers that are numbers; use clamp=True")
     return NoisyCounts(query, name, noise) if query.vector else NoisySum(query, name, noise, clamp)
@@ -458,20 +415,18 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
     """epsilon / sensitivity, or 1 / scale, in steps of the answers; infinite, that is no noise, for a single answer."""
     asked(query, real=True)
     unit = float(query.unit)
-    if (epsilon is None) == (scale is None):
-        how = "neither was given" if epsilon is None else "both were given"
-        refuse(f"give exactly one of epsilon and scale, how much noise there is; {how}")
+    checks.exactly_one(", how much noise there is", epsilon=epsilon, scale=scale)
     if scale is not None:
         if sensitivity is not None:
             refuse(f"scale = {scale} already fixes how much noise there is; leave sensitivity = {sensitivity} out")
-        rate = unit / checks.real("scale", scale, 0.0, math.inf, open_low=True)
+        rate = unit / checks.positive("scale", scale)
         if not 0 < rate < math.inf:
             refuse(f"scale = {scale} is beyond what a float holds; use another one")
         return rate
-    number = Epsilon().checked(epsilon)
+    number = checks.positive("epsilon", epsilon)
     spread: float = query.integers.sensitivity
     if sensitivity is not None:
-        spread = checks.real("sensitivity", sensitivity, 0.0, math.inf, open_low=True) / unit
+        spread = checks.positive("sensitivity", sensitivity) / unit
     rate = number / spread if spread > 0 else math.inf
     if rate == 0:
         refuse(f"epsilon = {epsilon} over a sensitivity of {spread} is too small for a float; use a larger epsilon")
@@ -481,7 +436,7 @@ def _rate(query: Query, epsilon: float | None, sensitivity: float | None, scale:
 def _sigma(query: Query, sigma: float) -> float:
     """sigma in steps of the answers."""
     asked(query)
-    return Sigma().checked(sigma) / float(query.unit)
+    return checks.positive("sigma", sigma) / float(query.unit)
 
 
 def _is_real(output: str | None) -> bool:
@@ -501,7 +456,7 @@ def _steps(query: RealQuery, step: float | None) -> int:
     if step is None:
         return STEPS
     wide = decimal(query.high) - decimal(query.low)
-    many = wide / decimal(checks.real("step", step, 0.0, math.inf, open_low=True))
+    many = wide / decimal(checks.positive("step", step))
     if many.denominator != 1 or not 1 <= many <= MOST_STEPS:
         # The nearest that has a whole number of steps as it is written.
         near = sorted(range(1, MOST_STEPS + 1), key=lambda k: abs(many - k))
@@ -514,17 +469,18 @@ def _steps(query: RealQuery, step: float | None) -> int:
     return int(many)
 
 
-def _real_rate(query: RealQuery, given: Mapping[str, float | None]) -> Fraction:
+def _real_rate(query: RealQuery, epsilon: float | None, sensitivity: float | None, scale: float | None) -> Fraction:
     """epsilon over what one record can change, as an exact number."""
     # The same checks, and the same messages, as of a query with one answer more or less.
-    _rate(query, given["epsilon"], given["sensitivity"], given["scale"])
-    epsilon, scale, sensitivity = (
-        None if (value := given[name]) is None else Fraction(float(value))
-        for name in ("epsilon", "scale", "sensitivity")
-    )
-    ratio = query.spread / scale if scale else (epsilon or Fraction(0)) / (sensitivity or query.spread) * query.spread
+    _rate(query, epsilon, sensitivity, scale)
+    wide = query.spread
+    if scale is not None:
+        ratio = wide / Fraction(float(scale))
+    else:
+        ratio = Fraction(float(epsilon or 0)) / (wide if sensitivity is None else Fraction(float(sensitivity))) * wide
     if not LEAST_RATE <= ratio <= 1 / LEAST_RATE:
-        refuse(f"the noise of {call('the family', given)} on {query} is beyond what a float holds; use another one")
+        noise = call("the family", epsilon=epsilon, sensitivity=sensitivity, scale=scale)
+        refuse(f"the noise of {noise} on {query} is beyond what a float holds; use another one")
     return ratio
 
 

@@ -3,18 +3,15 @@
 import ast
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import zip_longest
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args
+from typing import Any, cast, get_args
 
 from dalenius.errors import nearest, refuse
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import plugins, queries
 from dalenius.model.gallery.families import FAMILIES
 from dalenius.model.query import Query
-
-Built = TypeVar("Built")
 
 QUERIES: dict[str, Callable[..., Query]] = {
     f.__name__: f
@@ -42,14 +39,28 @@ MECHANISMS: dict[str, Callable[..., Mechanism]] = {name: family.build for name, 
 
 def parse_query(text: str) -> Query:
     """Return the query that a call string names, such as `modular_sum(n=4, modulus=2)`."""
-    build, arguments = _call(text, "query", QUERIES, skip=0)
-    return build(**arguments)
+    build, arguments = _call(text, "query")
+    return cast("Query", build(**arguments))
 
 
 def parse_mechanism(text: str, query: Query) -> Mechanism:
     """Return the mechanism that a call string names, such as `geometric(epsilon=1)`, of a query."""
-    build, arguments = _call(text, "mechanism", _known(text), skip=1)
-    return build(query, **arguments)
+    build, arguments = _call(text, "mechanism")
+    return cast("Mechanism", build(query, **arguments))
+
+
+def check_call(text: str, what: str) -> None:
+    """Refuse the call string of a query or a mechanism whose name, arguments or types are wrong; nothing is built."""
+    build, arguments = _call(text, what)
+    parameters = inspect.signature(build).parameters
+    for name, value in arguments.items():
+        taken = parameters[name].annotation
+        # A list of whole numbers has int inside, and is something else.
+        kinds = [k for k in (get_args(taken) if isinstance(taken, UnionType) else (taken,)) if k is not NoneType]
+        # As far as the builder says what it takes: a whole number is a number too, but True is none.
+        fits = type(value) in kinds or (float in kinds and type(value) is int)
+        if all(kind in _KINDS for kind in kinds) and not fits:
+            refuse(f"{name} = {value!r} in {text!r} is not {' or '.join(_KINDS[kind] for kind in kinds)}")
 
 
 def with_tables(text: str, change: Callable[[str], str]) -> str:
@@ -73,60 +84,12 @@ def with_tables(text: str, change: Callable[[str], str]) -> str:
     return f"{name}({', '.join(words)})"
 
 
-def check_query(text: str) -> None:
-    """Refuse the call string of a query whose name, arguments or their types are wrong; nothing is built."""
-    _check_types(text, *_call(text, "query", QUERIES, skip=0))
-
-
-def check_mechanism(text: str) -> None:
-    """Refuse the call string of a mechanism whose name, arguments or their types are wrong; nothing is built."""
-    _check_types(text, *_call(text, "mechanism", _known(text), skip=1))
-
-
-def _check_types(text: str, build: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Refuse a text for a number and the like, as far as the builder says what it takes."""
-    parameters = inspect.signature(build).parameters
-    for name, value in arguments.items():
-        taken = parameters[name].annotation
-        # A list of whole numbers has int inside, and is something else.
-        kinds = [k for k in (get_args(taken) if isinstance(taken, UnionType) else (taken,)) if k is not NoneType]
-        if all(kind in _KINDS for kind in kinds) and not any(_is(value, kind) for kind in kinds):
-            wanted = " or ".join(_KINDS[kind] for kind in kinds)
-            refuse(f"{name} = {value!r} in {text!r} is not {wanted}")
-
-
-def _is(value: object, kind: type) -> bool:
-    if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is kind
-
-
-def _known(text: str) -> Mapping[str, Callable[..., Mechanism]]:
-    """The gallery, and where it lacks a name those of other distributions, of which only the one named is loaded."""
-    name = _parts(text, "mechanism")[0]
-    if name in MECHANISMS:
-        return MECHANISMS
-    others = plugins.names()
-    return MECHANISMS | {other: plugins.load(other) if other == name else partial(_later, other) for other in others}
-
-
-def _later(name: str, query: Query, **arguments: object) -> Mechanism:
-    """Build a mechanism of another distribution, which is loaded only then."""
-    return plugins.load(name)(query, **arguments)
-
-
-def _call(
-    text: str, what: str, known: Mapping[str, Callable[..., Built]], skip: int
-) -> tuple[Callable[..., Built], dict[str, Any]]:
-    """The builder and its keyword arguments; its first `skip` parameters are not the user's."""
+def _call(text: str, what: str) -> tuple[Callable[..., object], dict[str, Any]]:
+    """The builder and its keyword arguments."""
     name, positional, keywords = _parts(text, what)
-    if name == "function":
-        refuse("function is not available as a string; build it in Python and pass a matrix or a saved mechanism")
-    if what == "query" and name in OWN_STATISTICS:
-        refuse(f"there is no query {name!r}; write it in Python, as dl.queries.function(records, f)")
-    if name not in known:
-        refuse(f"there is no {what} {name!r}; {nearest(name, known)}")
-    parameters = list(inspect.signature(known[name]).parameters.values())[skip:]
+    build = _builder(name, what)
+    # A mechanism's first parameter is the query, which its call does not name.
+    parameters = list(inspect.signature(build).parameters.values())[what == "mechanism" :]
     names = [p.name for p in parameters]
     # Names of values are given by their keyword.
     listed = [key for key in names if key != "names"]
@@ -142,7 +105,22 @@ def _call(
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in arguments]
     if missing:
         refuse(f"{text!r} lacks {', '.join(missing)}; write {name}({', '.join(f'{m}=...' for m in missing)})")
-    return known[name], arguments
+    return build, arguments
+
+
+def _builder(name: str, what: str) -> Callable[..., object]:
+    """What the gallery builds under a name; a mechanism of another distribution where it has none."""
+    if name == "function":
+        refuse("function is not available as a string; build it in Python and pass a matrix or a saved mechanism")
+    if what == "query" and name in OWN_STATISTICS:
+        refuse(f"there is no query {name!r}; write it in Python, as dl.queries.function(records, f)")
+    known: Mapping[str, Callable[..., object]] = QUERIES if what == "query" else MECHANISMS
+    if name in known:
+        return known[name]
+    others = plugins.names() if what == "mechanism" else []
+    if name in others:
+        return plugins.load(name)
+    refuse(f"there is no {what} {name!r}; {nearest(name, [*known, *others])}")
 
 
 def _parts(text: str, what: str, longest: int = 10_000) -> tuple[str, list[Any], list[tuple[str, Any]]]:

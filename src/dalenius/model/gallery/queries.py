@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from dalenius.model.statistic import Histogram, Sum, Table
 
 MOST_WEIGHTED = 2**20  # datasets of a weighted sum, which are listed; as many as a function of the user as secret
 
-
 Names = Sequence[str] | None
 
 
@@ -29,7 +28,6 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n mod modulus, for bits.
 
     Args:
-        n: number of records.
         modulus: what the sum is taken modulo; the range is 0..modulus-1.
 
     Returns:
@@ -42,7 +40,7 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
     n, modulus = checks.whole("n", n), checks.whole("modulus", modulus)
     statistic = Sum(n, (0, 1), modulus)
     sensitivity = 1 if n < modulus else modulus - 1
-    arguments, called = _called((("n", n), ("modulus", modulus)), names, 2)
+    arguments, called = _called(names, 2, n=n, modulus=modulus)
     answers, outputs = statistic.values.copy(), _integers(0, modulus - 1)
     return Query("modular_sum", arguments, statistic, answers, outputs, sensitivity, names=called)
 
@@ -51,9 +49,6 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
 def count(n: int, *, names: Names = None) -> Query:
     """f(x) = x_1 + ... + x_n, for bits: how many said yes.
 
-    Args:
-        n: number of records.
-
     Returns:
         A Query with the range 0..n and sensitivity 1.
 
@@ -61,17 +56,12 @@ def count(n: int, *, names: Names = None) -> Query:
         >>> dl.queries.count(n=4).outputs
         (0, 1, 2, 3, 4)
     """
-    statistic = Sum(checks.whole("n", n), (0, 1))
-    arguments, called = _called((("n", int(n)),), names, 2)
-    return _summed("count", arguments, statistic, called)
+    return _summed("count", Sum(checks.whole("n", n), (0, 1)), names, n=int(n))
 
 
 @parameters.documented_query
 def pairs(n: int, *, names: Names = None) -> Query:
     """f(x) = sum over i < j of x_i x_j = t(t-1)/2 for t ones: the number of pairs of ones.
-
-    Args:
-        n: number of records.
 
     Returns:
         A Query with the range 0..n(n-1)/2 and sensitivity n - 1.
@@ -82,7 +72,7 @@ def pairs(n: int, *, names: Names = None) -> Query:
     """
     statistic = Sum(checks.whole("n", n), (0, 1))
     t = statistic.values
-    arguments, called = _called((("n", int(n)),), names, 2)
+    arguments, called = _called(names, 2, n=int(n))
     outputs = _integers(0, n * (n - 1) // 2)
     return Query("pairs", arguments, statistic, t * (t - 1) // 2, outputs, n - 1, names=called)
 
@@ -92,7 +82,6 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed values, which add up.
 
     Args:
-        n: number of records.
         values: the integer that each value of a record adds. A number may occur more than once: values that add the
             same are still different values of a record.
 
@@ -105,17 +94,16 @@ def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     """
     n = checks.whole("n", n)
     listed = checks.integers("values", values)
-    statistic = Sum(n, listed)
-    arguments, called = _called((("n", n), ("values", listed)), names, len(listed))
-    return _summed("total", arguments, statistic, called)
+    return _summed("total", Sum(n, listed), names, n=n, values=listed)
 
 
-def _summed(name: str, arguments: tuple[tuple[str, object], ...], statistic: Sum, names: tuple[str, ...]) -> Query:
+def _summed(name: str, statistic: Sum, names: Names, **given: object) -> Query:
     n, low, high = statistic.n, min(statistic.contributions), max(statistic.contributions)
+    arguments, called = _called(names, len(statistic.contributions), **given)
     if not statistic.listed:
-        return UnlistedQuery(name, arguments, statistic, high - low, names)
+        return UnlistedQuery(name, arguments, statistic, high - low, called)
     outputs = _integers(n * low, n * high)
-    return Query(name, arguments, statistic, statistic.values.copy(), outputs, high - low, names=names)
+    return Query(name, arguments, statistic, statistic.values.copy(), outputs, high - low, names=called)
 
 
 @parameters.documented_query
@@ -126,9 +114,6 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     So with the same epsilon it leaks what the total of records with the values 0..(high - low)/step leaks.
 
     Args:
-        n: number of records.
-        low: smallest value of a record.
-        high: largest value of a record.
         step: how far neighbouring values are apart.
 
     Returns:
@@ -151,17 +136,10 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     if k > checks.MOST_CLASSES:
         refuse(f"records have {k} values, above the limit of {checks.MOST_CLASSES}; use a larger step")
     statistic = Sum(n, tuple(range(k)))
-    whole = Query(
-        "total",
-        (("n", n), ("values", tuple(range(k)))),
-        statistic,
-        statistic.values.copy(),
-        _integers(0, n * (k - 1)),
-        k - 1,
-        named=False,
-    )
-    given = (("n", n), ("low", low), ("high", high), ("step", step))
-    arguments, called = _called(given if step > 1 else given[:3], names, k)
+    added = (("n", n), ("values", statistic.contributions))
+    whole = Query("total", added, statistic, statistic.values.copy(), _integers(0, n * (k - 1)), k - 1, named=False)
+    given = {"n": n, "low": low, "high": high} | ({"step": step} if step > 1 else {})
+    arguments, called = _called(names, k, **given)
     # n low + step x is exact in floats up to 2^53, and division rounds correctly.
     answers, outputs = (
         tuple(((n * low + step * np.asarray(steps, dtype=np.int64)) / n).tolist())
@@ -171,21 +149,14 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     return Query("mean", arguments, statistic, answers, outputs, (high - low) / n, names=called, steps=steps)
 
 
+@parameters.documented_query
 def real_sum(n: int, low: float, high: float) -> RealQuery:
     """f(x) = x_1 + ... + x_n, for records that are real numbers from low to high.
 
     Laplace and Gaussian noise are added as they are: outputs are real numbers, and audits are about the real record.
 
-    Args:
-        n: number of records.
-        low: smallest value of a record.
-        high: largest value of a record.
-
     Returns:
         A query whose sensitivity is high - low.
-
-    Raises:
-        InputError: an argument is wrong.
 
     Example:
         >>> dl.queries.real_sum(n=3, low=0, high=100).sensitivity
@@ -194,19 +165,12 @@ def real_sum(n: int, low: float, high: float) -> RealQuery:
     return real_query("real_sum", n, low, high)
 
 
+@parameters.documented_query
 def real_mean(n: int, low: float, high: float) -> RealQuery:
     """f(x) = (x_1 + ... + x_n) / n, for records that are real numbers from low to high; see `real_sum`.
 
-    Args:
-        n: number of records.
-        low: smallest value of a record.
-        high: largest value of a record.
-
     Returns:
         A query whose sensitivity is (high - low) / n.
-
-    Raises:
-        InputError: an argument is wrong.
 
     Example:
         >>> dl.queries.real_mean(n=4, low=0, high=100).sensitivity
@@ -237,9 +201,8 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
     checks.universe(records, MOST_WEIGHTED)
     sums = combined(np.array([0, w]) for w in listed)
     answers, classes = np.unique(sums, return_inverse=True)
-    arguments, called = _called((("weights", listed),), names, 2)
-    outputs = _integers(int(answers[0]), int(answers[-1]))
-    spread = max(map(abs, listed))
+    arguments, called = _called(names, 2, weights=listed)
+    outputs, spread = _integers(int(answers[0]), int(answers[-1])), max(map(abs, listed))
     return Query("weighted_sum", arguments, Table(records, classes), answers, outputs, spread, names=called)
 
 
@@ -248,7 +211,6 @@ def histogram(n: int, k: int, *, names: Names = None) -> Query:
     """f(x) = how many records equal v, for each v in 0..k-1.
 
     Args:
-        n: number of records.
         k: number of values of a record.
 
     Returns:
@@ -259,9 +221,7 @@ def histogram(n: int, k: int, *, names: Names = None) -> Query:
         >>> len(dl.queries.histogram(n=3, k=2).outputs)
         4
     """
-    statistic = Histogram(n, k)
-    arguments, called = _called((("n", int(n)), ("k", int(k))), names, int(k))
-    return _counts(statistic, "histogram", arguments, names=called)
+    return _counts("histogram", Histogram(n, k), names, n=int(n), k=int(k))
 
 
 @parameters.documented_query
@@ -272,7 +232,6 @@ def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     Datasets may also list a tuple of attributes for every record. secret="0.1" of an audit is attribute 1 of record 0.
 
     Args:
-        n: number of records.
         shape: number of values of each attribute.
 
     Returns:
@@ -285,24 +244,17 @@ def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     sizes = checks.integers("shape", shape)
     if min(sizes) < 1:
         refuse(f"shape = {list(sizes)} must list the number of values of each attribute, 1 or more")
-    statistic = Histogram(n, math.prod(sizes))
-    arguments, called = _called((("n", int(n)), ("shape", sizes)), names, math.prod(sizes))
-    return _counts(statistic, "table", arguments, names=called, shape=sizes)
+    return _counts("table", Histogram(n, math.prod(sizes)), names, n=int(n), shape=sizes)
 
 
-def _counts(
-    statistic: Histogram,
-    name: str,
-    arguments: tuple[tuple[str, object], ...],
-    *,
-    names: tuple[str, ...],
-    shape: tuple[int, ...] = (),
-) -> Query:
+def _counts(name: str, statistic: Histogram, names: Names, **given: object) -> Query:
+    arguments, called = _called(names, statistic.k, **given)
+    shape = cast("tuple[int, ...]", given.get("shape", ()))
     if not statistic.listed:
-        return UnlistedQuery(name, arguments, statistic, 2, names, shape)
+        return UnlistedQuery(name, arguments, statistic, 2, called, shape)
     outputs, answers = tuple(map(tuple, statistic.counts.tolist())), statistic.counts.copy()
     spread = 2 if statistic.k > 1 else 0
-    return Query(name, arguments, statistic, answers, outputs, spread, names=names, shape=shape)
+    return Query(name, arguments, statistic, answers, outputs, spread, names=called, shape=shape)
 
 
 @parameters.documented_query
@@ -315,9 +267,6 @@ def identity(k: int, *, names: Names = None) -> Query:
     Returns:
         A Query with the range 0..k-1.
 
-    Raises:
-        InputError: k is too large.
-
     Example:
         >>> dl.queries.identity(k=3).records
         (3,)
@@ -326,15 +275,14 @@ def identity(k: int, *, names: Names = None) -> Query:
     if k > checks.MOST_CLASSES:
         refuse(f"k = {show(k)} is above the limit of {checks.MOST_CLASSES} values")
     statistic = Sum(1, tuple(range(k)))
-    arguments, called = _called((("k", k),), names, k)
+    arguments, called = _called(names, k, k=k)
     answers, outputs = statistic.values.copy(), _integers(0, k - 1)
     return Query("identity", arguments, statistic, answers, outputs, k - 1, names=called)
 
 
-def _called(
-    arguments: tuple[tuple[str, object], ...], names: Names, many: int
-) -> tuple[tuple[tuple[str, object], ...], tuple[str, ...]]:
+def _called(names: Names, many: int, /, **given: object) -> tuple[tuple[tuple[str, object], ...], tuple[str, ...]]:
     """Return the arguments with the names of values, if there are any, and these names, checked."""
+    arguments = tuple(given.items())
     if names is None:
         return arguments, ()
     listed = checks.listed(names, f"names = {show(names)} must list what the values of a record are called")
@@ -372,25 +320,22 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
     if names is not None and len(set(sizes)) > 1:
         refuse(f"names are for records that all have the same values; records = {list(sizes)} differ")
     # The function need not pickle: its name stands for it.
-    given = (("records", sizes), ("f", Name(getattr(f, "__name__", "f"))))
-    arguments, called = _called(given, names, sizes[0])
+    arguments, called = _called(names, sizes[0], records=sizes, f=Name(getattr(f, "__name__", "f")))
+    answers: NDArray[Any] | tuple[object, ...]
     if all(isinstance(y, int) for y in found):
-        values = np.array(found, dtype=np.int64)
-        distinct, classes = np.unique(values, return_inverse=True)
-        outputs = _integers(int(distinct[0]), int(distinct[-1]))
-        spread = _sensitivity(values.reshape(sizes))
-        return Query("function", arguments, Table(sizes, classes), distinct, outputs, spread, named=False, names=called)
-    real = all(isinstance(y, (int, float)) for y in found)
-    if real:
-        found = [_finite(y) for y in found]
-    labels = _ordered(set(found))
-    rank = {y: j for j, y in enumerate(labels)}
-    classes = np.array([rank[y] for y in found])
-    if real:
-        spread = _sensitivity(np.array(found, dtype=float).reshape(sizes))
+        answers, classes = np.unique(np.array(found, dtype=np.int64), return_inverse=True)
+        outputs: tuple[object, ...] = _integers(int(answers[0]), int(answers[-1]))
+        spread = _sensitivity(np.array(found, dtype=np.int64).reshape(sizes))
     else:
-        spread = float(_sensitivity(classes.reshape(sizes)) > 0)
-    return Query("function", arguments, Table(sizes, classes), labels, labels, spread, named=False, names=called)
+        real = all(isinstance(y, (int, float)) for y in found)
+        if real:
+            found = [_finite(y) for y in found]
+        answers = outputs = _ordered(set(found))
+        rank = {y: j for j, y in enumerate(outputs)}
+        classes = np.array([rank[y] for y in found])
+        far = _sensitivity(np.array(found if real else classes, dtype=float).reshape(sizes))
+        spread = far if real else float(far > 0)
+    return Query("function", arguments, Table(sizes, classes), answers, outputs, spread, named=False, names=called)
 
 
 def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> object:
@@ -406,9 +351,9 @@ def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> objec
 
 def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
     if high - low >= most:
+        many = high - low + 1
         refuse(
-            f"the answers range over {high - low + 1} integers, above the limit of {most}; "
-            "use fewer records or rounder values"
+            f"the answers range over {many} integers, above the limit of {most}; use fewer records or rounder values"
         )
     return tuple(range(low, high + 1))
 

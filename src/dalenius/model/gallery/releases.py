@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from dalenius.model.channels.processed import SUPPRESSED, Kernel, Processed, pro
 from dalenius.model.channels.written import Written
 from dalenius.model.counting import log_binomial
 from dalenius.model.files import path_of, read_bytes
-from dalenius.model.gallery.parameters import Epsilon, Rate, asked, call, documented_mechanism
+from dalenius.model.gallery.parameters import asked, call, documented_mechanism, documented_response
 from dalenius.model.query import Query
 from dalenius.model.statistic import Sum
 from dalenius.numerics.types import Floats
@@ -65,7 +66,6 @@ def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mec
         base: at least 2.
         midpoint: True for the middle of the base numbers up to a multiple, and 0 for 0: with base 6 the numbers 1 to 6
             become 3, those from 7 to 12 become 9.
-        mechanism: whose outputs are rounded; by default the exact answer.
 
     Raises:
         InputError: base is less than 2, or outputs are not whole numbers.
@@ -81,8 +81,7 @@ def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mec
             return {-(-y // step) * step - (step // 2 if y else 0): ONE}
         return {(2 * y + step) // (2 * step) * step: ONE}
 
-    given = {"base": step, "midpoint": True if middle else None}
-    return _processed(query, "rounding", given, mechanism, _of_whole_numbers(kernel))
+    return _processed(query, mechanism, _of_whole_numbers(kernel), "rounding", base=step, midpoint=middle or None)
 
 
 @documented_mechanism
@@ -91,7 +90,6 @@ def random_rounding(query: Query, base: int, *, mechanism: "Mechanism | str" = E
 
     Args:
         base: at least 2.
-        mechanism: whose outputs are rounded; by default the exact answer.
 
     Raises:
         InputError: base is less than 2, or outputs are not whole numbers.
@@ -106,7 +104,7 @@ def random_rounding(query: Query, base: int, *, mechanism: "Mechanism | str" = E
         up = Fraction(y % step, step)
         return {y - y % step: 1 - up, y - y % step + step: up}
 
-    return _processed(query, "random_rounding", {"base": step}, mechanism, _of_whole_numbers(kernel))
+    return _processed(query, mechanism, _of_whole_numbers(kernel), "random_rounding", base=step)
 
 
 @documented_mechanism
@@ -124,7 +122,6 @@ def cell_key(
             pcv, ckey and pvalue, answer pcv changes by pvalue where the key is ckey, and all keys are equally likely.
             There 0 stays where it has no rows, and of 750 answers the last 250 serve larger ones in turn: 751 is
             changed as 501 is.
-        mechanism: whose outputs are changed; by default the exact answer.
 
     Raises:
         InputError: an answer has no row, or its probabilities are negative or do not sum to one.
@@ -147,7 +144,7 @@ def cell_key(
     inner = _inner(query, mechanism)
     found = process(inner, _of_whole_numbers(kernel), None)
     listed = [[y, change, p] for y, law in sorted(used.items()) for change, p in law.items()]
-    return replace(found, name=_name("cell_key", {"table": listed}, inner))
+    return replace(found, name=_name(inner, "cell_key", table=listed))
 
 
 @documented_mechanism
@@ -157,7 +154,6 @@ def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "
     Args:
         below: outputs from 1 to below - 1 are suppressed.
         keep_zero: False to suppress 0 as well.
-        mechanism: whose outputs are suppressed; by default the exact answer.
 
     Raises:
         InputError: below is less than 1, or outputs are not numbers.
@@ -171,7 +167,7 @@ def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "
     def kernel(y: float) -> dict[object, Fraction]:
         return {SUPPRESSED if y < limit and (y > 0 or (y == 0 and not keeps)) else y: ONE}
 
-    return _processed(query, "suppressed", {"below": limit, "keep_zero": None if keeps else False}, mechanism, kernel)
+    return _processed(query, mechanism, kernel, "suppressed", below=limit, keep_zero=None if keeps else False)
 
 
 @documented_mechanism
@@ -190,7 +186,7 @@ def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXAC
         >>> dl.mechanisms.subsampled(dl.queries.count(n=2), 0.5).rows.tolist()
         [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]
     """
-    share, inner = Rate().checked(rate), _inner(query, mechanism)
+    share, inner = checks.real("rate", rate, 0.0, 1.0, open_low=True), _inner(query, mechanism)
     statistic = query.statistic
     if not (isinstance(statistic, Sum) and statistic.modulus is None and set(statistic.contributions) == {0, 1}):
         refuse(f"subsampled is for counts of records, not for {query}; use queries.count")
@@ -199,9 +195,8 @@ def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXAC
     written = inner.written()
     if written.statistic != statistic:
         refuse(f"mechanism = {show(mechanism)} looks at more than the count of {query}; give one of the count alone")
-    return Written(
-        statistic, _mixed(written.rows, share), written.labels, query, _name("subsampled", {"rate": rate}, inner)
-    )
+    rows = _mixed(written.rows, share)
+    return Written(statistic, rows, written.labels, query, _name(inner, "subsampled", rate=rate))
 
 
 def _mixed(rows: Floats, rate: float) -> Floats:
@@ -214,6 +209,7 @@ def _mixed(rows: Floats, rate: float) -> Floats:
     return np.where(alike[:, None], rows, kept @ rows)
 
 
+@documented_response
 def shuffled_response(query: Query, *, epsilon: float) -> Written:
     """Randomised response of every record, of which only the counts of outputs are published.
 
@@ -221,7 +217,6 @@ def shuffled_response(query: Query, *, epsilon: float) -> Written:
 
     Args:
         query: a count or a histogram.
-        epsilon: privacy parameter per record, not scaled.
 
     Returns:
         A Mechanism whose outputs are those of the query.
@@ -234,7 +229,7 @@ def shuffled_response(query: Query, *, epsilon: float) -> Written:
         (0, 1, 2, 3)
     """
     asked(query)
-    rate = Epsilon().checked(epsilon)
+    rate = checks.positive("epsilon", epsilon)
     if not (query.name == "count" or query.vector):
         refuse(
             f"shuffled_response publishes how often each value came, which is not an answer to {query}; use histogram"
@@ -250,14 +245,14 @@ def shuffled_response(query: Query, *, epsilon: float) -> Written:
         ones = [np.exp(log_binomial(t, (lost, kept))) for t in range(n + 1)]
         others = [np.exp(log_binomial(t, (kept, lost))) for t in range(n + 1)]
         rows = np.stack([np.convolve(ones[t], others[n - t]) for t in range(n + 1)])
-    return Written(query.statistic, rows, query.labels, query, call("shuffled_response", {"epsilon": epsilon}))
+    return Written(query.statistic, rows, query.labels, query, call("shuffled_response", epsilon=epsilon))
 
 
 def _processed(
-    query: Query, family: str, given: Mapping[str, object], mechanism: "Mechanism | str", kernel: Kernel
+    query: Query, mechanism: "Mechanism | str", kernel: Kernel, family: str, **arguments: object
 ) -> Processed:
     inner = _inner(query, mechanism)
-    return process(inner, kernel, _name(family, given, inner))
+    return process(inner, kernel, _name(inner, family, **arguments))
 
 
 def _inner(query: Query, mechanism: object) -> Mechanism:
@@ -274,13 +269,13 @@ def _inner(query: Query, mechanism: object) -> Mechanism:
     return inner
 
 
-def _name(family: str, given: Mapping[str, object], inner: Mechanism) -> str | None:
+def _name(inner: Mechanism, family: str, **arguments: object) -> str | None:
     """The call string; None where the verifier could not rebuild it by its name, and certificates carry its rows."""
     query = inner.query
     known = inner.by_formula and query is not None and (query.numeric or query.vector)
     if not known or str(inner.name).partition("(")[0] not in NAMED:
         return None
-    name = call(family, {**given, "mechanism": None if inner.name == EXACT else inner.name})
+    name = call(family, **arguments, mechanism=None if inner.name == EXACT else inner.name)
     return name if len(name) <= LONGEST else None
 
 
@@ -300,15 +295,16 @@ def _of_whole_numbers(kernel: Kernel) -> Kernel:
 
 
 Table = dict[int, dict[int, float]]
+Row = tuple[int, int, float]  # answer, change, probability
 
 
 def _table(table: object) -> tuple[Table, int, str]:
     """The chances of changes of every answer; how many of the last answers serve all larger ones; and the file."""
     named = isinstance(table, (str, os.PathLike))
-    triples, cycle = _file(table) if named else (_triples(table), 1)
+    rows, cycle = _file(path_of(table)) if named else (_rows(table), 1)
     where = f"{path_of(table)}: " if named else ""
     laws: Table = {}
-    for y, change, p in triples:
+    for y, change, p in rows:
         if not p >= 0:
             refuse(
                 f"{where}the perturbation table has the probability {p:g} for the answer {y}; it must not be negative"
@@ -317,8 +313,8 @@ def _table(table: object) -> tuple[Table, int, str]:
             refuse(f"{where}the perturbation table has the change {change} of the answer {y} twice; list each once")
         laws[y][change] = p
     for y, law in laws.items():
-        if abs(math.fsum(law.values()) - 1) > checks.SUM_TOLERANCE:
-            total = math.fsum(law.values())
+        total = math.fsum(law.values())
+        if abs(total - 1) > checks.SUM_TOLERANCE:
             refuse(
                 f"{where}the probabilities of the perturbation table for the answer {y} sum to {total:.12g}, not to 1"
             )
@@ -327,58 +323,48 @@ def _table(table: object) -> tuple[Table, int, str]:
     return laws, cycle, where
 
 
-def _triples(table: object) -> list[tuple[int, int, float]]:
+def _rows(table: object) -> list[Row]:
     what = "must be a file, or rows of (answer, change, probability)"
-    rows = checks.listed(table, f"table = {show(table)} {what}")
-    parts = [checks.listed(row, f"row {show(row)} of the perturbation table {what}") for row in rows]
-    short = next((row for row in parts if len(row) != 3), None)  # answer, change, probability
-    if short is not None:
-        refuse(f"row {show(short)} of the perturbation table has {len(short)} entries, not answer, change, probability")
-    return [
-        (checks.integer("an answer", y), checks.integer("a change", v), checks.real("a probability", p, -1e300, 1e300))
-        for y, v, p in parts
-    ]
+    found = []
+    for given in checks.listed(table, f"table = {show(table)} {what}"):
+        row = checks.listed(given, f"row {show(given)} of the perturbation table {what}")
+        if len(row) != 3:  # answer, change, probability
+            refuse(f"row {show(row)} of the perturbation table has {len(row)} entries, not answer, change, probability")
+        y, change = checks.integer("an answer", row[0]), checks.integer("a change", row[1])
+        found.append((y, change, checks.real("a probability", row[2], -1e300, 1e300)))
+    return found
 
 
-def _file(table: object) -> tuple[list[tuple[int, int, float]], int]:
+def _file(path: Path) -> tuple[list[Row], int]:
     """Rows of a file: that of ptable (i, j, p), or one of keys (pcv, ckey, pvalue)."""
-    path = path_of(table)
     text = read_bytes(path).decode("utf-8-sig", errors="replace")
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
-    columns, *lines = [
-        [cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=delimiter)
-    ] or [[]]
-
-    def column(name: str) -> list[float]:
-        k = columns.index(name)
-        try:
-            return [float(line[k]) for line in lines]
-        except (ValueError, IndexError):
-            bad = next(i for i, line in enumerate(lines) if len(line) <= k or not checks.is_number(line[k]))
-            refuse(f"{path}: line {bad + 2} has no number in the column {name}: {show(delimiter.join(lines[bad]))}")
-
-    if {"i", "j", "p"} <= set(columns):
-        rows = zip(_whole(column("i")), _whole(column("j")), column("p"), strict=True)
-        return [(i, j - i, p) for i, j, p in rows if p], 1
-    if not {"pcv", "ckey", "pvalue"} <= set(columns):
+    lines = [[cell.strip() for cell in line] for line in csv.reader(text.splitlines(), delimiter=delimiter)] or [[]]
+    columns = next((names for names in (("i", "j", "p"), ("pcv", "ckey", "pvalue")) if {*names} <= {*lines[0]}), None)
+    if columns is None:
         refuse(
-            f"{path} has the columns {', '.join(columns) or 'none'}; a perturbation table has i, j and p, or pcv, ckey "
-            "and pvalue"
+            f"{path} has the columns {', '.join(lines[0]) or 'none'}; a perturbation table has i, j and p, or pcv, "
+            "ckey and pvalue"
         )
-    pairs = Counter(zip(_whole(column("pcv")), _whole(column("pvalue")), strict=True))
-    keys, answers = len(set(column("ckey"))), Counter(_whole(column("pcv")))
+    places = [(name, lines[0].index(name)) for name in columns]
+    rows: list[Row] = []
+    for number, line in enumerate(lines[1:], 2):
+        for name, k in places:
+            if len(line) <= k or not checks.is_number(line[k]):
+                refuse(f"{path}: line {number} has no number in the column {name}: {show(delimiter.join(line))}")
+            if name != "p" and not float(line[k]).is_integer():
+                refuse(f"{path}: line {number} has {line[k]} where a whole number belongs, in the column {name}")
+        one, two, last = (float(line[k]) for _, k in places)
+        rows.append((round(one), round(two), last))
+    if columns[-1] == "p":
+        return [(i, j - i, p) for i, j, p in rows if p], 1
+    changes, keys = Counter((y, round(change)) for y, _, change in rows), len({key for _, key, _ in rows})
+    answers = Counter(y for y, _, _ in rows)
     short = next((y for y, many in answers.items() if many != keys), None)
     if short is not None:
         refuse(
             f"{path}: the answer {short} has {answers[short]} of {keys} keys; every answer has one line for each key"
         )
-    cycle = REUSED if max(answers) == KEYED_COUNTS else 1
     zero = [] if 0 in answers else [(0, 0, 1.0)]
-    return [*zero, *((y, change, many / keys) for (y, change), many in sorted(pairs.items()))], cycle
-
-
-def _whole(numbers: list[float]) -> list[int]:
-    bad = next((x for x in numbers if not x.is_integer()), None)
-    if bad is not None:
-        refuse(f"a perturbation table has {bad:g} where a whole number belongs: i, j, pcv, ckey and pvalue are whole")
-    return [round(x) for x in numbers]
+    listed = [(y, change, many / keys) for (y, change), many in sorted(changes.items())]
+    return zero + listed, REUSED if max(answers, default=0) == KEYED_COUNTS else 1
