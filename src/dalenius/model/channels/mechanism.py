@@ -38,10 +38,9 @@ if TYPE_CHECKING:
 LATER = {"profile": "dalenius.tools.profile", "draws": "dalenius.tools.exact_sampling"}
 
 
-def later(name: str) -> Callable[..., Any]:
-    """Return the function of this name from the room that has it."""
-    found: Callable[..., Any] = getattr(import_module(LATER[name]), name)
-    return found
+def later(name: str, *arguments: Any, **options: Any) -> Any:
+    """Call the function of this name in the room that has it."""
+    return getattr(import_module(LATER[name]), name)(*arguments, **options)
 
 
 class Mechanism(Described, ABC):
@@ -345,7 +344,7 @@ class Mechanism(Described, ABC):
 
     def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
-        return later("draws")(self, x, size, rng)
+        return later("draws", self, x, size, rng)
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Return outputs as the labels that they have."""
@@ -446,18 +445,9 @@ class Mechanism(Described, ABC):
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
-        return later("profile")(
-            self,
-            entropies,
-            knowledges=knowledges,
-            epsilon=epsilon,
-            unit=unit,
-            reference=reference,
-            tolerance=tolerance,
-            time_limit=time_limit,
-            seed=seed,
-            progress=progress,
-        )
+        about = {"knowledges": knowledges, "epsilon": epsilon, "unit": unit, "reference": reference}
+        limits = {"tolerance": tolerance, "time_limit": time_limit, "seed": seed, "progress": progress}
+        return later("profile", self, entropies, **about, **limits)
 
     def table(self, digits: int = 4) -> str:
         """Return the rows as text for people: aligned, rounded to this number of decimals, long ones cut.

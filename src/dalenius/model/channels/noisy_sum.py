@@ -183,18 +183,20 @@ class NoisySum(Noisy):
         return np.asarray(self.query.integers.answers)
 
     @property
-    def _beyond(self) -> int:
-        return 0 if self.clamp else self.noise.margin
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest answer of the range, in steps."""
+        outputs = self.query.integers.outputs
+        return cast("int", outputs[0]), cast("int", outputs[-1])
 
     @property
     def low(self) -> int:
         """The least output, in steps of the answers; it stands for all below."""
-        return cast("int", self.query.integers.outputs[0]) - self._beyond
+        return self.ends[0] - (0 if self.clamp else self.noise.margin)
 
     @property
     def high(self) -> int:
         """The greatest output, in steps of the answers; it stands for all above."""
-        return cast("int", self.query.integers.outputs[-1]) + self._beyond
+        return self.ends[1] + (0 if self.clamp else self.noise.margin)
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -294,10 +296,8 @@ class NoisySum(Noisy):
         if not self.fits(self.query):
             return neighbours.dp_epsilon(self.statistic, self.rows)
         f, g = self._outermost()
-        apart = f < g
-        f, g = f[apart], g[apart]
-        ratios = (self._drop(f - self.low, g - f), self._drop(self.high - g, g - f))
-        return max((float(ratio.max(initial=0.0)) for ratio in ratios), default=0.0)
+        ratios = np.concatenate([self._drop(f - self.low, g - f), self._drop(self.high - g, g - f)])
+        return float(ratios.max(initial=0.0))
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
@@ -316,7 +316,6 @@ class NoisySum(Noisy):
         if not self.fits(self.query):
             return neighbours.dp_delta(self.statistic, self.rows, e)
         f, g = self._outermost()
-        f, g = f[f < g], g[f < g]
         shifts, at = np.unique(g - f, return_inverse=True)
         best = self._rising(shifts, e)[at]
         worst = 0.0
@@ -375,21 +374,23 @@ class NoisySum(Noisy):
         return least_contraction(self.noise, float(self.n) * spread**2, 1) if spread else 1.0
 
     def _outermost(self) -> tuple[Ints, Ints]:
-        """The least and the greatest answer of every line of neighbouring datasets; of counts and totals of two lines.
+        """The least and the greatest answer of every line of neighbouring datasets, where they differ.
 
-        There all lines are equally wide, s, and begin at f, the sum of the other records. `_drop` never falls with its
-        first argument, the law being log-concave, so that it is largest where f is at one end of the range. The best
-        cut d of `dp_delta` lies in low - f <= d < high - f with f at the lower end if d >= 0, with f at the upper end
-        if not; where neither holds d, one of the two comes nearest to it, and the sum rises up to d and falls beyond.
+        Of counts and totals two lines are enough: all are equally wide, s, and begin at f, the sum of the other
+        records. `_drop` never falls with its first argument, the law being log-concave, so that it is largest where f
+        is at one end of the range. The best cut d of `dp_delta` lies in low - f <= d < high - f with f at the lower end
+        if d >= 0, with f at the upper end if not; where neither holds d, one of the two comes nearest to it, and the
+        sum rises up to d and falls beyond.
         """
         if self.query.integers.name in ("count", "total"):
-            low, high = self.low + self._beyond, self.high - self._beyond
+            low, high = self.ends
             spread = (high - low) // self.n
-            ends = np.array([low, high - spread], dtype=np.int64)
-            return ends, ends + spread
-        (lines,) = self.statistic.neighbours()
-        answers = self.answers[lines]
-        return answers.min(axis=1), answers.max(axis=1)
+            least = np.array([low, high - spread], dtype=np.int64)
+            most = least + spread
+        else:
+            (lines,) = self.statistic.neighbours()
+            least, most = self.answers[lines].min(axis=1), self.answers[lines].max(axis=1)
+        return least[least < most], most[least < most]
 
     def _drop(self, k: Ints, s: Ints) -> Floats:
         """log P(noise >= k) / P(noise >= k + s) for k >= 0, s >= 1."""

@@ -74,11 +74,9 @@ class Written(Mechanism):
 
     @property
     def n_outputs(self) -> int:
-        """The number of columns."""
         return len(self.labels)
 
     def written(self) -> "Written":
-        """Return itself."""
         return self
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> NDArray[np.int64]:
@@ -100,10 +98,6 @@ class Written(Mechanism):
         return neighbours.dp_epsilon(self.statistic, self.rows)
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
-
-        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
-        """
         return neighbours.dp_delta(self.statistic, self.rows, checks.real("epsilon", epsilon, 0.0, math.inf))
 
     def expected_distortion(self) -> float | None:
@@ -113,9 +107,11 @@ class Written(Mechanism):
         other outputs, and where rows are not known to be at least as fine as answers.
         """
         query = self.query
-        if self.whole is not None or query is None:
-            return None if self.whole is None else self.whole.expected_distortion()
-        classes = classes_in(query.statistic, self.statistic) if self.labels == query.labels else None
+        if self.whole is not None:
+            return self.whole.expected_distortion()
+        if query is None or self.labels != query.labels:
+            return None
+        classes = classes_in(query.statistic, self.statistic)
         if classes is None:
             return None
         return float(np.exp(UNIFORM.log_classes(self.statistic)) @ (self.rows * query.distance()[classes]).sum(axis=1))
@@ -154,7 +150,7 @@ class Written(Mechanism):
         return json.dumps(about, sort_keys=True), self.labels, self.given.shape, (self.given + 0.0).tobytes()
 
     def stored(self) -> dict[str, object]:
-        """Return labels and rows; of a named mechanism the rows are a check."""
+        # Of a named mechanism the rows are a check.
         return {"labels": list(self.labels), "rows": self.given.tolist()}
 
     def __repr__(self) -> str:
