@@ -115,13 +115,3 @@ def test_in_every_row_of_a_problem_the_channels_rows_ascend() -> None:
         lumped, _ = lump(Mechanism.from_matrix(q, [2, 3, 2]), record)
         same = np.diff(lumped.secret) == 0
         assert (np.diff(lumped.row)[same] > 0).all()
-
-
-@pytest.mark.parametrize("keys", [[0, 2, 5], [5, 2, 2, 0, 5]])
-def test_groups_of_keys(keys: list[int]) -> None:
-    order, cells, start, cell = module._grouped(np.array(keys))
-    assert cells.tolist() == sorted(set(keys))
-    assert [cells[c] for c in cell] == keys
-    ordered = np.array(keys)[order]
-    assert (np.diff(ordered) >= 0).all()
-    assert ordered[start].tolist() == cells.tolist()
