@@ -108,7 +108,7 @@ def consistent_design(design: Design) -> Design:
     lower, upper = min(design.lower, design.upper) * scale, design.upper * scale
     data: dict[str, Any] = {
         "format": "dalenius/design-certificate",
-        "problem": {"query": str(design.query)} if design.query.named else {},
+        "problem": {"distortion": "absolute"} | ({"query": str(design.query)} if design.query.named else {}),
         "adversary": audit.certificate.data["adversary"],
         "budget": {"distortion": design.budget} if primal else {"leakage": design.budget * nats},
         "distortion": design.distortion,

@@ -148,7 +148,6 @@ def test_attributes_of_a_table_are_functions_of_its_records(
     assert audit.verify().verified
     assert audit.prior.weights().sum() == pytest.approx(1)
     assert audit.prior.entropy() == pytest.approx(-float(_plogp(audit.prior.weights()).sum()))
-    assert audit.prior.sample(3, rng=0).shape == (3, 2)
     audit.save(path := tmp_path / "audit.json")
     again = dl.load(path, verify=True)
     assert (

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import command
-from refusals import refuses
 
 import dalenius as dl
 from dalenius.model.gallery import mechanisms, queries
@@ -176,16 +176,11 @@ def test_of_several_releases_a_mechanism_is_given_for_each(tmp_path: Path) -> No
     assert "is about another channel than mechanism 2" in wrong.stdout
 
 
-def test_the_mechanism_that_a_saved_design_releases_is_compared(tmp_path: Path) -> None:
+def test_the_mechanism_that_a_saved_design_releases_comes_back(tmp_path: Path) -> None:
     query = queries.count(n=2)
     ledger = dl.Ledger(query, knowledge=0.5, budget=0.3)
     ledger.release(mechanisms.geometric(query, epsilon=0.3))
-    ledger.design(query, tolerance=1e-2, time_limit=2).save(tmp_path / "d.json")
+    made = ledger.design(query, tolerance=1e-2, time_limit=2)
+    made.save(tmp_path / "d.json")
     assert run(tmp_path / "d.json").exit_code == 0
-    content = json.loads((tmp_path / "d.json").read_text())
-    content["released"]["rows"] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    (tmp_path / "d.json").write_text(json.dumps(content))
-    result = run(tmp_path / "d.json")
-    assert result.exit_code == 1
-    assert '"released", the mechanism to run, is not the second part of the joint release' in result.stdout
-    refuses("the mechanism to run", dl.load, tmp_path / "d.json")
+    assert np.array_equal(dl.load(tmp_path / "d.json").mechanism.rows, made.mechanism.rows)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from dalenius.verifier.process import one_child
 from fuzz import beside, bombs, certificates, differential, forgeries, inputs, joint, numerics, saved, trees
 
 Case = Callable[[random.Random], str]
@@ -44,14 +43,13 @@ class Tally:
 
 
 def run(name: str, case: Case, numbers: Iterable[int], seed: int) -> Tally:
-    """Run these cases with warnings as errors; whatever a case raises is a defect. All checks share a child."""
+    """Run these cases with warnings as errors; whatever a case raises is a defect."""
     tally = Tally(name)
-    with one_child():
-        for k in numbers:
-            begin = time.monotonic()
-            outcome = _tried(tally, case, seed, k)
-            tally.outcomes[outcome] += 1
-            tally.slowest = max(tally.slowest, (time.monotonic() - begin, k))
+    for k in numbers:
+        begin = time.monotonic()
+        outcome = _tried(tally, case, seed, k)
+        tally.outcomes[outcome] += 1
+        tally.slowest = max(tally.slowest, (time.monotonic() - begin, k))
     return tally
 
 

@@ -138,10 +138,7 @@ def exchange(rng: random.Random, data: Json) -> None:
     """Put an honest part beside another question."""
     audit, design = json.loads(rng.choice(audits())), json.loads(rng.choice(designs()))
     if "certificate" in data:  # a design: what it releases
-        rows = data["released"]["rows"]
-        data["released"]["rows"] = rng.choice([rows[::-1], [row[::-1] for row in rows], np.eye(len(rows)).tolist()])
-        if rng.random() < 0.3:
-            data["released"]["query"] = "count(n=3)"
+        data["labels"] = rng.choice([data["labels"][::-1], data["labels"][:1], ["a"] * len(data["labels"])])
         return
     places = [("leakage",)] if "leakage" in data else []
     places += [("independent",)] if "independent" in data else []
@@ -187,8 +184,8 @@ def judge(audit: dl.Audit, mechanism: dl.Mechanism, adversary: Json = None, secr
 def accepted(result: Json) -> None:
     """Assert that what a result shows is true of the question that it shows."""
     if isinstance(result, dl.Design):
-        honest = json.loads(saved()["beside"])["released"]["rows"]
-        assert np.allclose(result.mechanism.rows, honest, atol=NEAR)
+        honest = json.loads(saved()["beside"])["certificate"]["audit"]["problem"]["rows"]
+        assert np.allclose(result.leakage.mechanism.rows, honest, atol=NEAR)
     elif isinstance(result, dl.Frontier):
         first = result.designs[0]
         for design in result.designs:

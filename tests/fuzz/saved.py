@@ -1,7 +1,7 @@
 """Saved results forged by a stranger: what dl.load shows as certified is what the certificate inside says.
 
-Half of the cases change one field on purpose, to a value that looks right: a tighter bound, a weaker adversary, another
-secret, a mechanism with more noise, extremes and brackets that flatter. The rest are damaged at random. Whatever is
+Half of the cases change one field on purpose, to a value that looks right: a tighter bound beside the certificate or in
+it, another secret, extremes and brackets that flatter. The rest are damaged at random. Whatever is
 loaded must agree with the certificate in the file; `verify` of the file must agree too; anything else is an InputError.
 """
 
@@ -85,37 +85,29 @@ def parts(data: Json) -> list[Json]:
     return [data, data["leakage"]] if "leakage" in data else [data]
 
 
-def bounds(rng: random.Random, data: Json) -> None:
-    for part in parts(data) if rng.random() < 0.5 else [rng.choice(parts(data))]:
-        for key in rng.choice([["upper"], ["lower"], ["lower", "upper"]]):
-            part[key] = rng.choice([part[key] * rng.uniform(0, 2), math.nextafter(part[key], 0), 0.0, float("inf")])
+def stated(rng: random.Random, data: Json) -> None:
+    """What the certificate says, said again and perhaps otherwise."""
+    certificate, part = data["certificate"], rng.choice(parts(data))
+    key = rng.choice(["upper", "lower", "adversary", "mechanism", "record", "budget", "goal", "distortion"])
+    part[key] = {
+        "upper": rng.uniform(0, 1) * certificate["upper"],
+        "lower": rng.choice([0.0, certificate["lower"], 1.0]),
+        "adversary": {"given": rng.choice(["entropy", "knowledge"]), "value": rng.choice([None, 0.0, rng.random()])},
+        "mechanism": rng.choice([certificate["problem"], {"query": "count(n=9)", "mechanism": "constant()"}, 7]),
+        "goal": rng.choice(["leakage", "distortion", 3]),
+    }.get(key, rng.choice([None, 0, 1, 2, -1, True, 0.3]))
 
 
 def inside(rng: random.Random, data: Json) -> None:
-    """The same false bound in the certificate and beside it: nothing contradicts it but the proof."""
+    """A false bound in the certificate: nothing contradicts it but the proof."""
     certificate = data["certificate"]
     certificate["upper"] = rng.uniform(certificate["lower"], certificate["upper"])
-    scale = UNITS["bits"] if data["unit"] == "bits" and data.get("goal") != "distortion" else 1.0
-    data["upper"] = certificate["upper"] if scale == 1 else math.nextafter(certificate["upper"] / scale, math.inf)
-
-
-def adversary(rng: random.Random, data: Json) -> None:
-    stored = rng.choice(parts(data))["adversary"]
-    key = rng.choice(["knowledge", "entropy", "value", "given", "free"])
-    if key == "given":
-        stored["given"] = {"entropy": "knowledge", "knowledge": "entropy"}[stored["given"]]
-    elif key == "free":
-        stored["free"] = rng.choice([not stored["free"], 1, None])
-    else:
-        stored[key] = rng.choice([None, 0.0, rng.random(), (stored[key] or 0.0) * (1 + 10.0 ** -rng.randint(1, 15))])
 
 
 def secret(rng: random.Random, data: Json) -> None:
     part = parts(data)[-1]
     what = rng.randrange(4)
-    if what == 0:
-        part["record"] = rng.choice([None, 0, 1, 2, -1, True])
-    elif what == 1:
+    if what <= 1:
         part["names"] = rng.choice(
             [["0"], ["a", "b"], ["a", "b", "c"], "ab", [], [0, 1], ["\x1b[2J", "x\nLeakage    0"]]
         )
@@ -127,22 +119,9 @@ def secret(rng: random.Random, data: Json) -> None:
         data["certificate"].pop("secret", None)
 
 
-def mechanism(rng: random.Random, data: Json) -> None:
-    stored = data["mechanism"]
-    key = rng.choice([key for key in ("mechanism", "query", "rows", "labels", "records", "classes") if key in stored])
-    if not stored[key]:
-        return
-    if isinstance(stored[key], str) and any(map(str.isdigit, stored[key])) and rng.random() < 0.8:
-        digits = [i for i, c in enumerate(stored[key]) if c.isdigit()]
-        i = rng.choice(digits)
-        stored[key] = stored[key][:i] + rng.choice("123456789") + stored[key][i + 1 :]
-    elif key == "rows" and isinstance(stored["rows"], list):
-        row = rng.choice(stored["rows"])
-        row[:] = row[::-1] if rng.random() < 0.5 else [1 / len(row)] * len(row)
-    elif key == "labels" and isinstance(stored["labels"], list):
-        stored["labels"] = rng.choice([stored["labels"][::-1], ["\x1b[31m\n"] * len(stored["labels"]), [None], "abc"])
-    else:
-        stored[key] = rng.choice([[2], [2, 2, 2], None, [], "count(n=9)", 7])
+def labels(rng: random.Random, data: Json) -> None:
+    found = data.get("labels", [0])
+    data["labels"] = rng.choice([found[::-1], ["\x1b[31m\n"] * len(found), [None], "abc"])
 
 
 def flattery(rng: random.Random, data: Json) -> None:
@@ -169,11 +148,8 @@ def flattery(rng: random.Random, data: Json) -> None:
 
 def task(rng: random.Random, data: Json) -> None:
     """What a design was asked for."""
-    key = rng.choice(["goal", "budget", "distortion", "query", "distortion_name", "reported", "rounds", "proved"])
-    if key in data:
-        data[key] = rng.choice(
-            [0.0, 0.5, "leakage", "distortion", "count(n=3)", "squared error", "\x1b]0;", "both", 10**400, {}]
-        )
+    key = rng.choice(["query", "distortion_name", "reported", "rounds", "proved"])
+    data[key] = rng.choice([0.0, 0.5, "distortion", "count(n=3)", "squared error", "\x1b]0;", "both", 10**400, {}])
 
 
 def book(rng: random.Random, data: Json) -> None:
@@ -195,7 +171,7 @@ def book(rng: random.Random, data: Json) -> None:
 def forgeries(data: Json) -> list[Forgery]:
     if data["format"] == "dalenius/ledger":
         return [book]
-    return [bounds, inside, adversary, secret, mechanism, flattery, *([task, task] if "goal" in data else [])]
+    return [stated, inside, secret, labels, flattery, *([task, task] if "rounds" in data else [])]
 
 
 # The judge.
@@ -299,7 +275,9 @@ def verified(result: Json) -> str:
     file, alone = dl.verify(path()), dl.verify(result.certificate)
     if file.reason.startswith("not valid JSON: Unexpected UTF-8 BOM"):  # the verifier reads plain UTF-8 alone
         return "loaded, marked as UTF-8"
-    assert bool(file) == bool(alone), f"the file: {file.reason}; its certificate: {alone.reason}"
+    # A file that says again what its certificate says is read, but not verified.
+    again_said = "beside its certificate" in file.reason
+    assert bool(file) == bool(alone) or again_said, f"the file: {file.reason}; its certificate: {alone.reason}"
     try:
         again = dl.load(path(), verify=True)
     except dl.InputError:

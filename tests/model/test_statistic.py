@@ -74,19 +74,6 @@ def test_reference_counts_datasets(statistic: Statistic) -> None:
         np.testing.assert_allclose(np.exp(log_reference), counts / len(x), atol=1e-14)
 
 
-def test_sampling_a_million_bits_keeps_value_and_class() -> None:
-    statistic = Sum(10**6, (0, 1), 3)
-    x = UNIFORM.draw(statistic, 17, 1, 2, np.random.default_rng(0))
-    assert x.shape == (10**6,)
-    assert x[17] == 1
-    assert statistic.class_of(x) == 2
-
-
-def test_an_impossible_cell_cannot_be_sampled() -> None:
-    refuses("no dataset", UNIFORM.draw, Sum(3, (0, 1)), 0, 1, 0, np.random.default_rng(0))
-    refuses("above the limit", UNIFORM.draw, Sum(5000, (0, 1, 2)), 0, 1, 5, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
     ("build", "says"),
     [

@@ -1,7 +1,6 @@
 """Saved results: refused where they do not state what their certificate does, and marked where it states nothing."""
 
 import json
-import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -39,37 +38,30 @@ def saved(name: str) -> str:
         return path.read_text()
 
 
+# What a certificate states is written nowhere else; a file that says something else beside it is refused.
 FORGED: list[tuple[str, tuple[Json, ...], Json]] = [
-    ("audit", ("upper",), lambda x: x / 2 + 1e-3),
-    ("audit", ("upper",), lambda x: math.nextafter(x, 0)),
+    ("audit", ("upper",), 0.01),
     ("audit", ("lower",), 0.0),
-    ("bits", ("upper",), lambda x: x * math.log(2)),
-    ("bits", ("unit",), "nats"),
-    ("audit", ("adversary", "value"), 0.2),
-    ("audit", ("adversary", "knowledge"), 0.2),
-    ("audit", ("adversary", "entropy"), 1.3),
-    ("audit", ("adversary", "given"), "entropy"),
-    ("reference", ("adversary", "knowledge"), 0.1),
-    ("audit", ("record",), lambda x: 1 - x),
+    ("bits", ("upper",), 0.01),
+    ("audit", ("adversary",), {"given": "knowledge", "value": 0.2}),
+    ("audit", ("adversary",), {"given": "entropy", "value": 0.3}),
+    ("audit", ("record",), 2),
     ("group", ("record",), 0),
-    ("group", ("names",), ["a", "b"]),
-    ("audit", ("mechanism", "rows", 0), [0.2, 0.3, 0.5]),
-    ("real", ("mechanism", "mechanism"), "laplace(epsilon=2, output='real')"),
-    ("real", ("mechanism", "query"), "count(n=3)"),
-    ("design", ("upper",), lambda x: x / 2),
-    ("design", ("lower",), lambda x: x * 1.01),
-    ("design", ("leakage", "upper"), lambda x: x / 2),
-    ("design", ("leakage", "adversary", "value"), 0.9),
-    ("design", ("adversary", "value"), 0.9),
+    ("audit", ("mechanism",), {"query": "count(n=2)", "mechanism": "geometric(epsilon=1)"}),
+    ("design", ("upper",), 0.01),
+    ("design", ("lower",), 0.5),
+    ("design", ("leakage", "upper"), 0.01),
+    ("design", ("leakage", "adversary"), {"given": "entropy", "value": 0.9}),
     ("design", ("budget",), 0.1),
     ("design", ("distortion",), 0.1),
     ("design", ("goal",), "distortion"),
-    ("design", ("query",), "count(n=3)"),
-    ("dual", ("budget",), 0.05),
-    ("dual", ("leakage", "unit"), "nats"),
 ]
 # What no certificate carries must be sound: the verifier does not look at it.
 UNSOUND: list[tuple[str, tuple[Json, ...], Json]] = [
+    ("bits", ("unit",), "nats"),
+    ("design", ("query",), "count(n=3)"),
+    ("dual", ("leakage", "unit"), "nats"),
+    ("audit", ("labels",), [0, 1]),
     ("audit", ("orbits", 0, "upper"), 0.0),
     ("audit", ("orbits", 0, "lower"), 9.0),
     ("audit", ("orbits", 0, "records"), [0, 1]),
@@ -81,7 +73,6 @@ UNSOUND: list[tuple[str, tuple[Json, ...], Json]] = [
     ("audit", ("nodes",), True),
     ("audit", ("upper_by",), "\x1b[2J"),
     ("audit", ("proved",), "upper"),
-    ("audit", ("adversary", "free"), True),
     ("audit", ("history",), [[0, 0, 1, 1, 1, 10**400]]),
     ("audit", ("history",), [[0, 0]]),
     ("function", ("names",), "ab"),
@@ -90,7 +81,7 @@ UNSOUND: list[tuple[str, tuple[Json, ...], Json]] = [
     ("reference", ("certificate", "adversary", "reference"), {"weights": [[0.8, 0.2], [0.3, 0.7]]}),
     ("design", ("distortion_name",), "harmless\nnoise"),
     ("design", ("distortion_name",), "squared error"),
-    ("design", ("mechanism", "labels"), [2, 1, 0]),
+    ("design", ("labels",), [2, 1, 0]),
     ("design", ("certificate", "multiplier"), "x"),
 ]  # fmt: skip
 
@@ -105,21 +96,19 @@ def test_a_forged_result_is_refused_by_load_and_by_verify(
     assert (name, keys, to) in UNSOUND or not dl.verify(path)
 
 
-@pytest.mark.parametrize("text", ["NaN", "1e999", '0.1,"upper":0.1'])
+@pytest.mark.parametrize("text", ["NaN", "1e999", '0.1,"seconds":0.1'])
 def test_numbers_that_are_none_and_repeated_keys_are_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "saved.json"
-    for key in ("upper", "seconds"):
-        value = json.dumps(json.loads(saved("audit"))[key])
-        path.write_text(saved("audit").replace(f'"{key}":{value}', f'"{key}":{text}', 1))
-        refuses(r"saved\.json", dl.load, path)
+    value = json.dumps(json.loads(saved("audit"))["seconds"])
+    path.write_text(saved("audit").replace(f'"seconds":{value}', f'"seconds":{text}', 1))
+    refuses(r"saved\.json", dl.load, path)
 
 
 def test_a_certificate_that_proves_nothing_is_loaded_but_not_with_verify(tmp_path: Path) -> None:
     content, path = json.loads(saved("audit")), tmp_path / "saved.json"
     for proof in content["certificate"]["proofs"]:
         proof["upper"] /= 4
-    content["certificate"]["upper"] = content["upper"] = max(p["upper"] for p in content["certificate"]["proofs"])
-    content["certificate"]["lower"] = content["lower"] = 0.0
+    content["certificate"] |= {"upper": max(p["upper"] for p in content["certificate"]["proofs"]), "lower": 0.0}
     for orbit in content["orbits"]:
         orbit["lower"], orbit["upper"] = 0.0, orbit["upper"] / 4
     path.write_text(json.dumps(content))
@@ -130,7 +119,7 @@ def test_a_certificate_that_proves_nothing_is_loaded_but_not_with_verify(tmp_pat
 
 
 @pytest.mark.parametrize(("name", "stopped"), [("audit", "nearly"), ("design", "gap")])
-def test_files_of_version_0_1_are_read(name: str, stopped: str) -> None:
+def test_files_of_version_0_1_are_read(name: str, stopped: str, tmp_path: Path) -> None:
     loaded = dl.load(HERE / f"{name}_0_1.json")
     refuses(r"has version 1, which dalenius 0\.1\.0 reads", dl.load, HERE / f"{name}_0_1.json", verify=True)
     content = json.loads((HERE / f"{name}_0_1.json").read_text())
@@ -139,6 +128,8 @@ def test_files_of_version_0_1_are_read(name: str, stopped: str) -> None:
     assert loaded.stopped == stopped
     assert (loaded.lower, loaded.upper) == (content["lower"], content["upper"])
     assert ("the gap is small but above the tolerance" in loaded.summary()) == (stopped == "nearly")
+    (changed_file := tmp_path / "r.json").write_text(json.dumps(content | {"upper": content["upper"] / 2}))
+    refuses("the saved upper is", dl.load, changed_file)
 
 
 def test_names_from_a_file_reach_no_terminal_as_they_are(tmp_path: Path) -> None:

@@ -116,10 +116,10 @@ def test_words_beside_a_table_of_distortions_are_those_of_the_table_or_marked(tm
             {"distortion_name": "squared error"},
             {"distortion_name": "share of wrong answers"},
             {"query": "modular_sum(n=2, modulus=2)"},
-            {"mechanism": {**content["mechanism"], "labels": content["mechanism"]["labels"][::-1]}},
+            {"labels": content["labels"][::-1]},
         ):
             (tmp_path / "d").write_text(json.dumps({**content, **change}))
-            refuses(r"the distortions of its certificate are not the|outputs holds", load, tmp_path / "d")
+            refuses(r"is not what the distortion of the certificate is|outputs holds", load, tmp_path / "d")
 
 
 def test_the_query_of_a_design_without_a_certificate_of_its_own_is_marked(tmp_path: Path) -> None:

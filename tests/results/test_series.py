@@ -47,9 +47,9 @@ def saved(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Path]:
 def test_a_changed_bound_is_refused(saved: tuple[Any, Path], tmp_path: Path) -> None:
     content = json.loads(saved[1].read_text())
     part = content["leakage"] if "leakage" in content else (content.get("audits") or content["designs"])[0]
-    part["upper"] /= 2
+    part["certificate"]["upper"] /= 2
     (tmp_path / "r.json").write_text(json.dumps(content))
-    refuses(r"r\.json", dl.load, tmp_path / "r.json")
+    refuses(r"r\.json", dl.load, tmp_path / "r.json", verify=True)
 
 
 @pytest.mark.parametrize("key", ["audits", "designs", "leakage", "named", "version", "capacity", "budget", "stopped"])
@@ -64,7 +64,7 @@ def test_a_missing_part_is_one_sentence(saved: tuple[Any, Path], tmp_path: Path,
 
 def test_a_calibration_beyond_its_budget_is_refused(tmp_path: Path) -> None:
     content = json.loads(made("calibration")[1])
-    content["budget"] = content["leakage"]["upper"] / 2
+    content["budget"] = content["leakage"]["certificate"]["upper"] / 2
     (tmp_path / "r.json").write_text(json.dumps(content))
     refuses("above its budget", dl.load, tmp_path / "r.json")
 

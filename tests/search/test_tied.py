@@ -70,12 +70,8 @@ def test_the_same_where_the_counts_of_others_are_tilted(
     prior = TiedPrior.of_counts(large, 0, found.law, decoder=found.decoder, leaked=found.lower, tilt=found.tilt)
     assert prior.divergence() == pytest.approx(divergence, abs=1e-9)
     assert divergence == pytest.approx(0.5, abs=1e-6)
-    draws = 2000
-    drawn = prior.sample(draws, rng=1)
-    values = drawn @ (large.k ** np.arange(large.n - 1, -1, -1))
     place = int(np.argmax(weights))
     assert prior.probability(np.unravel_index(place, large.records)) == pytest.approx(weights[place])
-    assert abs((values == place).mean() - weights[place]) < 5 * math.sqrt(weights[place] / draws)
 
 
 def test_a_tie_tells_more_than_one_count() -> None:
@@ -91,20 +87,12 @@ def test_a_tie_tells_more_than_one_count() -> None:
     assert dl.verify(audit)
 
 
-def test_datasets_drawn_from_the_prior_have_its_law_of_the_own_count() -> None:
+def test_what_a_dataset_has_of_the_prior_follows_from_its_own_count() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=40, k=5), epsilon=1)
     quick = dl.Settings(parts=(CountedSearch(few=0, outputs=0),))
     prior = dl.audit(mechanism, knowledge=0.5, secret=7, relative=0.5, settings=quick).prior
-    drawn = prior.sample(4000, rng=1)
-    own = (drawn == drawn[:, [7]]).sum(axis=1)
-    mean = float(prior.masses.sum(axis=0) @ np.arange(41))
-    spread = math.sqrt(float(prior.masses.sum(axis=0) @ (np.arange(41) - mean) ** 2))
-    assert abs(own.mean() - mean) < 5 * spread / math.sqrt(4000)
-    assert np.abs(np.bincount(drawn[:, 7], minlength=5) / 4000 - 0.2).max() < 0.04
-    others = np.delete(drawn, 7, axis=1)
-    assert np.abs(np.bincount(others.ravel(), minlength=5) / others.size - 0.2).max() < 0.02
-    x = drawn[0]
-    ratio = prior.masses[x[7], own[0]] / math.exp(prior.log_reference()[x[7], own[0]])
+    x = np.arange(40) % 5
+    ratio = prior.masses[x[7], 8] / math.exp(prior.log_reference()[x[7], 8])
     assert prior.probability(x) == pytest.approx(ratio * 5.0**-40)
     refuses("at least", prior.joint)
 

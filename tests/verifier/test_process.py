@@ -1,13 +1,11 @@
 """The child that checks certificates, from inside: what the system limits, and how its end is told."""
 
-import contextlib
 import errno
 import io
 import json
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,15 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from damage import GOLDEN, Described, damaged, golden
+from damage import GOLDEN, damaged, golden
 
 from dalenius.verifier import __main__ as alone
-from dalenius.verifier import child, process
+from dalenius.verifier import process
 from dalenius.verifier.kernel.limits import NotChecked, within
 from dalenius.verifier.kernel.reading import write
 from dalenius.verifier.verify import verify
 
 FILE = GOLDEN / "plain.json"
+Say = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -34,84 +33,61 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
     found: dict[int, int] = {}
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     monkeypatch.setattr(resource, "setrlimit", lambda what, pair: found.update({what: pair[0]}))
-    # It is set at the beginning of a check, and set to 0 at its end.
-    monkeypatch.setattr(signal, "setitimer", lambda what, seconds: found.setdefault(-what - 1, seconds))
+    monkeypatch.setattr(signal, "setitimer", lambda what, seconds: found.update({-what - 1: seconds}))
     return found
 
 
-def asked(*files: Path, memory: int = 100, seconds: float = 2.5, times: int = 1) -> list[dict[str, Any]]:
+def asked(capsys: Say, *files: Path, memory: int = 100) -> dict[str, Any]:
     """What the child would answer; it runs in this process."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        for _ in range(times):
-            with contextlib.ExitStack() as stack:
-                opened = [stack.enter_context(file.open("rb")).fileno() for file in files]
-                question = json.dumps({"memory": memory, "seconds": seconds}).encode()
-                socket.send_fds(ours, [question], opened)
-        ours.shutdown(socket.SHUT_WR)
-        child.serve(theirs)
-        return [json.loads(line) for line in ours.recv(2**20).splitlines()]
+    process.check([os.open(file, os.O_RDONLY) for file in files], memory, 2.5)
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
 
 
-def test_a_child_limits_itself_and_answers(limits: dict[int, int]) -> None:
+def test_a_child_limits_itself_and_answers(limits: dict[int, int], capsys: Say) -> None:
     before = time.process_time()
-    (answer,) = asked(FILE)
-    assert answer["verified"]
-    assert answer["more"]
+    assert asked(capsys, FILE)["verified"]
     assert limits[-signal.ITIMER_REAL - 1] == 3.5
     assert before + 3.5 <= limits[resource.RLIMIT_CPU] < time.process_time() + 4.5
     assert limits[resource.RLIMIT_CORE] == 0
     assert limits[resource.RLIMIT_AS] < 2**36
 
 
-def test_memory_that_a_child_takes_itself_counts(monkeypatch: pytest.MonkeyPatch, limits: dict[int, int]) -> None:
+def test_memory_that_a_child_takes_itself_counts(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[int, int], capsys: Say, tmp_path: Path
+) -> None:
+    page = resource.getpagesize()
+    monkeypatch.setattr(process, "STATM", tmp_path / "statm")
     for resident, left in ((40, 60), (140, 0)):
-        monkeypatch.setattr(child, "_taken", lambda resident=resident: (2**30, resident * 2**20))
-        asked(FILE)
+        (tmp_path / "statm").write_text(f"{2**30 // page} {resident * 2**20 // page} 5")
+        asked(capsys, FILE)
         assert limits[resource.RLIMIT_AS] == 2**30 + left * 2**20
 
 
-def test_a_child_that_has_grown_takes_no_further_question(
-    monkeypatch: pytest.MonkeyPatch, limits: dict[int, int]
+def test_a_child_compares_with_the_mechanism_in_a_second_file(
+    limits: dict[int, int], capsys: Say, tmp_path: Path
 ) -> None:
-    sizes = iter([0, 2**20, 2**26])
-    monkeypatch.setattr(child, "_taken", lambda: (next(sizes), 0))
-    assert [answer["more"] for answer in asked(FILE, times=2)] == [True, False]
-    assert resource.RLIMIT_AS not in limits  # nobody says how much it has
-
-
-def test_a_child_compares_with_the_mechanism_in_a_second_file(limits: dict[int, int], tmp_path: Path) -> None:
     path = tmp_path / "mechanism.json"
     path.write_text(json.dumps({"query": "count(n=3)", "mechanism": "geometric(epsilon=2)"}))
-    assert "another channel" in asked(FILE, path)[0]["reason"]
+    assert "another channel" in asked(capsys, FILE, path)["reason"]
     assert limits
     # It is read within the limits too.
     path.write_text(json.dumps([[]] * 10**5))
-    assert asked(FILE, path, memory=4)[0]["reason"].startswith("not checked: it needs about")
+    assert asked(capsys, FILE, path, memory=4)["reason"].startswith("not checked: it needs about")
     path.write_text("[")
-    assert asked(FILE, path)[0]["reason"].startswith("not valid JSON")
+    assert asked(capsys, FILE, path)["reason"].startswith("not valid JSON")
 
 
 def test_a_limit_is_never_raised_and_no_limit_is_none(
     monkeypatch: pytest.MonkeyPatch, limits: dict[int, int], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (5, 7))
-    monkeypatch.setattr(child, "STATM", tmp_path / "none")
-    assert child._taken() == (0, 0)
-    child._limit(10, 100, (0, 0))
-    assert limits[resource.RLIMIT_CPU] == 7
-    assert resource.RLIMIT_AS not in limits
-    child._lower(resource.RLIMIT_AS, 2**62)
-    assert limits[resource.RLIMIT_AS] == 7
-
-
-def test_a_child_is_asked_through_its_standard_input(monkeypatch: pytest.MonkeyPatch, limits: dict[int, int]) -> None:
-    ours, theirs = socket.socketpair()
-    ours.close()
-    with theirs:
-        monkeypatch.setattr(os, "dup", lambda _: theirs.detach())
-        child.main()
-    assert limits == {resource.RLIMIT_CORE: 0}
+    process._limit(2**60, 100)
+    assert limits[resource.RLIMIT_CPU] == limits[resource.RLIMIT_AS] == 7
+    limits.clear()
+    monkeypatch.setattr(process, "STATM", tmp_path / "none")
+    process._limit(10, 100)
+    assert resource.RLIMIT_AS not in limits  # nobody says how much it has
 
 
 @pytest.mark.parametrize(
@@ -120,9 +96,7 @@ def test_a_child_is_asked_through_its_standard_input(monkeypatch: pytest.MonkeyP
         ("import os; os.abort()", "more than 448 MiB"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGXCPU)", "the time limit was reached"),
         ("raise SystemExit(3)", "exit code 3"),
-        ("import socket; socket.socket(fileno=0).recv(99); raise SystemExit(4)", "exit code 4"),
-        ("import socket; socket.socket(fileno=0).send(b'no JSON\\n')", "exit code 0"),
-        ("import os, time; os.close(0); time.sleep(60)", "exit code None"),
+        ("print('no JSON')", "exit code 0"),
         ("import time; time.sleep(60)", "the time limit was reached"),
     ],
 )
@@ -145,20 +119,10 @@ def test_what_cannot_be_written_down_for_a_child_is_an_answer(monkeypatch: pytes
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    for name in ("memfd_create", "missing"):
-        if name == "memfd_create":
-            monkeypatch.setattr(os, name, full, raising=False)
-        else:
-            monkeypatch.delattr(os, "memfd_create")
-            monkeypatch.setattr(tempfile, "TemporaryFile", full)
-        answer = process.verdict(golden("plain"), None, memory=448, time_limit=1)
-        assert answer["reason"].startswith("not checked: there is no room to write it down")
-        assert "Too many open files" in answer["reason"]
-
-
-def test_data_go_through_a_temporary_file_where_there_is_none_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "memfd_create", raising=False)
-    assert process.verdict(golden("plain"), None, memory=448, time_limit=9)["verified"]
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    answer = process.verdict(golden("plain"), None, memory=448, time_limit=1)
+    assert answer["reason"].startswith("not checked: there is no room to write it down")
+    assert "Too many open files" in answer["reason"]
 
 
 def test_writing_a_mechanism_down_keeps_the_limits() -> None:
@@ -195,21 +159,17 @@ def test_a_mechanism_that_is_not_plain_data_is_refused() -> None:
 
 
 def test_a_child_does_not_outlive_an_interrupted_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended: list[int | None] = []
-    end = process._Child.end
+    started: list[subprocess.Popen[bytes]] = []
 
-    def interrupted(_: process._Child, end: float) -> bytes:
+    def interrupted(child: subprocess.Popen[bytes], *_: object, **__: object) -> None:
+        started.append(child)
         raise KeyboardInterrupt
 
-    def noted(self: process._Child) -> None:
-        end(self)
-        ended.append(self._process.poll())
-
-    monkeypatch.setattr(process._Child, "_line", interrupted)
-    monkeypatch.setattr(process._Child, "end", noted)
+    monkeypatch.setattr(process, "CHILD", "import time; time.sleep(60)")
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         process.verdict(FILE, None, memory=9, time_limit=5)
-    assert ended == [-signal.SIGKILL]
+    assert [child.poll() for child in started] == [-signal.SIGKILL]
 
 
 @pytest.fixture
@@ -222,36 +182,16 @@ def endless(tmp_path: Path) -> Iterator[Path]:
     os.close(writing)
 
 
-def test_many_checks_share_a_child(monkeypatch: pytest.MonkeyPatch, endless: Path) -> None:
-    started: list[list[str]] = []
-    popen = subprocess.Popen
-
-    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        started.append(command)
-        return popen(command, **options)
-
-    monkeypatch.setattr(subprocess, "Popen", counted)
-    with process.one_child():
-        for _ in range(20):
-            assert verify(golden("plain"))
-        assert not verify(damaged("plain", {"upper": 0.1}))
-        assert len(started) == 1
-        # A child that a check ended is replaced.
-        assert verify(endless, time_limit=0.01).reason.startswith("not checked: the time limit")
-        assert verify(golden("plain"), Described(**golden("plain")["problem"]))
-    assert len(started) == 2
-    with process.one_child():
-        pass
-    assert len(started) == 2
+def test_an_answer_that_is_late_is_not_waited_for(endless: Path) -> None:
+    assert verify(endless, time_limit=0.01).reason.startswith("not checked: the time limit")
+    assert not verify(damaged("plain", {"upper": 0.1}))
 
 
 def test_a_child_whose_parent_was_killed_ends_by_itself(endless: Path) -> None:
     """Nobody is left to kill it, and it may be in a single call for ever: the system's alarm ends it."""
-    ours, theirs = socket.socketpair()
-    with theirs, ours, endless.open("rb") as file:
-        code = "from dalenius.verifier.child import main; main()"
-        running = subprocess.Popen([sys.executable, "-c", code], stdin=theirs)
-        socket.send_fds(ours, [json.dumps({"memory": 448, "seconds": 0.01}).encode()], [file.fileno()])
+    with endless.open("rb") as file:
+        code = f"from dalenius.verifier.process import check; check([{file.fileno()}], 448, 0.01)"
+        running = subprocess.Popen([sys.executable, "-c", code], pass_fds=[file.fileno()])
         ended = running.wait(30)
     assert ended == -signal.SIGALRM
 
@@ -263,9 +203,7 @@ def say(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return alone.main()
 
 
-def test_the_verifier_alone_prints_its_verdict(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_verifier_alone_prints_its_verdict(monkeypatch: pytest.MonkeyPatch, capsys: Say, tmp_path: Path) -> None:
     assert say(monkeypatch, str(FILE)) == 0
     assert capsys.readouterr().out.startswith("VERIFIED 0.15281732795190425 <= L <= 0.7 nats: every number")
     assert say(monkeypatch, str(GOLDEN / "samples.json")) == 0
@@ -281,7 +219,7 @@ def test_the_verifier_alone_prints_its_verdict(
 
 
 def test_the_verifier_alone_compares_with_a_saved_mechanism(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: Say, tmp_path: Path
 ) -> None:
     path = tmp_path / "mechanism.json"
     named = {"format": "dalenius/mechanism", "version": 1, "query": "count(n=3)", "labels": [0, 1, 2, 3]}
@@ -310,7 +248,7 @@ def test_the_verdict_of_the_verifier_alone_outlives_its_reader(monkeypatch: pyte
 
 
 def test_the_verifier_alone_reads_a_mechanism_from_a_file_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, capsys: Say, tmp_path: Path
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "deep").write_text("[" * 10**5)

@@ -27,7 +27,7 @@ from dalenius.verifier.verify import verify_here
         ("real", "kernel, real-outputs, names"),
         ("design", "kernel, design, names"),
         ("mixture", "kernel, names, mixture"),
-        ("saved", "kernel, names, saved"),
+        ("saved", "kernel, names"),
     ],
 )
 def test_a_verdict_says_what_it_rested_on(name: str, words: str) -> None:

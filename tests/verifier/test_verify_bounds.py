@@ -269,20 +269,20 @@ def test_contraction_of_rows_whose_squares_are_below_all_floats() -> None:
 
 
 def test_a_tangent_next_to_either_end_is_as_good() -> None:
-    # Its place is 1.2e-8 from one end: near 1 floats were too coarse, and a certificate of our own was refused.
+    # Its place is 1.2e-8 from one end: lam itself, near 1, is too coarse in floats, its odds are not.
     p, q = [arb(0.9240917164668867), arb(1) - arb(0.9240917164668867)], [1 - arb(1e-17), arb(1e-17)]
     assert pair_contracts(p, q, arb(0.07590828187))
     assert pair_contracts(q, p, arb(0.07590828187))
     assert not pair_contracts(q, p, arb(0.07590828185))
 
 
-@pytest.mark.parametrize("lam", [0.05, 0.3, 0.7, 0.95])
-def test_contraction_is_safe_wherever_the_search_ends(lam: float) -> None:
+@pytest.mark.parametrize("odds", [-3.0, -0.8, 0.8, 3.0])
+def test_contraction_is_safe_wherever_the_search_ends(odds: float) -> None:
     rng = np.random.default_rng(14)
     for _ in range(50):
         p, q = rng.dirichlet(np.ones(4), 2)
         balls = [[arb(float(x)) for x in v] for v in (p, q)]
-        assert not pair_contracts(*balls, arb(pair_eta(p, q) - 1e-9), lam)
+        assert not pair_contracts(*balls, arb(pair_eta(p, q) - 1e-9), odds)
 
 
 def test_an_eta_too_small_is_refused() -> None:

@@ -5,7 +5,6 @@ Each kind of witness is read in its own way. Whatever is unsound raises.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -26,35 +25,16 @@ from dalenius.model.statistic import Histogram, Sum
 from dalenius.model.tied import Decoder, TiedPrior
 
 
-def adversary_of(
-    stored: dict[str, Any], certificate: dict[str, Any], mechanism: Mechanism, rounding: float = 16 * 2.0**-52
-) -> Adversary:
-    """Return the adversary of a certificate; refused where a file has other amounts than follow from it.
-
-    Amounts in bits are rounded once more than in nats: by a relative `rounding`.
-    """
+def adversary_of(certificate: dict[str, Any], mechanism: Mechanism) -> Adversary:
+    """Return the adversary of a certificate."""
     given = certificate["adversary"]
     amount: dict[str, Any] = {key: given[key] for key in ("entropy", "knowledge") if key in given}
     reference, known = reference_of(given.get("reference"), mechanism), amount.get("knowledge")
     if mechanism.as_real_records is not None:
-        found = Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
-    elif "independent" in given:
-        found = Adversary.independent(mechanism.records, known, "nats", reference)
-    else:
-        found = Adversary.from_user(mechanism.records, **amount, reference=reference)
-    amounts = {key: math.nan if stored[key] is None else stored[key] for key in ("knowledge", "entropy")}
-    slack = rounding * max(1.0, *(x for x in (found.knowledge, found.entropy) if not math.isnan(x)), 1.0)
-    agree = all(_near(x, getattr(found, key), slack) for key, x in amounts.items())
-    # Files of version 0.1 do not say whether every prior is allowed.
-    if not agree or stored.get("free", found.free) is not found.free:
-        refuse(f"its adversary is not that of the certificate, {found.given} {found.value!r} nats")
-    return replace(found, knowledge=amounts["knowledge"], entropy=amounts["entropy"])
-
-
-def _near(x: object, y: float, slack: float) -> bool:
-    if not isinstance(x, float | int) or isinstance(x, bool):
-        return False
-    return math.isnan(x) == math.isnan(y) and not abs(x - y) > slack
+        return Adversary.of_reals(known, "nats", reference, "independent" if "independent" in given else "bounded")
+    if "independent" in given:
+        return Adversary.independent(mechanism.records, known, "nats", reference)
+    return Adversary.from_user(mechanism.records, **amount, reference=reference)
 
 
 def reference_of(described: dict[str, Any] | None, mechanism: Mechanism) -> Reference:

@@ -11,11 +11,14 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.datasets import generator
 from dalenius.model.equality import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.information import xlogy
+from dalenius.numerics.types import Floats
+
+# D(p || rho) of floats that state rho itself.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,7 +132,7 @@ class Prior:
         if self.mechanism.log_universe > np.log(self.most_weights) + 1e-9:
             refuse(
                 f"the prior is over {checks.size_text(records)} datasets, above the limit of {self.most_weights}; use "
-                "prior.probability(dataset), prior.sample() or prior.masses"
+                "prior.probability(dataset) or prior.masses"
             )
         return records
 
@@ -140,19 +143,15 @@ class Prior:
         a, t = secrets.value(self.secret, x, statistic.records), int(statistic.class_of(x))
         return float(np.exp(self._log_excess()[a, t] + self.reference.log_probability(x, statistic.records)))
 
-    def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
-        """Draw `size` datasets, as (size, n)."""
-        source = generator(rng)
-        picks = source.choice(self.masses.size, size=checks.size(size), p=self.masses.ravel() / self.masses.sum())
-        cells = np.stack(np.unravel_index(picks, self.masses.shape), axis=1).tolist()
-        statistic = self.mechanism.statistic
-        return np.array([self.reference.draw(statistic, self.secret, a, t, source) for a, t in cells])
-
     def entropy(self) -> float:
-        """Return H(X) = -sum masses E[ log p(X) | a, t ], in nats: log|X| - D(p || rho) where rho is uniform."""
-        inside = self.reference.mean_log(self.mechanism.statistic, self.secret)
-        positive = self.masses > 0
-        return max(0.0, float(-self.masses[positive] @ (self._log_excess()[positive] + inside[positive])))
+        """Return H(X), in nats: log|X| - D(p || rho), or of rho where p is rho; else by the weights of all datasets."""
+        divergence = self.divergence()
+        if self.reference.uniform:
+            return max(0.0, self.mechanism.log_universe - divergence)
+        if self.reference.laws and divergence < ROUNDING:
+            return self.reference.entropy(self.mechanism.n)
+        p = self.weights()
+        return float(-xlogy(p, p).sum())
 
     def divergence(self) -> float:
         """Return D(p || rho) = sum masses log( masses / rho(a,t) ), in nats."""

@@ -120,6 +120,10 @@ class Reference:
         least = {law: math.log(min(p for p in law if p > 0)) - math.log(math.fsum(law)) for law in set(self.laws)}
         return math.fsum(many * least[law] for law, many in self._parts((), len(records)))
 
+    def entropy(self, n: int) -> float:
+        """Return H(X) of n independent records."""
+        return -math.fsum(many * float(xlogy(p := np.exp(log_law(law)), p).sum()) for law, many in self._parts((), n))
+
     def orbits(self, statistic: Statistic) -> tuple[range | tuple[int, ...], ...]:
         """Return groups of provably interchangeable records: those of the statistic that have one law."""
         if self.weights is not None:
@@ -186,43 +190,6 @@ class Reference:
             return self._beside_known(statistic, group)
         return self._added_up(statistic, secret)
 
-    def mean_log(self, statistic: Statistic, secret: Secret) -> Floats:
-        """Return E_rho[ log rho(X) | secret = a, T = t ] as (A, K); 0 where impossible.
-
-        For independent records it is sum_j E[ log m_j(X_j) | a, t ], a sum over the values of one record of each law.
-        """
-        log_rho, group = self.log_joint(statistic, secret), secrets.members(secret)
-        alive = np.isfinite(log_rho)
-        if self.uniform:
-            return np.where(alive, -checks.log_universe(statistic.records), 0.0)
-        if isinstance(secret, Attributes):
-            whole = self.log_joint(statistic, secret.whole)
-            merged = np.where(alive, log_rho, 0.0)[secret.labels]
-            share = np.exp(np.where(np.isfinite(whole), whole, -np.inf) - merged)
-            mean = np.zeros_like(log_rho)
-            np.add.at(mean, secret.labels, share * self.mean_log(statistic, secret.whole))
-            return mean
-        if isinstance(statistic, Part):
-            return statistic.mean_log(self._log_law_in(statistic), self._mean_outside(statistic))
-        if group is not None and self._known_outside(statistic, group):
-            return np.where(alive, self._log_values(group, statistic.records[0])[:, None], 0.0)
-        if group is None or not self._in_closed_form(statistic):
-            log_x = self.log_table(statistic.records)
-            cell = secrets.table(secret, statistic.records) * statistic.size + statistic.class_table()
-            cell, log_x = cell[np.isfinite(log_x)], log_x[np.isfinite(log_x)]
-            share = np.exp(log_x - log_rho.ravel()[cell])
-            total = np.bincount(cell, weights=share * log_x, minlength=log_rho.size)
-            return np.asarray(total, dtype=float).reshape(log_rho.shape)
-        n, k = len(statistic.records), statistic.records[0]
-        mean = np.where(alive, self._log_values(group, k)[:, None], 0.0)
-        for law, many in self._parts(group, n):
-            if many and max(law) < math.fsum(law):  # a value that is certain adds nothing
-                other = next(i for i in range(n) if i not in group and self._law_of(i) == law)
-                joint = self._closed(statistic, (*group, other)).reshape(len(log_rho), k, -1)
-                share = np.exp(np.where(alive[:, None], joint - np.where(alive, log_rho, 0.0)[:, None], -np.inf))
-                mean += many * xlogy(share, np.exp(log_law(law))[:, None]).sum(axis=1)
-        return mean
-
     def log_table(self, records: tuple[int, ...]) -> Floats:
         """Return log rho(x) of every dataset, in lexicographic order; refused when too many."""
         size = checks.universe(records)
@@ -240,30 +207,6 @@ class Reference:
         if self.uniform:
             return -checks.log_universe(records)
         return math.fsum(log_law(self._law_of(i))[v] for i, v in enumerate(x.tolist()))
-
-    def draw(self, statistic: Statistic, secret: Secret, a: int, cls: int, rng: np.random.Generator) -> Ints:
-        """Draw a dataset with the law rho(x | secret = a, T = cls)."""
-        if isinstance(secret, Attributes):
-            inside = np.flatnonzero(secret.labels == a)
-            log_rho = self.log_joint(statistic, secret.whole)[inside, cls]
-            share = np.exp(log_rho - log_rho.max())
-            return self.draw(statistic, secret.whole, int(rng.choice(inside, p=share / share.sum())), cls, rng)
-        group, records = secrets.members(secret), statistic.records
-        if isinstance(statistic, Part):
-            return statistic.draw(cls, self._log_law_in(statistic), rng)
-        if group is not None and len(group) == len(records):
-            return np.array(secrets.values(secret, a, records))
-        if group is not None and self._in_closed_form(statistic):
-            fixed = np.full(len(records), -1, dtype=np.int64)
-            fixed[list(group)] = secrets.values(secret, a, records)
-            if isinstance(statistic, Histogram):
-                return statistic.draw(fixed, cls, rng)
-            laws = [log_law(law) for law in self.laws] or [np.full(records[0], -math.log(records[0]))]
-            return cast("Sum", statistic).draw(fixed, cls, np.broadcast_to(laws, (len(records), records[0])), rng)
-        found = np.flatnonzero((statistic.class_table() == cls) & (secrets.table(secret, records) == a))
-        log_rho = self.log_table(records)[found]
-        share = np.exp(log_rho - log_rho.max())
-        return np.array(np.unravel_index(rng.choice(found, p=share / share.sum()), records))
 
     def _law_of(self, record: int) -> Law:
         return self.laws[0] if len(self.laws) == 1 else self.laws[record]
@@ -297,11 +240,6 @@ class Reference:
     def log_law_of(self, record: int, k: int) -> Floats:
         """Return the logarithms of the law of a record of k values, records independent."""
         return np.full(k, -math.log(k)) if self.uniform else log_law(self._law_of(record))
-
-    def _mean_outside(self, part: Part) -> float:
-        """E log rho over the records that a part does not look at."""
-        parts = self._parts((*part.members, *part.others), part.n)
-        return math.fsum(many * float(xlogy(p := np.exp(log_law(law)), p).sum()) for law, many in parts)
 
     def _parts(self, group: tuple[int, ...], n: int) -> Parts:
         """The different laws of the records outside a group, and how many have each."""

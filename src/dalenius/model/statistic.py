@@ -20,7 +20,6 @@ from dalenius.model import checks
 from dalenius.model.alike import Runs
 from dalenius.model.counting import near, sum_law, unlisted
 from dalenius.model.datasets import checked, combined, commas
-from dalenius.model.sampling import draw_sum
 from dalenius.numerics.types import Floats, Ints
 
 MOST_FREE = 64  # of records, or of free counts: beyond it a histogram has over 2^64 count vectors
@@ -160,14 +159,6 @@ class Sum(Alike):
         total = np.add.outer(others, np.asarray(self.contributions))
         yield self.class_of_sum(total)
 
-    def draw(self, fixed: Ints, cls: int, log_laws: Floats, rng: np.random.Generator) -> Ints:
-        """Draw a dataset of class `cls`: fixed values where they are not -1, the others independent with these laws."""
-        free = fixed < 0
-        target = int(self.values[cls]) - int(np.asarray(self.contributions)[fixed[~free]].sum())
-        x = fixed.copy()
-        x[free] = draw_sum(log_laws[free], self.contributions, self.modulus, target, rng)
-        return x
-
     def class_name(self, cls: int) -> str:
         return f"datasets with sum {self.values[cls]}"
 
@@ -279,13 +270,6 @@ class Histogram(Alike):
         """Yield the ranks of c' + e_a, for every count vector c' of n - 1 records."""
         others = self.counts[self.counts[:, 0] > 0] - np.eye(1, self.k, dtype=np.int64)
         yield np.stack([self._rank((others + e).T) for e in np.eye(self.k, dtype=np.int64)], axis=1)
-
-    def draw(self, fixed: Ints, cls: int, rng: np.random.Generator) -> Ints:
-        """Draw a dataset of class `cls`: fixed values where they are not -1, the others exchangeable."""
-        left = self.counts[cls] - np.bincount(fixed[fixed >= 0], minlength=self.k)
-        x = fixed.copy()
-        x[fixed < 0] = rng.permutation(np.repeat(np.arange(self.k), left))
-        return x
 
     def class_name(self, cls: int) -> str:
         return f"datasets with counts {commas(self.counts[cls])}"

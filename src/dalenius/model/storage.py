@@ -141,7 +141,7 @@ def _named(content: dict[str, Any], largest: float = 1e-9) -> "Mechanism":
     from dalenius.model.gallery.parse import parse_mechanism
 
     mechanism = parse_mechanism(_field(content, "mechanism", str), query := _query(content))
-    if "rows" in content or mechanism.has_rows:
+    if "rows" in content:
         expected = mechanism.written()
         stored = Written(expected.statistic, _field(content, "rows", list), _labels(content), query).rows
         if stored.shape != expected.rows.shape or np.abs(stored - expected.rows).max() > largest:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counted import PriorOnCounts
 from dalenius.model.counting import log_binomial
-from dalenius.model.datasets import generator, one
+from dalenius.model.datasets import one
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Secret
 from dalenius.numerics.information import gammaln
@@ -96,18 +95,6 @@ class OtherCounts:
         place = counts - self.low
         inside = (place >= 0) & (place < self.tilt.size)
         return np.asarray(np.where(inside, self.tilt[np.where(inside, place, 0)], -np.inf).sum(axis=-1))
-
-    def sample(self, own: int, source: np.random.Generator) -> Ints:
-        """Draw the others' counts, given the own one: one after the other, each leaving the rest enough."""
-        left, drawn = self.n - own, []
-        for others in range(self.k - 2, -1, -1):
-            t = np.arange(self.low, self.low + self.tilt.size)
-            place = left - t - others * self.low
-            inside = (place >= 0) & (place < self.powers[others].size)
-            chances = np.where(inside, self.weights * self.powers[others][np.where(inside, place, 0)], 0.0)
-            drawn.append(int(source.choice(t, p=chances / chances.sum())))
-            left -= drawn[-1]
-        return np.array(drawn)
 
 
 def last_powers(weights: Floats, power: int) -> tuple[Floats, Floats]:
@@ -232,29 +219,6 @@ class TiedPrior(PriorOnCounts):
         own = (labels[listed] == labels[values]).sum(axis=0)
         excess = self._log_excess()[labels[values], own] + self._log_tilt(values, listed)
         return np.asarray(np.exp(excess + self.reference.log_table(records)))
-
-    def sample(self, size: int = 1, rng: np.random.Generator | int | None = None) -> Ints:
-        """Draw `size` datasets, as (size, n)."""
-        source, n, k = generator(rng), self.mechanism.n, len(self.masses)
-        # The values of a record that have each value of the secret.
-        having = np.argsort(self._labels, kind="stable").reshape(k, -1)
-        picks = source.choice(self.masses.size, size=checks.size(size), p=self.masses.ravel() / self.masses.sum())
-        drawn = []
-        for value, own in zip(*np.unravel_index(picks, self.masses.shape), strict=True):
-            # Others that have the value are anywhere; the rest has other values, all alike or as their counts say.
-            if self.others is None:
-                others = (value + source.integers(1, k, size=n - 1)) % k
-                others[source.permutation(n - 1)[: own - 1]] = value
-            else:
-                counts = [own - 1, *self.others.sample(int(own), source).tolist()]
-                others = source.permutation(np.repeat((value + np.arange(k)) % k, counts))
-            whole = np.insert(others, self._position, value)
-            drawn.append(having[whole, source.integers(having.shape[1], size=n)] if having.shape[1] > 1 else whole)
-        return np.array(drawn)
-
-    def entropy(self) -> float:
-        """Return H(X) = log|X| - D(p || rho), in nats: all values have the same probability under rho."""
-        return max(0.0, self.mechanism.log_universe - self.divergence())
 
     @property
     def _labels(self) -> Ints:

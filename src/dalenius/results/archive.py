@@ -1,40 +1,34 @@
 """Results as files: JSON that holds certificates, and beside each what it does not carry.
 
-A file is read with suspicion. Bounds, mechanism, adversary, secret and budget of an audit or a design must be those of
-the certificate inside (verifier/saved.py). Curves, frontiers, calibrations and profiles are made of audits and designs,
-which are read in the same way, and which must be about one question: the same mechanism, adversary, reference, secret
-and unit, but for what varies along them; a calibration about the mechanism with the parameter that it names. What no
-certificate carries is checked as far as it can be, and results say that it is from the file: extremes, brackets of
-other records, labels, names, history, how the search ended, capacity, epsilon, distortion of named mechanisms.
+A file is read with suspicion. Audits and designs are rebuilt from their certificates (restore.py). Curves, frontiers,
+calibrations and profiles are made of audits and designs, which must be about one question: the same mechanism,
+adversary, reference, secret and unit, but for what varies along them; a calibration about the mechanism with the
+parameter that it names. What no certificate carries is checked as far as it can be, and results say that it is from the
+file: extremes, brackets of other records, labels, names, history, how the search ended, capacity, epsilon, distortion
+of named mechanisms.
 """
 
 import json
 import math
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
 
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
-from dalenius.model.adversary import Adversary
-from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import __version__
 from dalenius.model.gallery.families import family_of
-from dalenius.model.gallery.parse import parse_query
-from dalenius.model.secret import Attributes, Function
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
-from dalenius.results.notes import notes, read_notes
 from dalenius.results.profile import Bracket, Profile
-from dalenius.results.restore import audit_of, design_of
-from dalenius.results.result import Result, Step, finite
+from dalenius.results.restore import audit_content, audit_of, design_content, design_of, notes, read_notes
+from dalenius.results.result import Result
 from dalenius.verifier import saved
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.process import one_child
 
-VERSION = 1
+VERSION = 2
+READ = (1, VERSION)
 Saved = Audit | Design | Curve | Frontier | Calibration | Profile
 Part = Callable[[object], Any]
 Answer = TypeVar("Answer")
@@ -68,21 +62,17 @@ def load_as(kind: type[Answer], path: str | os.PathLike[str], *, verify: bool) -
 
 def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = False) -> Any:
     """Rebuild the result that this file holds; anything malformed is an InputError that names the file."""
-    with one_child():
-        return _rebuilt(path, content, verify=checks.flag("verify", verify))
-
-
-def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Saved:
+    checks.flag("verify", verify)
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
         refuse(f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}')
-    if content.get("version") != VERSION or isinstance(content["version"], bool):
-        refuse(f"{path} has version {show(content.get('version'))}; this dalenius reads version {VERSION}")
+    if content.get("version") not in READ or isinstance(content["version"], bool):
+        refuse(f"{path} has version {show(content.get('version'))}; this dalenius reads versions 1 and {VERSION}")
     what = name.removeprefix("dalenius/")
     try:
         if not isinstance(content.get("dalenius", ""), str):
             refuse(f'its "dalenius" is {content["dalenius"]!r}, and no version')
-        answer = KINDS[name].read(content, lambda part: _rebuilt(path, part, verify=verify))
+        answer = KINDS[name].read(content, lambda part: result_of(path, part, verify=verify))
         repr(answer)
     except KeyError as error:
         refuse(f"{path} is not a whole {what}: {error} is missing", error)
@@ -93,78 +83,6 @@ def _rebuilt(path: str | os.PathLike[str], content: Any, *, verify: bool) -> Sav
     if verify and isinstance(answer, Audit | Design) and not (verdict := answer.verify()):
         refuse(f"{path}: its certificate does not verify: {verdict.reason}")
     return answer
-
-
-def _audit(content: dict[str, Any], _: Part) -> Audit:
-    saved.certificate_of(content)
-    return audit_of(content)
-
-
-def _design(content: dict[str, Any], _: Part) -> Design:
-    saved.certificate_of(content)
-    return design_of(content)
-
-
-def _of_audit(audit: Audit) -> dict[str, Any]:
-    return {**_of_mechanism(audit.mechanism), **_of_leakage(audit), "certificate": audit.certificate.data}
-
-
-def _of_mechanism(mechanism: Mechanism) -> dict[str, Any]:
-    return {"mechanism": json.loads(storage.mechanism_text(mechanism))}
-
-
-def _of_leakage(audit: Audit) -> dict[str, Any]:
-    """An audit without its mechanism and its certificate."""
-    extremes = audit.extremes
-    return {
-        "adversary": _of_adversary(audit.adversary),
-        **notes(audit),
-        "orbits": [
-            {
-                "records": [members.start, members.stop] if isinstance(members, range) else list(members),
-                "range": isinstance(members, range),
-                "lower": lower,
-                "upper": upper,
-            }
-            for members, lower, upper in audit.records.orbits
-        ],
-        "extremes": None if extremes is None else [*map(finite, extremes.unconstrained), finite(extremes.uniform)],
-        **({"names": list(map(str, audit.secret.names))} if isinstance(audit.secret, Function) else {}),
-        **({"words": list(audit.secret.words)} if isinstance(audit.secret, Attributes) else {}),
-        **_of_history(audit.history),
-    }
-
-
-def _of_adversary(adversary: Adversary) -> dict[str, Any]:
-    """Its numbers; its reference is in the certificate."""
-    numbers = {key: finite(getattr(adversary, key)) for key in ("knowledge", "entropy", "value")}
-    kind = {"kind": adversary.kind} if adversary.kind == "independent" else {}
-    return {**numbers, **kind, "given": adversary.given, "free": adversary.free}
-
-
-def _of_history(history: tuple[Step, ...]) -> dict[str, Any]:
-    """The iterations of the paper's method, if it was that; null where a number is infinite."""
-    return (
-        {"history": [[x if math.isfinite(x) else None for x in astuple(step)] for step in history]} if history else {}
-    )
-
-
-def _of_design(design: Design) -> dict[str, Any]:
-    """The mechanism of a design beside earlier releases is the joint release, and "released" the one to run.
-
-    Its audit is kept as a saved audit without the mechanism, which is the design's, and without the certificate, which
-    is the "audit" of the design's, or all of it where the budget is not kept.
-    """
-    return {
-        **_of_mechanism(design.leakage.mechanism if design.beside else design.mechanism),
-        **({"released": _of_mechanism(design.mechanism)["mechanism"]} if design.beside else {}),
-        "query": storage.query_content(design.query),
-        "adversary": _of_adversary(design.adversary),
-        **notes(design),
-        **_of_history(design.history),
-        "leakage": _of_leakage(design.leakage),
-        "certificate": design.certificate.data,
-    }
 
 
 def _expected(kind: type[Answer], part: object) -> Answer:
@@ -216,10 +134,10 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
     designs = tuple(_expected(Design, part(one)) for one in content["designs"])
     adversary = _one_question(designs, ("task", "adversary", "limit", "reference", "secret"), "frontier")
     del adversary["task"]
-    queries = [one["query"] for one in content["designs"]]
-    if any(query != queries[0] for query in queries) or content["query"] not in (None, queries[0]):
+    query = designs[0].query
+    told = [storage.query_content(design.query) for design in designs]
+    if any(other != told[0] for other in told) or content["query"] not in (None, told[0]):
         refuse("its designs are not all for the query of the frontier")
-    query = designs[0].query if content["query"] is None else parse_query(content["query"])
     points = []
     for one in content["named"]:
         leakage = _expected(Audit, part(one["leakage"]))
@@ -319,8 +237,8 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "dalenius/audit": Kind(Audit, _of_audit, _audit),
-    "dalenius/design": Kind(Design, _of_design, _design),
+    "dalenius/audit": Kind(Audit, audit_content, lambda content, _: audit_of(content)),
+    "dalenius/design": Kind(Design, design_content, lambda content, _: design_of(content)),
     "dalenius/curve": Kind(Curve, _of_curve, _curve),
     "dalenius/frontier": Kind(Frontier, _of_frontier, _frontier),
     "dalenius/calibration": Kind(Calibration, _of_calibration, _calibration),

@@ -233,12 +233,11 @@ class Study(Result):
         time_limit and memory are for each. What was found becomes `verified`.
         """
         from dalenius.verifier.kernel.limits import MEMORY
-        from dalenius.verifier.process import one_child
         from dalenius.verifier.verify import verify
 
         done = {point.key: point for point in self.points if (e := self._entry(point)) and e.status == "done"}
         refused = dict.fromkeys(done, "it has no certificate")
-        with stores.reading(self.store) as open_store, one_child():
+        with stores.reading(self.store) as open_store:
             for key, data in open_store.certificates():
                 if key in done:
                     verdict = verify(data, time_limit=time_limit, memory=MEMORY if memory is None else memory)

@@ -32,9 +32,8 @@ from dalenius.verifier.forms import sums
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import ZERO, Ball, precision
-from dalenius.verifier.kernel.cells import Knowledge
+from dalenius.verifier.kernel.cells import Knowledge, information
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.kernel.witness import information
 
 
 @dataclass(frozen=True)

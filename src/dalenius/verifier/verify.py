@@ -13,6 +13,7 @@ import html
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +27,7 @@ from .forms.asked import Asked, Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Secret
-from .kernel.balls import ZERO, Ball, precision, short
+from .kernel.balls import ZERO, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
 from .kernel.reading import AUDIT, DESIGN, JOINT, Refused, field, mapping, number, read, refuse, sequence, show
@@ -39,7 +40,6 @@ NO_CHILD = (
     "checked in this process, as none can be started here: a single step may overrun the time limit, and memory is not "
     "limited"
 )
-Check = Callable[[Secret, dict[str, Any], str], float]  # secret, proof, words for it -> the bound it claims
 Description = dict[str, object]  # of a channel, in plain data
 Given = Description | list[Description] | None  # the channel that a certificate is to be about, or all of them
 
@@ -101,11 +101,11 @@ class Verification:
     """
 
     verified: bool
-    lower: float | None
-    upper: float | None
-    reason: str
-    problem: str
-    seconds: float
+    lower: float | None = None
+    upper: float | None = None
+    reason: str = ""
+    problem: str = ""
+    seconds: float = 0.0
     quantity: str = "L"
     unit: str = "nats"
     # With which confidence the upper bound holds, of a mechanism known by samples; None where it holds for certain.
@@ -134,6 +134,7 @@ class Verification:
         return f"<table>{cells}</table>"
 
 
+@dataclass
 class _Report:
     """What is known of a certificate so far, so that a refusal can still say what it was about."""
 
@@ -143,12 +144,6 @@ class _Report:
     quantity: str = "L"
     unit: str = "nats"
     confidence: float | None = None
-    knowledge: Ball = ZERO
-    universe: Ball | None = None  # log|X|, where entropy counts
-
-    def fields(self) -> dict[str, Any]:
-        """Return them by name."""
-        return {key: getattr(self, key) for key in ("lower", "upper", "problem", "quantity", "unit", "confidence")}
 
 
 def verify(
@@ -174,13 +169,11 @@ def verify(
     if process.available():
         found = process.verdict(content, described, **limits)
     else:
-        if isinstance(content, Path):
-            with content.open("rb") as file:
-                found = _verdict(lambda: read(file, limits["memory"]), lambda: described, **limits)
-        else:
-            found = _verdict(lambda: content, lambda: described, **limits)
+        with content.open("rb") if isinstance(content, Path) else nullcontext() as file:
+            given = content if file is None else None
+            found = _verdict(lambda: (given if file is None else read(file, limits["memory"]), described), **limits)
         found["reason"] += f"; {NO_CHILD}"
-    return _verification(found, begin)
+    return Verification(**found, seconds=time.perf_counter() - begin)
 
 
 def verify_here(
@@ -194,10 +187,9 @@ def verify_here(
     The clock is read in every loop, but a single call of FLINT may overrun it, and nothing limits memory.
     """
     begin = time.perf_counter()
-    described = _described(mechanism)
-    limit = min(time_limit, LONGEST)
-    found = _verdict(lambda: getattr(source, "data", source), lambda: described, memory=None, time_limit=limit)
-    return _verification(found, begin)
+    described, limit = _described(mechanism), min(time_limit, LONGEST)
+    found = _verdict(lambda: (getattr(source, "data", source), described), memory=None, time_limit=limit)
+    return Verification(**found, seconds=time.perf_counter() - begin)
 
 
 def _described(mechanism: "Describes | Sequence[Describes] | None") -> Given:
@@ -217,29 +209,25 @@ def verify_stream(
 
     mechanism: JSON, the description of the channel that it is to be about, or the list of all of them.
     """
-    about = (lambda: None) if mechanism is None else (lambda: read(mechanism, memory))
-    return _verdict(lambda: read(certificate, memory), about, memory=memory, time_limit=time_limit)
+    return _verdict(
+        lambda: (read(certificate, memory), None if mechanism is None else read(mechanism, memory)),
+        memory=memory,
+        time_limit=time_limit,
+    )
 
 
-def _verification(found: dict[str, Any], begin: float) -> Verification:
-    return Verification(**{**_Report().fields(), **found, "seconds": time.perf_counter() - begin})
-
-
-def _verdict(
-    source: Callable[[], object], mechanism: Callable[[], Given], *, memory: int | None, time_limit: float
-) -> dict[str, Any]:
-    report = _Report()
-    rested, verified = "", False
+def _verdict(source: Callable[[], tuple[object, Given]], *, memory: int | None, time_limit: float) -> dict[str, Any]:
+    """Check what source returns, a certificate and the channel that it is to be about: the fields of a Verification."""
+    report, rested = _Report(), ""
     try:
         with precision(), within(time_limit):
-            content = mapping(source(), "the certificate")
+            given, mechanism = source()
+            content = mapping(given, "the certificate")
             stored = isinstance(content.get("format"), str) and content["format"] in saved.FORMATS
             certificate = saved.certificate_of(content) if stored else content
-            reason = _check(certificate, mechanism(), report)
-            if stored:
-                saved.check_knowledge(content, report.knowledge, report.universe)
+            reason = _check(certificate, mechanism, report)
             tick()
-        rested, verified = rested_on(certificate) + (", saved" if stored else ""), True
+        rested = rested_on(certificate)
     except (Refused, NotChecked) as refusal:
         reason = str(refusal)
     except MemoryError:
@@ -248,28 +236,24 @@ def _verdict(
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
         # Nothing above should raise these; if it does, the certificate is not verified, and the user has no traceback.
         reason = f"it cannot be checked ({type(error).__name__}: {show(str(error))})"
-    return {**report.fields(), "verified": verified, "reason": reason, "rested_on": rested}
+    return {**vars(report), "verified": bool(rested), "reason": reason, "rested_on": rested}
 
 
 def _check(content: dict[str, Any], mechanism: Given, report: _Report) -> str:
-    """Return what a certificate of either kind establishes."""
-    if content.get("format") == JOINT:
+    """Return what a certificate of any format establishes."""
+    form = content.get("format")
+    if form == JOINT:
         return _joint(content, [mechanism] if isinstance(mechanism, dict) else mechanism, report)
     if isinstance(mechanism, list):
         if len(mechanism) != 1:
             refuse(f"the certificate is about one mechanism, and {len(mechanism)} were given")
         mechanism = mechanism[0]
-    return _of_one(content, mechanism, report)
-
-
-def _of_one(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
-    """Return what a certificate about one channel establishes."""
-    if content.get("format") == DESIGN:
+    if form == DESIGN:
         return _design(content, mechanism, report)
-    _bounds(content, AUDIT, report)
+    bounds = _bounds(content, AUDIT, report)
     if _form(content) == "real-records":
-        return _continuous_audit(content, mechanism, report)
-    return _audit(content, mechanism, report).reason
+        return _continuous_audit(content, mechanism, report, *bounds)
+    return _audit(content, mechanism, report, *bounds).reason
 
 
 def _form(content: dict[str, Any]) -> str:
@@ -277,12 +261,15 @@ def _form(content: dict[str, Any]) -> str:
     form = field(content, "form", "the certificate")
     if not isinstance(form, str) or form not in FORMS:
         refuse(f"the form of the certificate is {show(form)}, which is none of {', '.join(FORMS)}")
-    alone = "independent" in mapping(field(content, "adversary", "the certificate"), "the adversary")
+    problem, adversary, witness = (
+        mapping(field(content, key, "the certificate"), f"the {key}") for key in ("problem", "adversary", "witness")
+    )
+    alone = "independent" in adversary
     if alone and not FORMS[form].independent:
         refuse(f"releases of the form {form} are not audited against independent records")
-    if ("samples" in mapping(field(content, "problem", "the certificate"), "the problem")) != (form == "samples"):
+    if ("samples" in problem) != (form == "samples"):
         refuse("the form is 'samples' where the problem has samples, and nowhere else")
-    kind = field(mapping(field(content, "witness", "the certificate"), "the witness"), "kind", "the witness")
+    kind = field(witness, "kind", "the witness")
     kinds = BESIDE if alone and form != "real-records" else FORMS[form].witnesses
     if kind not in kinds:
         refuse(f"the witness is of the kind {show(kind)}, which is none of {', '.join(kinds)}")
@@ -298,100 +285,173 @@ def _bounds(content: dict[str, Any], expected: str, report: _Report) -> tuple[fl
         older = READERS.get(version) if type(version) is int else None
         read = "" if older is None else f", which dalenius {older} reads"
         refuse(f"the certificate has version {show(version)}{read}; this verifier reads version {VERSION}")
-    report.lower = number(field(content, "lower", "the certificate"), "'lower'")
-    report.upper = number(field(content, "upper", "the certificate"), "'upper'")
-    return report.lower, report.upper
+    lower, upper = (number(field(content, key, "the certificate"), f"'{key}'") for key in ("lower", "upper"))
+    report.lower, report.upper = lower, upper
+    if lower > upper:
+        refuse(f"lower {lower!r} exceeds upper {upper!r}")
+    return lower, upper
 
 
 @dataclass(frozen=True)
 class _Posed:
-    """What a certificate is about besides its channel; secret is None when it is about every record."""
+    """What a certificate is about; secret is None when it is about every record."""
 
+    form: Form
+    channel: Any
     secret: Secret | None
     about: Secret  # of the witness
     knowledge: Any  # None where independence is the only limit
     reference: Any
-    independent: bool = False
-    follows: bool = False  # the others follow the reference exactly
+    independent: bool
+    follows: bool  # the others follow the reference exactly
+
+    def ask(self, about: Secret) -> Any:
+        """Return what is asked about a secret."""
+        if self.independent:
+            from .forms.independent import Independent
+
+            return Independent(self.channel, self.reference, self.follows, self.knowledge, about)
+        if self.form.written:
+            return self.form.module.Written(self.channel, about, self.knowledge, self.reference)
+        asked = self.form.module.ask(self.channel, about, self.reference)
+        return Unwritten(self.form.module, asked, self.knowledge)
 
 
-def _posed(content: dict[str, Any], channel: Any, report: _Report) -> _Posed:
-    """Read secret and adversary, and write the problem down in words."""
+def _posed(content: dict[str, Any], report: _Report) -> _Posed:
+    """Rebuild the channel, read secret and adversary, and write the problem down in words."""
+    form, witness = FORMS[content["form"]], content["witness"]
+    channel = form.module.rebuild(content["problem"])
     statistic = channel.statistic
-    witness = mapping(field(content, "witness", "the certificate"), "the witness")
     report.problem = channel.text
     asked = secret.read(content["secret"], statistic) if "secret" in content else None
     if asked is not None:
         report.problem += f"; the secret is {asked.text}"
-    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
-    alone = "independent" in adversary
+    adversary = content["adversary"]
     prior = reference.read(adversary["reference"], statistic) if "reference" in adversary else UNIFORM
-    if alone:
-        _check_independent(adversary, prior, asked)
-    knowledge, words = _believed(adversary, statistic, prior)
-    if knowledge is not None:
-        report.knowledge = knowledge.most
-        report.universe = None if "reference" in adversary else statistic.log_universe()
+    knowledge, words = _believed(adversary, statistic, prior, asked)
     report.problem += f"; {words}"
     if asked is not None and "record" in witness:
         refuse("the witness names a record, but the certificate is about the secret that it states")
     about = secret.of_record(witness, statistic, "the witness") if asked is None else asked
-    return _Posed(asked, about, knowledge, prior, alone, knowledge is None and "reference" in adversary)
+    follows = knowledge is None and "reference" in adversary
+    return _Posed(form, channel, asked, about, knowledge, prior, "independent" in adversary, follows)
 
 
-def _check_independent(adversary: dict[str, Any], prior: Reference, asked: Secret | None) -> None:
-    """Refuse an adversary with independent records that says more, or is asked about more, than one has."""
+def _believed(
+    adversary: dict[str, Any], statistic: Statistic, prior: Reference, asked: Secret | None
+) -> tuple[Knowledge | None, str]:
+    """Return what limits the adversary's prior, None where independence alone does, and words for the adversary."""
+    if "independent" not in adversary:
+        return _knowledge(adversary, statistic, prior)
     if not (adversary["independent"] is True and set(adversary) <= {"independent", "reference", "knowledge"}):
         refuse("an adversary with independent records has 'independent' true, and at most 'reference' and 'knowledge'")
     if isinstance(prior, reference.Weights):
         refuse("independent records have a law each, not weights of datasets")
     if asked is not None and (asked.labels or len(asked.records) > 1):
         refuse("independent records are audited one by one; the secret must be a record")
-
-
-def _believed(adversary: dict[str, Any], statistic: Statistic, prior: Reference) -> tuple[Knowledge | None, str]:
-    """Return what limits the adversary's prior, None where independence alone does, and words for the adversary."""
-    limit = {key: x for key, x in adversary.items() if key != "independent"}
-    if len(limit) == len(adversary):
-        return _knowledge(limit, statistic, prior)
     words = "an adversary under whose prior the records are independent"
-    if "knowledge" in limit:
+    if "knowledge" in adversary:
+        limit = {key: x for key, x in adversary.items() if key != "independent"}
         knowledge, more = _knowledge(limit, statistic, prior)
         return knowledge, f"{words}, and {more}"
-    return None, words + (f", the others following the reference exactly: {prior.text}" if limit else "")
+    follows = f", the others following the reference exactly: {prior.text}" if "reference" in adversary else ""
+    return None, words + follows
 
 
-def _audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> Audited:
+def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) -> tuple[Knowledge, str]:
+    """Return what bounds D(prior || rho), also in words. No prior reaches beyond log(1/rho_min)."""
+    if set(adversary) - {"reference"} == {"knowledge"}:
+        most = rho.farthest(statistic)
+        k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
+        free = bool(most <= k)
+        knowledge = Knowledge(most if free else arb(k), none=k == 0 or most.is_zero(), free=free)
+        beyond = f", counted from the reference: {rho.text}" if "reference" in adversary else ""
+        return knowledge, f"an adversary that knows at most {k!r} nats{beyond}"
+    if set(adversary) == {"entropy", "reference"}:
+        refuse("entropy is counted from the uniform prior; an adversary with a reference needs 'knowledge'")
+    if set(adversary) != {"entropy"}:
+        refuse("the adversary needs either 'entropy' or 'knowledge'")
+    most, b = statistic.log_universe(), number(adversary["entropy"], "the adversary's entropy", low=0.0)
+    with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
+        left = statistic.log_universe() - arb(b)
+        if left < -SLACK.entropy * max(1.0, float(most)):
+            refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
+    none = bool(left <= 0)
+    if not (none or left > 0):
+        refuse(f"the entropy {b!r} nats cannot be distinguished from log|X|")
+    knowledge = Knowledge(ZERO if none else +left, none=none, free=b == 0)
+    return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
+
+
+def _agree(mechanism: Description | None, description: Description) -> None:
+    """Refuse a mechanism that is not the channel of the certificate."""
+    if mechanism is not None and not named.same(mechanism, description):
+        refuse(f"the certificate is about another channel than the mechanism given, {saved.words(mechanism)}")
+
+
+def _audit(
+    content: dict[str, Any], mechanism: Description | None, report: _Report, lower: float, upper: float
+) -> Audited:
     """Check an audit certificate of any form but real-valued records.
 
     Guarantee: lower <= L <= upper, the leakage of the channel that it describes, about every record or the secret;
     against independent records the most that such a prior leaks.
     """
-    lower, upper = _bounds(content, AUDIT, report)
-    description = mapping(field(content, "problem", "the certificate"), "the problem")
-    form = FORMS[content["form"]]
-    channel = form.module.rebuild(description)
-    posed = _posed(content, channel, report)
-    _agree(mechanism, description, lower, upper)
-    report.confidence = getattr(channel, "confidence", None)
-    if report.confidence is not None and lower > 0:
+    posed = _posed(content, report)
+    _agree(mechanism, content["problem"])
+    confidence = report.confidence = getattr(posed.channel, "confidence", None)
+    if confidence is not None and lower > 0:
         # The channel above the true one leaks more, so that no prior bounds that from below.
         refuse(f"samples show nothing from below, and the lower bound is {lower!r}")
-    ask = _questions(form, channel, posed)
-    asked = ask(posed.about)
-    asked.check_witness(mapping(content["witness"], "the witness"), lower)
+    asked = posed.ask(posed.about)
+    asked.check_witness(content["witness"], lower)
+    proofs = _proofs(content, posed, asked, asked.most(upper) if isinstance(asked, Asked) else upper)
 
-    def check_one(about: Secret, proof: dict[str, Any], where: str) -> float:
-        bound: float = (asked if about == posed.about else ask(about)).check_proof(proof, where)
-        return bound
-
-    listed = field(content, "proofs", "the certificate")
-    most = asked.most(upper) if isinstance(asked, Asked) else upper
-    proved = _proofs(listed, posed, channel.statistic, check_one, most)
-    reason = _established(lower, upper, posed, proved, report.confidence)
+    of, no_more = (posed.about.text, "of any record") if posed.secret is None else ("the secret", "of it")
+    shown, then = f"a prior that leaks at least {lower!r} nats of {of}", ""
+    if confidence is not None:
+        shown = "lower limits from counts of samples, below none of which the truth lies "
+        shown, then = f"{shown}with confidence {confidence!r}", " then"
+    reason = f"every number was recomputed: {shown}, and {proofs} that{then} no prior leaks more than {upper!r} nats "
+    reason += no_more
     if "priors" in content:
         reason += _other_priors(content, posed, report)
-    return Audited(channel, posed.knowledge, posed.reference, upper, reason, report.problem)
+    return Audited(posed.channel, posed.knowledge, posed.reference, upper, reason, report.problem)
+
+
+def _proofs(content: dict[str, Any], posed: _Posed, asked: Any, upper: float) -> str:
+    """Check all proofs and that they cover the secret, or all records; return how many in words."""
+    statistic, covered = posed.channel.statistic, set[Secret]()
+    listed = sequence(field(content, "proofs", "the certificate"), "proofs", None if posed.secret is None else 1)
+    for j, item in enumerate(listed):
+        proof = mapping(item, f"proof {j}")
+        about = posed.secret or secret.of_record(proof, statistic, f"proof {j}")
+        where = f"proof of {about.text if posed.secret is None else 'the secret'}"
+        if posed.secret is not None and "record" in proof:
+            refuse(f"{where}: it names a record, but the certificate is about the secret that it states")
+        if about in covered:
+            refuse(f"{about.text} is proved twice")
+        claimed = (asked if about == posed.about else posed.ask(about)).check_proof(proof, where)
+        if claimed > upper:
+            refuse(f"{where}: its bound {claimed!r} exceeds the certificate's {upper!r}")
+        covered.add(about)
+    if posed.secret is None:
+        _all_covered(covered, statistic, posed.reference)
+    return f"{len(listed)} proof{'s' if len(listed) > 1 else ''}"
+
+
+def _all_covered(covered: set[Secret], statistic: Statistic, rho: Reference) -> None:
+    """Refuse unless every record is covered or may change places with one that is.
+
+    It may where that changes neither the statistic nor the reference.
+    """
+    if covered and statistic.interchangeable and rho.common:
+        return
+    alike = rho.alike if statistic.interchangeable else (lambda i: i)
+    known = {alike(i) for about in covered for i in about.records}
+    for i in range(statistic.n):
+        if alike(i) not in known:
+            refuse(f"record {i} has no proof")
 
 
 def _other_priors(content: dict[str, Any], posed: _Posed, report: _Report) -> str:
@@ -417,19 +477,9 @@ def _other_priors(content: dict[str, Any], posed: _Posed, report: _Report) -> st
     return f"; nor does any of {len(listed)} other listed priors leak more"
 
 
-def _questions(form: Form, channel: Any, posed: _Posed) -> Callable[[Secret], Any]:
-    """What is asked, by the secret."""
-    module = form.module
-    if posed.independent:
-        from .forms import independent
-
-        return lambda about: independent.Independent(channel, posed.reference, posed.follows, posed.knowledge, about)
-    if form.written:
-        return lambda about: module.Written(channel, about, posed.knowledge, posed.reference)
-    return lambda about: Unwritten(module, module.ask(channel, about, posed.reference), posed.knowledge)
-
-
-def _continuous_audit(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
+def _continuous_audit(
+    content: dict[str, Any], mechanism: Description | None, report: _Report, lower: float, upper: float
+) -> str:
     """Check an audit certificate of real-valued records, with two about whole numbers inside; see rounding.py.
 
     Guarantee: lower <= L <= upper, the leakage of the mechanism that it describes about every record.
@@ -437,27 +487,23 @@ def _continuous_audit(content: dict[str, Any], mechanism: Description | None, re
     from .forms import real_records
     from .steps import rounding
 
-    lower, upper = _bounds(content, AUDIT, report)
     if "priors" in content:
         refuse("a list of priors is for records of finitely many values")
-    problem = real_records.rebuild(mapping(field(content, "problem", "the certificate"), "the problem"))
-    report.problem = problem.text
-    adversary = mapping(field(content, "adversary", "the certificate"), "the adversary")
-    asked, words = real_records.believed(adversary, problem)
-    report.knowledge = ZERO if asked.knowledge is None else asked.knowledge
-    report.problem += f"; {words}"
-    _agree(mechanism, content["problem"], lower, upper)
+    problem = real_records.rebuild(content["problem"])
+    asked, words = real_records.believed(content["adversary"], problem)
+    report.problem = f"{problem.text}; {words}"
+    _agree(mechanism, content["problem"])
 
     # Records have one law and are interchangeable, so that one of them stands for all.
     asked, about = real_records.about(asked, content.get("secret"), problem)
-    rounding.check_witness(mapping(content["witness"], "the witness"), problem, asked, lower, _inner)
+    rounding.check_witness(content["witness"], problem, asked, lower, _inner)
     proofs = sequence(field(content, "proofs", "the certificate"), "proofs", 1)
     claimed = rounding.check_proof(mapping(proofs[0], "the proof"), problem, asked, _inner, "the proof")
     if claimed > upper:
         refuse(f"the proof: its bound {claimed!r} exceeds the certificate's {upper!r}")
     of = "any record" if about is None else f"record {about}"
-    of = of if asked.bins is None else f"the bin of {of}"
     if asked.bins is not None:
+        of = f"the bin of {of}"
         report.problem += f"; the secret is {of}, with edges {', '.join(map(repr, content['secret']['edges']))}"
     return (
         f"every number was recomputed: a prior that leaks at least {lower!r} nats of a real-valued record, and a proof "
@@ -488,22 +534,7 @@ def _joint(content: dict[str, Any], mechanisms: list[Description] | None, report
     lower, upper = _bounds(content, JOINT, report)
     asked = joint.Joint(content)
     report.problem = asked.text
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
     return asked.check(lower, upper, _inner, mechanisms)
-
-
-def _established(lower: float, upper: float, posed: _Posed, proofs: str, confidence: float | None = None) -> str:
-    of, no_more = (posed.about.text, "of any record") if posed.secret is None else ("the secret", "of it")
-    if confidence is not None:
-        return (
-            f"every number was recomputed: lower limits from counts of samples, below none of which the truth lies "
-            f"with confidence {confidence!r}, and {proofs} that then no prior leaks more than {upper!r} nats {no_more}"
-        )
-    return (
-        f"every number was recomputed: a prior that leaks at least {lower!r} nats of {of}, "
-        f"and {proofs} that no prior leaks more than {upper!r} nats {no_more}"
-    )
 
 
 def _design(content: dict[str, Any], mechanism: Description | None, report: _Report) -> str:
@@ -519,90 +550,16 @@ def _design(content: dict[str, Any], mechanism: Description | None, report: _Rep
         audit = mapping(field(content, "audit", "the certificate"), "it")
         if "secret" in audit:
             refuse("it is about one secret; a design bounds the leakage of every record")
-        _bounds(audit, AUDIT, inside)
+        bounds = _bounds(audit, AUDIT, inside)
         if (form := _form(audit)) != "rows":
             refuse(f"it is of the form {form}; a design states its mechanism by rows")
         if "independent" in audit["adversary"] and set(audit["adversary"]) != {"independent"}:
             refuse("a design against independent records takes neither 'knowledge' nor a 'reference'")
-        audited = _audit(audit, mechanism, inside)
+        audited = _audit(audit, mechanism, inside, *bounds)
     except Refused as reason:
-        report.problem = inside.problem
         refuse(f"the audit of the mechanism: {reason}")
-    report.problem, report.knowledge, report.universe = inside.problem, inside.knowledge, inside.universe
+    finally:
+        report.problem = inside.problem
     task = design.read(content, audited)
     report.problem, report.quantity, report.unit = task.text, task.quantity, task.unit
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
     return task.check(content, lower, upper)
-
-
-def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) -> tuple[Knowledge, str]:
-    """Return what bounds D(prior || rho), also in words. No prior reaches beyond log(1/rho_min)."""
-    if set(adversary) - {"reference"} == {"knowledge"}:
-        most = rho.farthest(statistic)
-        k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
-        free = bool(most <= k)
-        knowledge = Knowledge(most if free else arb(k), none=k == 0 or most.is_zero(), free=free)
-        beyond = f", counted from the reference: {rho.text}" if "reference" in adversary else ""
-        return knowledge, f"an adversary that knows at most {k!r} nats{beyond}"
-    if set(adversary) == {"entropy", "reference"}:
-        refuse("entropy is counted from the uniform prior; an adversary with a reference needs 'knowledge'")
-    most = statistic.log_universe()
-    if set(adversary) != {"entropy"}:
-        refuse("the adversary needs either 'entropy' or 'knowledge'")
-    b = number(adversary["entropy"], "the adversary's entropy", low=0.0)
-    with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
-        left = statistic.log_universe() - arb(b)
-        if left < -SLACK.entropy * max(1.0, float(most)):
-            refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
-    none = bool(left <= 0)
-    if not (none or left > 0):
-        refuse(f"the entropy {b!r} nats cannot be distinguished from log|X|")
-    knowledge = Knowledge(ZERO if none else +left, none=none, free=b == 0)
-    return knowledge, f"an adversary whose prior has entropy at least {b!r} nats"
-
-
-def _agree(mechanism: Description | None, description: Description, lower: float, upper: float) -> None:
-    """Refuse bounds that cross, and a mechanism that is not the channel of the certificate."""
-    if mechanism is not None and not named.same(mechanism, description):
-        refuse(f"the certificate is about another channel than the mechanism given, {saved.words(mechanism)}")
-    if lower > upper:
-        refuse(f"lower {lower!r} exceeds upper {upper!r}")
-
-
-def _proofs(value: object, posed: _Posed, statistic: Statistic, check_one: Check, upper: float) -> str:
-    """Check all proofs and that they cover the secret, or all records; return how many in words."""
-    listed = sequence(value, "proofs", None if posed.secret is None else 1)
-    covered: set[Secret] = set()
-    for j, item in enumerate(listed):
-        proof = mapping(item, f"proof {j}")
-        if posed.secret is None:
-            about: Secret = secret.of_record(proof, statistic, f"proof {j}")
-            where = f"proof of {about.text}"
-        else:
-            about, where = posed.secret, "proof of the secret"
-            if "record" in proof:
-                refuse(f"{where}: it names a record, but the certificate is about the secret that it states")
-        if about in covered:
-            refuse(f"{about.text} is proved twice")
-        claimed = check_one(about, proof, where)
-        if claimed > upper:
-            refuse(f"{where}: its bound {claimed!r} exceeds the certificate's {upper!r}")
-        covered.add(about)
-    if posed.secret is None:
-        _all_covered(covered, statistic, posed.reference)
-    return f"{len(listed)} proof{'s' if len(listed) > 1 else ''}"
-
-
-def _all_covered(covered: set[Secret], statistic: Statistic, rho: Reference) -> None:
-    """Refuse unless every record is covered or may change places with one that is.
-
-    It may where that changes neither the statistic nor the reference.
-    """
-    if covered and statistic.interchangeable and rho.common:
-        return
-    alike = rho.alike if statistic.interchangeable else (lambda i: i)
-    known = {alike(i) for about in covered for i in about.records}
-    for i in range(statistic.n):
-        if alike(i) not in known:
-            refuse(f"record {i} has no proof")

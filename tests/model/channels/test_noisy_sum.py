@@ -1,7 +1,6 @@
 """Noise that is never written out agrees with the dense channel in everything that is asked of it."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from refusals import refuses
 from scipy.special import ndtr, rel_entr
 
 import dalenius as dl
-from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
@@ -81,13 +79,6 @@ def test_the_reach_is_the_least_that_hides_the_tail() -> None:
     assert large.noise.tail(np.array([large.reach() - 1.0, large.reach()])) == pytest.approx([2.0**-60] * 2, rel=2)
     assert large.noise.tail(np.array([large.reach() - 1.0]))[0] > 2.0**-60
     assert both("geometric(epsilon=0.001)", "count(n=20)")[0].reach() == 21  # never beyond the range
-
-
-def test_a_file_without_rows_is_refused_where_they_fit(tmp_path: Path) -> None:
-    path = tmp_path / "mechanism.json"
-    mechanisms.geometric(queries.count(n=10_000), epsilon=0.5).save(path)
-    path.write_text(path.read_text().replace("10000", "10"))
-    refuses('"rows" is missing', Mechanism.load, path)
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,6 @@ def test_the_uniform_prior() -> None:
     assert prior.probability([5]) == pytest.approx(1 / 3000)
     assert prior.entropy() == pytest.approx(math.log(3000))
     assert prior.divergence() == 0
-    drawn = prior.sample(500, rng=1)
-    assert drawn.shape == (500, 1)
-    assert 0 <= drawn.min() < 300
-    assert 2700 < drawn.max() < 3000
     refuses("too many pairs to list", prior.joint)
 
 

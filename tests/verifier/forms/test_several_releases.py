@@ -19,7 +19,7 @@ from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.doubles import Chain
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.steps import cone, mean, points
+from dalenius.verifier.steps import points, several
 from dalenius.verifier.verify import verify_here
 
 M = dl.mechanisms
@@ -207,7 +207,7 @@ def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
     """Density of V plus the rest of the noise over that of the real release: never above 1 / kept."""
     with precision():
         parts = [named.added("gaussian(sigma=1.0, output='real')", named.query("count(n=2)"), rounded=True)] * 2
-        g, sigma, kept = mean.lattice([[part] for part in parts], {"lattice": 1, "sigma": 0.5}, "it")
+        g, sigma, kept = several.mean([[part] for part in parts], {"lattice": 1, "sigma": 0.5}, "it")
     v, u = 0.5, (sigma / g) ** 2
     x, y = np.arange(-30, 31) / g, np.linspace(-3, 3, 301)
     law = np.exp(-(x**2) / (2 * u))
@@ -222,7 +222,7 @@ def test_real_gaussian_noise_is_nearly_a_function_of_the_lattice() -> None:
 def test_noise_that_is_none_has_no_rate() -> None:
     asked = named.query("total(n=2, values=[1])")
     with pytest.raises(Refused, match="release 0"):
-        cone.strongest([[named.added("geometric(epsilon=1)", asked)]], "it")
+        several.strongest([[named.added("geometric(epsilon=1)", asked)]], "it")
 
 
 def test_bounds_in_which_noise_has_no_part_need_no_step(falling: dict[str, Any]) -> None:
@@ -270,7 +270,7 @@ def test_noise_without_full_support_has_no_chains() -> None:
     none = named.added("geometric(epsilon=1)", named.query("total(n=2, values=[1])"))
     placed = points._Added(none, 0, 1, 3, 2)
     with pytest.raises(Refused, match="full support"):
-        placed.log_row(0)
+        placed.rows({0: arb(1)})
 
 
 def test_answers_without_noise_have_no_points() -> None:
@@ -327,10 +327,9 @@ class TestRoundsInDoubles:
     def test_a_bound_is_the_same_with_and_without_them(self) -> None:
         with precision():
             value = self.both()[0]
-            ends = [self.placed().log_row(j) for j in (0, 8)]
-            bounds = [value.bound_from(*ends, rounds) for rounds in (0, 3, 40)]
+            bounds = [value.bound(rounds) for rounds in (0, 3, 40)]
             value.quick = None
-            slow = value.bound_from(*ends, 40)
+            slow = value.bound(40)
         assert abs(float(bounds[2] - slow)) < 1e-9
         assert bounds[0] > bounds[1] > bounds[2]
 
@@ -343,10 +342,9 @@ class TestRoundsInDoubles:
             assert chain.increments(np.zeros(8)) is None
             chain.law, chain.orders = law, chain.orders * 1e290
             assert chain.increments(np.zeros(8)) is None
-            ends = [self.placed().log_row(j) for j in (0, 8)]
-            found = value.bound_from(*ends, 2)
+            found = value.bound(2)
             value.quick = None
-            assert abs(found - value.bound_from(*ends, 2)) < 1e-12
+            assert abs(found - value.bound(2)) < 1e-12
             chain.orders, chain.error = chain.orders * 1e-290, 1e-5
             assert chain.increments(np.zeros(8)) is None
             assert self.both(rounds=3)[1] is None

@@ -14,8 +14,8 @@ from dalenius.settings import only
 from dalenius.verifier.forms import named
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import Rows, precision
+from dalenius.verifier.kernel.cells import Recursions, products
 from dalenius.verifier.kernel.chains import OneValue
-from dalenius.verifier.kernel.order import Recursions, products
 from dalenius.verifier.verify import verify_here
 
 Q, M = dl.queries, dl.mechanisms

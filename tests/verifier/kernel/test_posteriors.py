@@ -23,12 +23,23 @@ from verdicts import accepted, refused
 from dalenius.verifier import process
 from dalenius.verifier.forms.written import Channel, rebuild
 from dalenius.verifier.kernel import doubles, posteriors
+from dalenius.verifier.kernel import packed as packed_trees
 from dalenius.verifier.kernel.balls import precision
-from dalenius.verifier.kernel.cuts import Frame, OneByOne, Scalars, Together, left_over, middle
+from dalenius.verifier.kernel.cuts import (
+    LEAST,
+    Frame,
+    OneByOne,
+    Ratios,
+    Scalars,
+    Together,
+    carried_down,
+    carried_up,
+    left_over,
+    middle,
+)
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.packed import levels
 from dalenius.verifier.kernel.posteriors import Point, Posteriors, Tree
-from dalenius.verifier.kernel.ratios import LEAST, Ratios, carried_down, carried_up
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
 
@@ -530,7 +541,7 @@ SPOILT: dict[str, tuple[str, Change, str]] = {
     "tree has blanks": ("two values", raw("tree", lambda x: x[:4] + "\n" + x[4:]), "the tree is not base64"),
     "tree beyond ASCII": ("two values", raw("tree", lambda x: x + "é"), "the tree is not base64"),
     "tree is not zlib": ("two values", raw("tree", lambda _: "AAAA"), "the tree is not what zlib writes"),
-    "tree is empty": ("two values", raw("tree", lambda _: ""), "ends before its last number"),
+    "tree is empty": ("two values", raw("tree", lambda _: ""), "the tree is cut off"),
     "tree cut off": ("two values", stream("tree", lambda x: x[:-1]), "ends before its last number"),
     "checksum cut off": ("two values", raw("tree", lambda x: x[: len(x) // 4 * 4 - 8]), "the tree"),
     "a code too many": ("two values", stream("tree", lambda x: x + b"\3"), "the tree goes on"),
@@ -616,7 +627,7 @@ def test_a_spoilt_tree_is_refused(kind: str, way: Way, monkeypatch: pytest.Monke
     ("sizes", "words"),
     [
         ({"numbers": 20}, "too many nodes to check"),
-        ({"nodes": 2}, "too many nodes to check"),
+        ({"nodes": 2}, "more than the 2 bytes that it may have"),
         ({"levels": 1}, "more than 1 levels"),
         ({"packed_bytes": 5}, "too many multipliers to check"),
     ],
@@ -628,18 +639,22 @@ def test_trees_beyond_the_sizes_are_refused(sizes: dict[str, int], words: str) -
 
 def test_a_bomb_is_inflated_no_farther_than_its_codes_imply(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    real = posteriors.read_leaves.__globals__["Stream"]._some
+    inflated = packed_trees.inflated
 
-    def counted(self: Any, most: int) -> bytes:
-        part: bytes = real(self, most)
-        seen.append(len(part))
-        return part
+    def noted(content: object, name: str, most: int) -> bytes:
+        seen.append(most)
+        return inflated(content, name, most)
 
-    monkeypatch.setattr(posteriors.read_leaves.__globals__["Stream"], "_some", counted)
+    monkeypatch.setattr(packed_trees, "inflated", noted)
     data = certified("two values")
     data["proofs"][0]["leaves"]["m"] = BOMB
-    assert "goes on" in verify_here(data).reason
-    assert sum(seen) < 10**4
+    tracemalloc.start()
+    try:
+        assert "goes on" in verify_here(data).reason
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+    assert seen[-1] < 10**4
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -12,10 +12,10 @@ from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference
 from dalenius.verifier.forms.secret import Secret
 from dalenius.verifier.forms.written import rebuild
-from dalenius.verifier.kernel import chains, convex, order, posteriors, ratios
+from dalenius.verifier.kernel import chains, convex, cuts, order, posteriors
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
-from dalenius.verifier.kernel.contraction import _minimiser
+from dalenius.verifier.kernel.contraction import _log_odds
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.special import bellman, beside, moved, power, product
 from dalenius.verifier.verify import verify_here
@@ -132,14 +132,14 @@ def test_a_secant_of_one_point_is_the_tangent_there() -> None:
 
 def test_ratios_are_rounded_outward_where_floats_end() -> None:
     wide = arb("0.5", "0.25")
-    assert ratios._end(wide, 0) <= 0.25
-    assert ratios._end(wide, 1) >= 0.75
-    assert ratios._end(arb("1e-320"), 0) == 0.0
-    assert ratios._end(arb("1e-320"), 1) == ratios.LEAST
-    assert ratios._quotient(0.0, 0.0, 7.0) == 7.0
-    assert ratios._quotient(math.inf, math.inf, 7.0) == 7.0
+    assert cuts._end(wide, 0) <= 0.25
+    assert cuts._end(wide, 1) >= 0.75
+    assert cuts._end(arb("1e-320"), 0) == 0.0
+    assert cuts._end(arb("1e-320"), 1) == cuts.LEAST
+    assert cuts._quotient(0.0, 0.0, 7.0) == 7.0
+    assert cuts._quotient(math.inf, math.inf, 7.0) == 7.0
     shared = arb(1) / 3
-    assert list(map(list, ratios._columns([[shared, shared]], 0))) == [[1 / 3], [1 / 3]]
+    assert list(map(list, cuts._columns([[shared, shared]], 0))) == [[1 / 3], [1 / 3]]
 
 
 def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,9 +171,9 @@ def test_a_least_value_that_few_bits_do_not_show_is_refused() -> None:
 
 
 def test_rows_that_hardly_meet_have_a_least_point() -> None:
-    assert 0 < _minimiser([(0.9, 0.2), (0.1, 0.8)], steps=1) < 1
+    assert abs(_log_odds([(0.9, 0.2), (0.1, 0.8)], steps=1)) < 700
     # A square that is not above 0 in floats.
-    assert 0 < _minimiser([(1e-200, 1e-200), (0.9, 0.2), (0.1, 0.8)]) < 1
+    assert abs(_log_odds([(1e-200, 1e-200), (0.9, 0.2), (0.1, 0.8)])) < 700
 
 
 def asked(

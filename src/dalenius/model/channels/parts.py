@@ -145,41 +145,10 @@ class Part(Alike):
 
         Where others are counted they have one law, and t given a is binomial.
         """
-        law, many = self._law_of_others(log_laws), self.numbers - 1
-        equal = np.stack([log_binomial(many, (1 - p, p)) for p in law]) if many else 0.0
-        return self._by_values(combined(map(log_laws, self.listed)), equal, -np.inf)
-
-    def mean_log(self, log_laws: LogLaws, rest: float) -> Floats:
-        """Return E[ log rho(X) | a, t ] as (A, K), 0 where impossible; rest: the mean over records not looked at."""
-        law, many = self._law_of_others(log_laws), self.numbers - 1
-        missed = np.array([_mean_without(law, a) for a in range(self.k)])[:, None]
-        t = np.arange(self.numbers)
-        equal = t * np.log(law)[:, None] + (many - t) * missed if many else 0.0
-        return self._by_values(combined(map(log_laws, self.listed)) + rest, equal, 0.0)
-
-    def _by_values(self, own: Floats, equal: Floats | float, nothing: float) -> Floats:
-        """(A, K) of a number for the values of the listed records and one for every number of equal ones."""
-        result, cls = np.full((self.values, self.size), nothing), np.arange(self.size)
-        result[cls // self.inside, cls] = (own[:, None] + equal).ravel()
+        joint = combined(map(log_laws, self.listed))[:, None]
+        if self.counted and self.others:
+            law, many = np.exp(log_laws(self.others[0])), len(self.others)
+            joint = joint + np.stack([log_binomial(many, (1 - p, p)) for p in law])
+        result, cls = np.full((self.values, self.size), -np.inf), np.arange(self.size)
+        result[cls // self.inside, cls] = joint.ravel()
         return result
-
-    def _law_of_others(self, log_laws: LogLaws) -> Floats:
-        return np.exp(log_laws((self.others + self.members)[0]))
-
-    def draw(self, cls: int, log_laws: LogLaws, rng: np.random.Generator) -> Ints:
-        """Draw a dataset of a class, records independent."""
-        x = np.array([rng.choice(self.k, p=np.exp(log_laws(i))) for i in range(self.n)])
-        number, t = divmod(cls, self.numbers)
-        x[list(self.listed)] = np.unravel_index(number, (self.k,) * len(self.listed))
-        if self.counted:
-            equal, law = rng.permutation(self.others), self._law_of_others(log_laws)
-            law[number] = 0.0
-            x[equal[:t]] = number
-            x[equal[t:]] = rng.choice(self.k, size=len(self.others) - t, p=law / law.sum())
-        return x
-
-
-def _mean_without(law: Floats, a: int) -> float:
-    """E[ log rho(x) | x != a ]."""
-    other = np.delete(law, a)
-    return float(other @ np.log(other) / other.sum()) if other.size else 0.0

@@ -20,9 +20,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
-from dalenius.model.reference import UNIFORM
-from dalenius.model.secret import Group
-from dalenius.model.statistic import Statistic
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.rounding import float_above
 from dalenius.numerics.types import Floats, Ints
@@ -306,9 +304,8 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
     """Outputs at one dataset of every class."""
     size = query.statistic.size
     checks.entries(size, draws, "the table of samples", 2**27)
-    drawn, rng = [], np.random.default_rng(0)
-    for cls in range(size):
-        dataset = UNIFORM.draw(query.statistic, Group(()), 0, cls, rng)
+    drawn = []
+    for dataset in _datasets(query.statistic):
         where = f"the dataset {commas(dataset.tolist())}"
         try:
             outputs = checks.called(lambda x: sampler(x, draws), dataset, "the sampler")
@@ -320,6 +317,36 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
             refuse(f"the sampler returned {many} outputs for {where} instead of {draws}")
         drawn.append(column)
     return drawn, np.arange(size)
+
+
+def _datasets(statistic: Statistic) -> Iterable[Ints]:
+    """One dataset of every class."""
+    if isinstance(statistic, Histogram):
+        for counts in statistic.counts:
+            yield np.repeat(np.arange(counts.size), counts)
+    elif isinstance(statistic, Table):
+        _, first = np.unique(statistic.class_table(), return_index=True)
+        for k in first:
+            yield np.array(np.unravel_index(int(k), statistic.records), dtype=np.int64)
+    else:
+        assert isinstance(statistic, Sum)  # for the type checker: there are three
+        yield from _of_sums(statistic)
+
+
+def _of_sums(statistic: Sum) -> Iterable[Ints]:
+    """One dataset of every sum, in which as few records as can be have another value than the least."""
+    n, low, modulus = statistic.n, min(statistic.contributions), statistic.modulus
+    more = [(a, c - low) for a, c in enumerate(statistic.contributions)]
+    last: dict[int, tuple[int, ...]] = {n * low if modulus is None else n * low % modulus: ()}
+    found = dict(last)  # a sum, and the other values
+    for _ in range(n):
+        sums = ((t + c, (*values, a)) for t, values in last.items() for a, c in more)
+        residues = ((t if modulus is None else t % modulus, values) for t, values in sums)
+        last = {t: values for t, values in residues if t not in found}
+        found.update(last)
+    for total in statistic.values.tolist():
+        values = found[total]
+        yield np.array([*values, *[statistic.contributions.index(low)] * (n - len(values))], dtype=np.int64)
 
 
 def _outputs(column: Any, where: str) -> list[tuple[Label, int]]:

@@ -10,9 +10,8 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel import witness
 from dalenius.verifier.kernel.balls import ZERO, Ball
-from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
+from dalenius.verifier.kernel.cells import Knowledge, Question, Shares, masses
 from dalenius.verifier.kernel.proofs import claimed
 from dalenius.verifier.kernel.reading import fits, refuse, show
 
@@ -55,9 +54,9 @@ class Asked:
         """Return a prior over (secret value, class) as one over (secret value with mass, row)."""
         return self.channel.cells([law for law, share in zip(prior, self.shares, strict=True) if share])
 
-    def prior(self, masses: object, where: str) -> list[Shares]:
+    def prior(self, given: object, where: str) -> list[Shares]:
         """Return masses over (secret value, class), divided by their exact sum."""
-        return witness.masses(masses, self.channel.statistic.size, self.shares, where)
+        return masses(given, self.channel.statistic.size, self.shares, where)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The mechanism of the audit inside has one row per class c of a domain whose classes are the orbits of maps of datasets
 that permute records and rename their values, and leave the reference alone (counting.classes_are_orbits): so any
 mechanism may be taken constant on classes. The distortion d(c,y) and the data distribution P0 are given per class. The
-lower bound is kernel/duality.py; it may be averaged over the orbits of pairs (c,y) under maps that also leave P0 and d
+lower bound is kernel/closing.py; it may be averaged over the orbits of pairs (c,y) under maps that also leave P0 and d
 alone. With "beside": M the audited channel is a joint release J(m,y|c) of M outputs m before, y fastest: its first part
 q1(m|c) = sum_y J is what was released before, its second part the mechanism, J is their product up to SLACK.product,
 and W(c,y) = sum_m q1(m|c) W(c,m,y). Proofs: docs/mathematics.md, 6.2 to 6.9.
@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_mat
 
-from dalenius.verifier.kernel import duality
+from dalenius.verifier.kernel import closing
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Matrix, exact, matrix, short
+from dalenius.verifier.kernel.cells import held, law_of
 from dalenius.verifier.kernel.limits import SLACK, tick, ticking
 from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
-from dalenius.verifier.kernel.witness import held, law_of
 
 from . import named
 from .asked import Asked, Audited
@@ -214,7 +214,7 @@ class Task:
         return result
 
     def _lower_bound(self, content: dict[str, Any]) -> Ball:
-        """Guarantee: result <= optimum (the two formulas of kernel/duality.py); 0 in any case."""
+        """Guarantee: result <= optimum (the two formulas of kernel/closing.py); 0 in any case."""
         if self.given is not None:
             return ZERO
         symmetries = sequence(content.get("symmetries", ()), "symmetries")
@@ -232,7 +232,7 @@ class Task:
             price, spent = ONE, total * self.budget
         terms = [w + price * cost for w, cost in zip(gains.entries(), self.costs, strict=True)]
         spent += self._priced(terms, content.get("prices", ()))
-        return duality.least(terms, self.width, maps, self.kept.floor, self.kept.barred) - spent
+        return closing.least(terms, self.width, maps, self.kept.floor, self.kept.barred) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
         """Return sum_k lam_k and W(c,y)."""
@@ -249,7 +249,7 @@ class Task:
             about = asked(of_record(item, channel.statistic, where))
             prior = held(about.prior(field(item, "masses", where), where), about.shares, knowledge, where)
             shape = channel.statistic.size, channel.outputs
-            gains += weight * self._before(duality.gains(prior, field(item, "ratios", where), shape, where))
+            gains += weight * self._before(closing.gains(prior, field(item, "ratios", where), shape, where))
             total += weight
         return total, gains
 
@@ -269,7 +269,7 @@ class Task:
             law = law_of(field(item, "law", where), statistic.alphabet(question.record), f"the law of {where}")
             classes = question.known_classes(item, question.record)
             prior = [{} if p.is_zero() else {c: p} for c, p in zip(classes, law, strict=True)]
-            ratios = duality.legal(prior, field(item, "ratios", where), self.width, where)
+            ratios = closing.legal(prior, field(item, "ratios", where), self.width, where)
             for c, p, row in zip(classes, law, ratios, strict=True):
                 gains[c] = [w + weight * p * r for w, r in zip(gains[c], row, strict=True)]
             total += weight

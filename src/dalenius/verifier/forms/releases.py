@@ -18,12 +18,11 @@ from typing import Any
 from flint import arb
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
-from dalenius.verifier.kernel.cells import Knowledge, Shares
+from dalenius.verifier.kernel.cells import Knowledge, Shares, mutual
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import compare
 from dalenius.verifier.kernel.reading import ascending, field, fits, mapping, number, refuse, sequence, show, whole
-from dalenius.verifier.kernel.witness import mutual
-from dalenius.verifier.steps import cone, mean, points
+from dalenius.verifier.steps import points, several
 
 from . import named, sums, together
 from .counting import Sum, people
@@ -229,7 +228,7 @@ def check_proof(channel: Releases, knowledge: Knowledge, proof: Proof, where: st
 
 def _rates(channel: Releases, stated: dict[str, Any], where: str) -> list[tuple[Ball, int]]:
     """The rate of each group of releases that have the same, and how many they are; every release is in one group."""
-    strongest = cone.strongest(channel.parts, where)
+    strongest = several.strongest(channel.parts, where)
     many = len(strongest)
     listed = sequence(field(stated, "releases", where), f"'releases' of {where}")
     groups = [[whole(j, "a release", 0, many - 1) for j in sequence(group, "a group of releases")] for group in listed]
@@ -245,12 +244,12 @@ def _single(channel: Releases, stated: dict[str, Any], where: str) -> tuple[sums
     """One release of the sum, and the chance with which all releases are a function of it."""
     one = channel.one
     if stated["step"] == "cone":
-        rate = cone.rate(channel.parts, stated, where)
+        rate = several.cone(channel.parts, stated, where)
         return replace(one, noise=named.geometric(rate, "geometric noise of the rate of the cone")), ONE
     statistic = one.statistic
     if one.query.name == "pairs":
         refuse(f"{where}: the answers are not the sums, and the mean is for these")
-    g, sigma, kept = mean.lattice(channel.parts, stated, where)
+    g, sigma, kept = several.mean(channel.parts, stated, where)
     values = [g * c for c in statistic.contributions]
     fine = sums.rebuild(
         {"query": f"total(n={statistic.n}, values={values})", "mechanism": f"discrete_gaussian(sigma={sigma!r})"}

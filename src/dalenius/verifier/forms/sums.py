@@ -13,15 +13,15 @@ enclosed. Of very many records those near the mean do (`Large.near_mean`): all o
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
-from itertools import accumulate, pairwise, repeat
+from functools import cache, cached_property
+from itertools import accumulate, pairwise, repeat, takewhile
 from operator import add, mul
 from typing import Any
 
 from flint import arb, arb_poly
 
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, column, log_sum_exp, matrix, xlogx
-from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares
+from dalenius.verifier.kernel.cells import Channel, Knowledge, Question, Shares, attains, held, masses, mutual
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import KINDS as IN_CELLS
@@ -37,12 +37,11 @@ from dalenius.verifier.kernel.reading import (
     refuse,
     sequence,
 )
-from dalenius.verifier.kernel.witness import attains, held, masses, mutual
 from dalenius.verifier.special import power
 from dalenius.verifier.steps import points, window
 
 from . import named
-from .counting import Near, Sum, people
+from .counting import Near, Sum, people, polynomial, steps
 from .reference import UNIFORM, Product, Reference, Uniform, Weights
 from .secret import Secret, by_label, merged
 
@@ -408,10 +407,12 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     # What no value gives often: its x together are at least their mean.
     total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(values)
     powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
-    # sum_a rho(a) rho(t|a)^alpha of every class t where that is not 0.
-    for value in ticking(channel.statistic.values if channel.near is None else channel.seen):
-        powered = sum((p * powers[value - c] for c, p in values if value - c in powers), ZERO)
-        if not powered.is_zero():
+    step = steps(channel.statistic.contributions)[1]
+    # sum_a rho(a) rho(t|a)^alpha of every class t that occurs, as one product of polynomials.
+    for x in ticking((polynomial(values, step) * polynomial(powers.items(), step)).coeffs()):
+        # What its rounding leaves of a class that does not occur counts with its upper end.
+        powered = x if x > 0 else x.upper()
+        if powered > 0:
             total += (powered.log() / alpha).exp()
     s = 1 + 1 / (alpha - 1)
     return close([s * total.log()], s, knowledge)
@@ -676,9 +677,14 @@ class _Crossed:
         self.rare, self.sure = ZERO.union(beyond), ONE.union(1 - beyond)
         self.exactly = cache(channel.noise.below)
         if channel.noise.steady and (rate := channel.noise.parameter) is not None:
-            # Answers between two cuts are many, and their distances are the same again and again.
-            self.fallen = lru_cache(largest().joint)(lambda steps: (-rate * steps).exp())
-            self.tail, self.way = channel.noise.tail(1), self._falling
+            start, tail = self.answers[0], channel.noise.tail(1)
+            self.rises = [(rate * (f - start)).exp() for f in ticking(self.answers)]
+            self.falls = [1 / x for x in self.rises]
+            # Of every cut: the first answer that is not below it, and tail(1) times what either sum is multiplied by.
+            rising = [(rate * (c - start)).exp() for c in ticking(cuts)]
+            places = [bisect_left(self.answers, c) for c in cuts]
+            self.factors = [(i, tail * rate.exp() / x, tail * x) for i, x in zip(places, rising, strict=True)]
+            self.way = self._falling
             return
         first, last = self.answers[0], self.answers[-1]
         self.low, high = (cuts[0] - 1 - last, cuts[-1] - 1 - first) if cuts else (0, 0)
@@ -695,36 +701,27 @@ class _Crossed:
         tick()
         first, last = _held(weights)
         doubt = ZERO.union(sum(weights[:first], ZERO) + sum(weights[last:], ZERO))
-        answers, kept = self.answers[first:last], weights[first:last]
-        return [x + doubt for x in self.way(answers, kept)]
+        return [x + doubt for x in self.way(first, weights[first:last])]
 
-    def _falling(self, answers: Sequence[int], weights: list[Ball]) -> Iterator[Ball]:
+    def _falling(self, first: int, weights: list[Ball]) -> Iterator[Ball]:
+        part = slice(first, first + len(weights))
         totals = [ZERO, *accumulate(weights)]
-        left = self._reaching(answers, weights, [c - 1 for c in self.cuts])
-        right = self._reaching([-f for f in reversed(answers)], weights[::-1], [-c for c in reversed(self.cuts)])[::-1]
-        for c, x, y in zip(self.cuts, left, right, strict=True):
-            yield totals[bisect_left(answers, c)] - self.tail * (x - y)
+        left = [ZERO, *accumulate(map(mul, weights, self.rises[part]))]
+        right = [ZERO, *accumulate(map(mul, reversed(weights), reversed(self.falls[part])))][::-1]
+        for place, down, up in self.factors:
+            i = min(max(place - first, 0), len(weights))
+            yield totals[i] - down * left[i] + up * right[i]
 
-    def _reaching(self, answers: Sequence[int], weights: list[Ball], places: list[int]) -> list[Ball]:
-        """sum_{f <= c} w exp( -rate (c - f) ) of every place c; both ascend."""
-        found, total, at, i = [], ZERO, 0, 0
-        for c in ticking(places):
-            j = bisect_right(answers, c, i)
-            if not total.is_zero():
-                total *= self.fallen(c - at)
-            total = sum(map(mul, weights[i:j], [self.fallen(c - f) for f in answers[i:j]]), total)
-            at, i = c, j
-            found.append(total)
-        return found
-
-    def _together(self, answers: Sequence[int], weights: list[Ball]) -> Iterator[Ball]:
+    def _together(self, first: int, weights: list[Ball]) -> Iterator[Ball]:
+        answers = self.answers[first : first + len(weights)]
         placed = [ZERO] * (answers[-1] - answers[0] + 1)
         for f, w in zip(answers, weights, strict=True):
             placed[f - answers[0]] += w
         product = arb_poly(placed) * self.rising
         return (product[c - 1 - answers[0] - self.low] for c in self.cuts)
 
-    def _one_by_one(self, answers: Sequence[int], weights: list[Ball]) -> Iterator[Ball]:
+    def _one_by_one(self, first: int, weights: list[Ball]) -> Iterator[Ball]:
+        answers = self.answers[first : first + len(weights)]
         before = list(accumulate(weights, initial=ZERO))
         for c in ticking(self.cuts, every=1):
             i, j = bisect_left(answers, c - 1 - self.reach), bisect_right(answers, c - 1 + self.reach)
@@ -735,7 +732,7 @@ class _Crossed:
 
 def _held(weights: list[Ball]) -> tuple[int, int]:
     """The classes first..last-1 outside of which hardly any mass is, on either side; floats, for any two will do."""
-    masses = list(map(float, weights))
-    first, last = (bisect_right(list(accumulate(side)), 2.0**-64) for side in (masses, masses[::-1]))
+    sides = (accumulate(map(float, side)) for side in (weights, weights[::-1]))
+    first, last = (sum(1 for _ in takewhile(lambda mass: mass <= 2.0**-64, side)) for side in sides)
     first = min(first, len(weights) - 1)
     return first, max(len(weights) - last, first + 1)

@@ -189,7 +189,7 @@ def numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
 
 
 def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:
-    balls = [arb(q) for q in row]
+    balls = list(map(arb, row))
     total = sum(balls, ZERO)
     if not abs(total - 1) <= SLACK.law_sum:
         refuse(f"row {t} sums to {float(total):.12g}, not to 1")

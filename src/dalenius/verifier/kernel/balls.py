@@ -81,7 +81,9 @@ def float_above(x: Ball) -> float:
     """Guarantee: result >= every number in x; inf where x is not finite."""
     if not x.is_finite():
         return math.inf
-    guess = float(x.upper())
+    guess = float(x)
+    if not x <= guess:
+        guess = max(math.nextafter(guess, math.inf), float(x.upper()))
     # The nearest float is at most a step away; inf is above every number, so the loop ends.
     while not x <= guess:
         guess = math.nextafter(guess, math.inf)

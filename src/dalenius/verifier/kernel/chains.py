@@ -20,12 +20,12 @@ from typing import Any
 
 from flint import arb
 
-from .balls import ZERO, Ball, float_above, float_below, log_sum_exp
-from .cells import Channel, Question, Shares
+from .balls import ONE, ZERO, Ball, float_above, float_below, log_sum_exp
+from .cells import Channel, Products, Question, Shares, products
 from .closing import close
 from .doubles import Chain, chain_of, near_rows
 from .limits import largest, tick
-from .order import Products, in_order, products
+from .order import in_order
 from .reading import above_zero, field, number, numbers, whole
 
 # Chains as near as this need no more rounds: what (d) adds is below 1e-15.
@@ -51,15 +51,14 @@ class OneValue:
         """log u of increments, plus a constant."""
         return list(map(arb.log, self.products.combined(self.weights(increments))))
 
-    def bound(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
-        """Guarantee: g_a <= result. first, last: its rows at both ends of the order."""
-        return self.bound_from([q.log() for q in first], [q.log() for q in last], rounds)
-
-    def bound_from(self, first: Sequence[Ball], last: Sequence[Ball], rounds: int) -> Ball:
-        """The same, for the logarithms of these rows."""
-        up = [x.upper() for x in self.increments(last)]
-        down = [x.lower() for x in self.increments(first)]
-        up, down, rounds = self._in_doubles(up, down, rounds)
+    def bound(self, rounds: int) -> Ball:
+        """Guarantee: g_a <= result."""
+        alone = [ZERO] * (len(self.rho) - 1)
+        up, down = (
+            self.increments([u.log() for u in self.products.combined(weights)])
+            for weights in ([*alone, ONE], [ONE, *alone])
+        )
+        up, down, rounds = self._in_doubles([x.upper() for x in up], [x.lower() for x in down], rounds)
         for _ in range(rounds):
             if sum(up, ZERO) - sum(down, ZERO) < ENOUGH:
                 break
@@ -156,5 +155,4 @@ def _value(  # noqa: PLR0917 - the whole problem
     total = log_p.exp()
     law = [cell[t] / total for t in rows]
     quick = chain_of([near[t] for t in rows], law, log_r, float(s), rounds) if near else None
-    one = OneValue(products(channel, rows), law, log_r, s, quick)
-    return s * log_p + one.bound(channel.rows[rows[0]], channel.rows[rows[-1]], rounds)
+    return s * log_p + OneValue(products(channel, rows), law, log_r, s, quick).bound(rounds)

@@ -9,6 +9,7 @@ rows of one bundle have h >= sum_y m. Any bundles will do. Rows over two outputs
 and the largest first entry, which stand for all. Proofs: docs/mathematics.md, 4.3.
 """
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 
@@ -73,8 +74,8 @@ def bundled(rows: Sequence[Row]) -> list[Row]:
     return list(bundles.values())
 
 
-def pair_contracts(p: Row, q: Row, eta: Ball, lam: float | None = None) -> bool:
-    """Guarantee: if true, eta(P,Q) <= eta, whatever lam in (0,1) the tangent is taken at; it is searched for.
+def pair_contracts(p: Row, q: Row, eta: Ball, odds: float | None = None) -> bool:
+    """Guarantee: if true, eta(P,Q) <= eta, whatever lam the tangent is taken at; log lam/(1-lam) is searched for.
 
     Rows of laws, or of least entries of laws: then it holds for all of them.
     """
@@ -83,47 +84,35 @@ def pair_contracts(p: Row, q: Row, eta: Ball, lam: float | None = None) -> bool:
     # Total variation is what two laws do not have in common.
     if ONE - sum((a.min(b) for a, b in shared), ZERO) <= eta:
         return True
-    shared, place = _turned(shared) if lam is None else (shared, lam)
-    at = arb(place)
+    at = arb(_log_odds([(float(a), float(b)) for a, b in shared]) if odds is None else odds)
+    lam, rest = 1 / (1 + (-at).exp()), 1 / (1 + at.exp())
     height, slope = ZERO, ZERO
     for a, b in shared:
-        # h(at) = sum a b / mix,  h'(at) = sum a b (b - a) / mix^2
-        mix = at * a + (1 - at) * b
+        # h(lam) = sum a b / mix,  h'(lam) = sum a b (b - a) / mix^2
+        mix = lam * a + rest * b
         term = a * b / mix
         height += term
         slope += term * (b - a) / mix
     # h is convex: it lies above its tangent, and that is least at one end of [0, 1].
-    least = height - (slope * at).max(-slope * (1 - at))
+    least = height - (slope * lam).max(-slope * rest)
     return bool(ONE - least <= eta)
 
 
-def _turned(shared: list[tuple[Ball, Ball]]) -> tuple[list[tuple[Ball, Ball]], float]:
-    """The rows in the order in which h is least at a lam of at most 1/2, where floats are finer, and that lam."""
-    lam = _minimiser([(float(a), float(b)) for a, b in shared])
-    if lam <= 0.5:  # noqa: PLR2004 - the middle
-        return shared, lam
-    return [(b, a) for a, b in shared], _minimiser([(float(b), float(a)) for a, b in shared])
-
-
-def _minimiser(shared: list[tuple[float, float]], steps: int = 60) -> float:
-    """Roughly where h is least, by bisection on the sign of h'; any value in (0,1) is allowed."""
-    low, high = 0.0, 1.0
-    weights = [(a * b, a - b, b) for a, b in shared]
-    lam = 0.5
+def _log_odds(shared: list[tuple[float, float]], steps: int = 60) -> float:
+    """Roughly where h is least, by Newton's method on h' in lam, halving where that leaves the bracket; any will do."""
+    low, high, at = -700.0, 700.0, 0.0
     for _ in range(steps):
+        odds = math.exp(at)
         slope = curve = 0.0
-        for ab, gap, b in weights:
-            mix = b + lam * gap
-            if mix * mix > 0:  # below that a term does not matter here
-                term = ab * gap / (mix * mix)
+        for a, b in shared:
+            if (mix := odds * a + b) > 0:
+                term = (a / mix) * (b / mix) * (a - b)
                 slope -= term
-                curve += 2 * term * gap / mix
-        if slope > 0:
-            high = lam
-        else:
-            low = lam
-        if abs(slope) <= 1e-15 or high - low <= 1e-16:  # noqa: PLR2004 - no more to be had in floats
+                curve += 2 * term * ((a - b) / mix)
+        low, high = (low, at) if slope > 0 else (at, high)
+        newton = at - (1 + odds) / odds * slope / curve if curve > 0 else low
+        after = newton if low < newton < high else (low + high) / 2
+        if abs(after - at) < 1e-12:  # noqa: PLR2004 - h hardly changes any more
             break
-        newton = lam - slope / curve if curve > 0 else -1.0
-        lam = newton if low < newton < high else (low + high) / 2
-    return min(max(lam, 1e-300), 1 - 2**-53)
+        at = after
+    return at

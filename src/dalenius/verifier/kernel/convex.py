@@ -18,11 +18,10 @@ from typing import Any
 from flint import arb
 
 from .balls import ONE, ZERO, Ball, log_sum_exp, xlogx
-from .cells import Channel, Question
+from .cells import Channel, Question, products
 from .closing import close, gain
 from .contraction import contracts
 from .limits import tick
-from .order import products
 from .reading import above_zero, field, number, numbers, refuse, sequence
 
 

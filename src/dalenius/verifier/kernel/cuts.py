@@ -4,20 +4,127 @@ A box holds low <= v(a|G) <= high for every group G of outputs: for all values a
 for the second, and the first has what is left. A level of the tree is a list of boxes (`OneByOne`) or arrays of their
 ends (`Together`, with NumPy); both go through the functions below, whose steps are +, -, *, / and square roots of
 doubles, each rounded to nearest, and so both find the same ends. Why the boxes cover every prior, with the margins for
-rounding: docs/proofs/leaves-in-doubles.md, "Boxes", 1 to 4. An empty box that is not named so is kept.
+rounding: docs/proofs/leaves-in-doubles.md, "Boxes". An empty box that is not named so is kept.
+
+With ratios the posterior at one group says something about that at another. For a value a, groups G and G', and cells t
+of a, z(a,G')/z(a,G) lies between the least and the greatest of Q(G'|t)/Q(G|t); so it does for all other values
+together, 'not a'. Hence the odds o(G) = v(a|G) / (1 - v(a|G)) obey
+
+    o(G) least_a / most_(not a)  <=  o(G')  <=  o(G) most_a / least_(not a) .
+
+Cells with Q(G|t) = Q(G'|t) = 0 are left out; x/0 is infinite. Where no cell is left on one of the two sides, or a
+quotient is 0/0 or inf/inf, the pair says nothing: the factors are 0 and infinity. Proof: docs/mathematics.md, 4.10.
 """
 
 import math
 from array import array
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from .limits import ticking
-from .ratios import Functions, Number, Ratios, carried_down, carried_up
+from .balls import Ball, float_above, float_below
+from .limits import tick, ticking
 
 # Nodes whose halves are made at a time, in numbers that their boxes hold.
 TOGETHER = 2**18
+OUTWARD = 2.0**-46
+LEAST, MOST = 1e-140, 1e140
+# Relative accuracy in bits of a ball whose nearest float is off by less than 2^-52.
+BITS = 56
+
+# A float or an array of them, and the module or class whose functions go with it (`Scalars`, or NumPy).
+Number: TypeAlias = Any
+Functions: TypeAlias = Any
+# The least and the greatest, for every group.
+Extremes = tuple[list[float], list[float]]
+
+
+class Ratios:
+    """The factors between the odds at two groups, computed as a tree asks for them."""
+
+    def __init__(self, coarse: Sequence[Sequence[Sequence[Ball]]]) -> None:
+        """Take Q(G|t) of every cell, by secret value."""
+        self._low, self._high = ([_columns(cells, side) for cells in coarse] for side in (0, 1))
+        self._factors: dict[tuple[int, int], Extremes] = {}
+        self._extremes: dict[tuple[int, int], Extremes] = {}
+
+    def between(self, value: int, group: int) -> Extremes:
+        """Guarantee: from a group to G' the odds of a value grow by no less than the first, no more than the second."""
+        if (value, group) not in self._factors:
+            rest = [self._of_one(other, group) for other in range(len(self._low)) if other != value]
+            rest_least = map(min, zip(*(least for least, _ in rest), strict=True))
+            rest_most = map(max, zip(*(most for _, most in rest), strict=True))
+            pairs = zip(*self._of_one(value, group), rest_least, rest_most, strict=True)
+            # Where no cell is left the least ratio is above the greatest.
+            factors = [
+                (_quotient(low, most, 0.0), _quotient(high, least, math.inf))
+                if low <= high and least <= most
+                else (0.0, math.inf)
+                for low, high, least, most in pairs
+            ]
+            self._factors[value, group] = [down for down, _ in factors], [up for _, up in factors]
+        return self._factors[value, group]
+
+    def _of_one(self, value: int, group: int) -> Extremes:
+        """Q(G'|t) / Q(group|t) over the cells of one value; inf and -inf where none is left."""
+        if (value, group) not in self._extremes:
+            low, high = self._low[value], self._high[value]
+            below, above = low[group], high[group]
+            least, most = [], []
+            for columns in zip(low, high, strict=True):
+                tick()
+                kept = [ends for ends in zip(*columns, below, above, strict=True) if ends[1] > 0.0 or ends[3] > 0.0]
+                least.append(min((x / y if y > 0.0 else math.inf for x, _, _, y in kept), default=math.inf))
+                most.append(max((x / y if y > 0.0 else math.inf for _, x, y, _ in kept), default=-math.inf))
+            self._extremes[value, group] = least, most
+        return self._extremes[value, group]
+
+
+def _columns(cells: Sequence[Sequence[Ball]], side: int) -> list["array[float]"]:
+    """Floats below (0) or above (1) all probabilities, by group."""
+    known: dict[int, float] = {}
+    columns = [array("d") for _ in cells[0]]
+    for cell in ticking(cells):
+        for column, x in zip(columns, cell, strict=True):
+            if id(x) not in known:
+                known[id(x)] = _end(x, side)
+            column.append(known[id(x)])
+    return columns
+
+
+def _end(x: Ball, side: int) -> float:
+    """The nearest float, where it is good to 2^-52; else one below (0) or above (1) the ball."""
+    if x.is_zero():
+        return 0.0
+    nearest = float(x)
+    if nearest >= LEAST and x.rel_accuracy_bits() >= BITS:
+        return nearest
+    if side:
+        return max(LEAST, float_above(x))
+    below = float_below(x)
+    return below if below >= LEAST else 0.0
+
+
+def _quotient(x: float, y: float, nothing: float) -> float:
+    """x / y, and `nothing` for 0/0 and inf/inf."""
+    if x == y and x in (0.0, math.inf):
+        return nothing
+    return x / y if y > 0.0 else math.inf
+
+
+def carried_up(v: Number, factor: Number, of: Functions) -> Number:
+    """Guarantee: no less than the posterior whose odds are `factor` times those of v; 1 where that says nothing."""
+    at = of.maximum(v, LEAST)
+    carried = at / (at + (1.0 - at) / of.maximum(factor, LEAST)) * (1.0 + OUTWARD)
+    return of.where(factor >= MOST, 1.0, of.minimum(carried, 1.0))
+
+
+def carried_down(v: Number, factor: Number, of: Functions) -> Number:
+    """Guarantee: at most the posterior whose odds are `factor` times those of v; 0 where that says nothing."""
+    at = of.maximum(v, LEAST)
+    carried = at / (at + (1.0 - at) / of.minimum(of.maximum(factor, LEAST), MOST)) * (1.0 - OUTWARD)
+    return of.where((factor <= LEAST) | (v <= LEAST), 0.0, carried)
 
 
 class Scalars:

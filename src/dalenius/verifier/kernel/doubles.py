@@ -75,7 +75,7 @@ class Doubles:
         """Take the laws of groups of outputs and the reference masses of all cells, by secret value, and eta and K.
 
         And, by tangent and secret value, g of all cells; no tangent where outputs are single. across: whether boxes
-        make up laws across values, and not across outputs (rows.py).
+        make up laws across values, and not across outputs (`OneRow` of posteriors.py).
         """
         self.np, self.eta, self.knowledge = np, eta, float_above(knowledge)
         self.values, self.tangents, self.error = len(rows), len(tangents), 0.0

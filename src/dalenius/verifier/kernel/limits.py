@@ -1,7 +1,7 @@
 """What checking a certificate may take: the largest sizes, and a clock that is read on the way.
 
 The limits are in force inside `within`, like the precision of balls. Beyond them `NotChecked` is raised: nothing was
-found wrong, and nothing was shown. The system's own limits of memory and time stand behind them (child.py).
+found wrong, and nothing was shown. The system's own limits of memory and time stand behind them (process.py).
 """
 
 import math
@@ -73,8 +73,6 @@ class Slacks:
     # Masses this near, relatively, pass for the reference prior; below the second number they may have lost digits.
     reference: float = 1e-9
     least_mass: float = 1e-290
-    # A number of a saved result that is derived anew in another way.
-    saved: float = 1e-9
     # Rounded rows of a design may exceed a distortion budget by this, relatively; a leakage budget of 0 by this, in
     # nats, against an adversary without knowledge only.
     distortion: float = 1e-12

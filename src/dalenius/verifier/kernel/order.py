@@ -5,38 +5,24 @@ name; so is the exponential mechanism there. For numbers in a table the order is
 (`repaired`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import comb, prod
-from operator import add
-from typing import Any, Protocol
+from typing import Any
 
 from flint import arb
 
-from .balls import ZERO, Ball, Rows, log_sum_exp, precision
+from .balls import ZERO, Ball, log_sum_exp, precision
 from .cells import Channel, Falling, Question
 from .limits import tick, ticking
 from .reading import field, refuse, sequence, whole
 
 # A log ratio that falls by more than this is not rounding of one that does not.
 FALLS = arb(-1e-6)
-# Below so many rows products take a matrix; so do those with noise that falls faster than exp(-STEEP) a step.
-MATRIX = 32
-STEEP = 8
 
 # The ranks of an output: for every part those of its runs, ascending.
 Ranked = tuple[tuple[int, ...], ...]
-
-
-class Products(Protocol):
-    """Products of some rows of a channel with vectors."""
-
-    def times(self, vector: Sequence[Ball]) -> list[Ball]:
-        """Return the mean of a vector over outputs under every row."""
-
-    def combined(self, weights: Sequence[Ball]) -> list[Ball]:
-        """Return the sum of the rows, each times its weight."""
 
 
 @dataclass(frozen=True)
@@ -49,63 +35,6 @@ class Ordered:
     rows: list[list[Ball]]
     listed: list[int]
     lost: Ball
-
-
-class Recursions:
-    """Products with noise that falls by a factor alpha a step to either side: two recursions, no matrix.
-
-    q(y|f) = inner alpha^|y-f|, with outer in place of inner at the two ends of the range, less `less` where y = f.
-    """
-
-    def __init__(self, noise: Falling, places: Sequence[int]) -> None:
-        """Take the rows of these answers."""
-        self.noise, self.places = noise, places
-
-    def _both(self, x: list[Ball]) -> list[Ball]:
-        """sum_y alpha^|y-f| x_y of every place f."""
-        tick()
-        from_left, from_right = self._one_side(x), self._one_side(x[::-1])[::-1]
-        return list(map(add, x, map(add, from_left, from_right)))
-
-    def _one_side(self, x: list[Ball]) -> list[Ball]:
-        """sum_{y<f} alpha^(f-y) x_y of every place f."""
-        alpha, total, found = self.noise.alpha, ZERO, [ZERO]
-        for v in x[:-1]:
-            total = (total + v) * alpha
-            found.append(total)
-        return found
-
-    def times(self, vector: Sequence[Ball]) -> list[Ball]:
-        """Return the mean of a vector over outputs under every row."""
-        noise = self.noise
-        x, edge = list(vector), noise.outer / noise.inner
-        x[0], x[-1] = x[0] * edge, x[-1] * edge
-        total = self._both(x)
-        if noise.less is None:
-            return [noise.inner * total[f] for f in self.places]
-        return [noise.inner * total[f] - noise.less * vector[f] for f in self.places]
-
-    def combined(self, weights: Sequence[Ball]) -> list[Ball]:
-        """Return the sum of the rows, each times its weight."""
-        noise = self.noise
-        x = [ZERO] * noise.width
-        for f, w in zip(self.places, weights, strict=True):
-            x[f] = w
-        total = [noise.inner * u for u in self._both(x)]
-        edge = noise.outer / noise.inner
-        total[0], total[-1] = total[0] * edge, total[-1] * edge
-        return total if noise.less is None else [u - noise.less * w for u, w in zip(total, x, strict=True)]
-
-
-def products(channel: Channel, rows: Collection[int]) -> Products:
-    """Products of some rows of a channel, at least one; by two recursions where its noise falls by a factor a step.
-
-    Of few rows a matrix is faster; and where the factor is tiny, `less` is nearly all of what it is taken from.
-    """
-    falling = channel.falling
-    if falling is not None and MATRIX <= len(rows) >= falling.width / 8 > 0 and falling.rate < STEEP:
-        return Recursions(falling, [falling.places[t] for t in rows])
-    return Rows([channel.rows[t] for t in rows])
 
 
 def in_order(channel: Channel) -> None:

@@ -1,8 +1,7 @@
 """Reading a packed tree: codes of its nodes level by level, and whole numbers for its leaves.
 
-Every stream is base64 of zlib. A stream is never inflated beyond the bytes that the codes read so far imply,
-and nothing may follow the last byte that is needed. A level takes a hundred bytes beside its codes, so levels are
-limited.
+Every stream is base64 of zlib. A stream is never inflated beyond the bytes that it may have, and nothing may follow the
+last byte that is needed. A level takes a hundred bytes beside its codes, so levels are limited.
 """
 
 import binascii
@@ -16,8 +15,6 @@ from typing import Any
 from .limits import largest, tick
 from .reading import field, mapping, refuse, show, whole
 
-# Compressed bytes that are handed to zlib at a time.
-PIECE = 2**16
 # Codes of one byte serve up to this many boxes, of two bytes up to so many: two codes name a leaf and an empty box.
 ONE_BYTE, TWO_BYTES = 2**8 - 2, 2**16 - 2
 # The array type of signed whole numbers of so many bytes.
@@ -28,53 +25,23 @@ SCALES = 4
 LEAST_POWER, LARGEST_POWER = -60, 60
 
 
-class Stream:
-    """Bytes that were packed, inflated no farther than asked."""
-
-    def __init__(self, packed: object, name: str) -> None:
-        """Take the text of a field."""
-        if not isinstance(packed, str):
-            refuse(f"{name} must be a text of base64, not {show(packed)}")
-        try:
-            self._packed = binascii.a2b_base64(packed, strict_mode=True)
-        except ValueError:
-            refuse(f"{name} is not base64")
-        self._name, self._inflate, self._at = name, zlib.decompressobj(), 0
-
-    def take(self, many: int) -> bytes:
-        """Return the next bytes, exactly so many."""
-        parts: list[bytes] = []
-        while many:
-            part = self._some(many)
-            if not part:
-                refuse(f"{self._name} ends before its last number")
-            parts.append(part)
-            many -= len(part)
-        return b"".join(parts)
-
-    def end(self) -> None:
-        """Refuse what follows; the checksum of zlib stands there too."""
-        if self._some(1) or self._inflate.unused_data or self._at < len(self._packed):
-            refuse(f"{self._name} goes on after its last number")
-        if not self._inflate.eof:
-            refuse(f"{self._name} is cut off")
-
-    def _some(self, most: int) -> bytes:
-        """Some of the next bytes, at most so many; none at the end."""
-        while not self._inflate.eof:
-            piece = self._inflate.unconsumed_tail
-            if not piece:
-                piece = self._packed[self._at : self._at + PIECE]
-                self._at += len(piece)
-            try:
-                part = self._inflate.decompress(piece, most)
-            except zlib.error:
-                refuse(f"{self._name} is not what zlib writes")
-            if part:
-                return part
-            if not piece:
-                break
-        return b""
+def inflated(packed: object, name: str, most: int) -> bytes:
+    """Return the bytes that were packed, at most so many."""
+    if not isinstance(packed, str):
+        refuse(f"{name} must be a text of base64, not {show(packed)}")
+    try:
+        stream = zlib.decompressobj()
+        content = stream.decompress(binascii.a2b_base64(packed, strict_mode=True), most + 1)
+    except zlib.error:
+        refuse(f"{name} is not what zlib writes")
+    except ValueError:
+        refuse(f"{name} is not base64")
+    if len(content) > most or stream.unused_data:
+        refuse(f"{name} goes on after its last number, or has more than the {most} bytes that it may have")
+    # The checksum of zlib stands at the end.
+    if not stream.eof:
+        refuse(f"{name} is cut off")
+    return content
 
 
 def whole_numbers(kind: str, content: bytes) -> "array[int]":
@@ -93,20 +60,24 @@ def levels(packed: object, boxes: int) -> Iterator["array[int]"]:
     if boxes > TWO_BYTES:
         refuse(f"a tree has {boxes} boxes, and codes name at most {TWO_BYTES}")
     wide, kind = (1, "B") if boxes <= ONE_BYTE else (2, "H")
-    stream, many, nodes, depth = Stream(packed, "the tree"), 1, 0, 0
+    content = inflated(packed, "the tree", wide * largest().nodes)
+    many, end, depth = 1, 0, 0
     while many:
         tick()
-        nodes, depth = nodes + many, depth + 1
+        start, end, depth = end, end + wide * many, depth + 1
         if depth > largest().levels:
             refuse(f"the tree has more than {largest().levels} levels")
-        if many * boxes > largest().numbers or nodes > largest().nodes:
+        if many * boxes > largest().numbers:
             refuse("the tree has too many nodes to check")
-        codes = whole_numbers(kind, stream.take(wide * many))
+        if end > len(content):
+            refuse("the tree ends before its last number")
+        codes = whole_numbers(kind, content[start:end])
         if max(codes) > boxes + 1:
             refuse(f"a code of the tree is {max(codes)}, where {boxes + 1} is the last")
         many = 2 * (len(codes) - codes.count(boxes) - codes.count(boxes + 1))
         yield codes
-    stream.end()
+    if end < len(content):
+        refuse("the tree goes on after its last number")
 
 
 @dataclass(frozen=True)
@@ -145,7 +116,7 @@ def read_leaves(value: object, many: int, boxes: int, tangents: int, *, with_sig
 
 
 def _all(content: dict[str, Any], key: str, many: int) -> bytes:
-    stream = Stream(field(content, key, "'leaves'"), f"'{key}' of the leaves")
-    found = stream.take(many)
-    stream.end()
+    found = inflated(field(content, key, "'leaves'"), f"'{key}' of the leaves", many)
+    if len(found) < many:
+        refuse(f"'{key}' of the leaves ends before its last number")
     return found

@@ -14,6 +14,15 @@ and the tangent at pi0 is left out. Proof: docs/mathematics.md, 4.10.
 
 The tree is packed (packed.py). Its leaves are bounded in doubles where NumPy is installed (doubles.py), and in balls
 where it is not or where doubles do not suffice.
+
+A "rows" proof is the row bound at one (r, s), every secret value with a tree of its own. For any law r, I(A;Y) <= sum_a
+p(a) D(w_a q || r) closes with g_a the maximum over w of D(wq || r) - s sum_t w(t) log( w(t) / rho(a,t) ). The tree of a
+row cuts the box 0 <= u(y) <= 1 of its output law u = w q as above those of one group. On a leaf
+
+    h_t = sum_y q_ty [ alpha_y - m_y + sum_x ( beta_x + max(m high, m low)_x ) ] - sum_y q_ty log r_y,
+
+and g_a <= s LSE_t( log rho(a,t) + h_t / s ): the formula for a secret of one value, with sigma = s, K = 0, the second
+term of h as its tangent, and sums over outputs in place of sums over values (docs/mathematics.md, 4.2 and 4.5).
 """
 
 from collections.abc import Callable, Iterator
@@ -26,13 +35,12 @@ from flint import arb
 from . import doubles
 from .balls import ONE, ZERO, Ball, Rows, float_below, log_sum_exp
 from .cells import Channel, Question
-from .closing import close
+from .closing import close, largest_of
 from .convex import Row, secant
-from .cuts import Box, Frame, Level, OneByOne, Scalars, Together
+from .cuts import Box, Frame, Functions, Level, Number, OneByOne, Ratios, Scalars, Together
 from .limits import tick, ticking
 from .packed import LARGEST_POWER, LEAST_POWER, Leaves, levels, read_leaves
-from .ratios import Functions, Number, Ratios
-from .reading import field, number, numbers, refuse, sequence, whole
+from .reading import field, mapping, number, numbers, refuse, sequence, whole
 
 # Tangents that leaves can name in one byte.
 TANGENTS = 2**8
@@ -51,7 +59,7 @@ class Point(NamedTuple):
 class Posteriors:
     """A "posteriors" proof for one secret: its groups and eta checked, its leaves evaluated on demand."""
 
-    # The sigma of all leaves, where they do not say it (rows.py).
+    # The sigma of all leaves, where they do not say it (`OneRow`).
     s: float | None = None
 
     def __init__(self, cells: list[dict[int, Ball]], channel: Channel, knowledge: Ball, proof: dict[str, Any]) -> None:
@@ -137,7 +145,7 @@ class Posteriors:
             for coefficients, slope in zip(result, slopes, strict=True):
                 coefficients.append(slope)
         if not self.frame.paired:
-            # Of one law over outputs (rows.py).
+            # Of one law over outputs (`OneRow`).
             commons = [sum(commons, ZERO)] * self.many
         return [[x + common for x, common in zip(row, commons, strict=True)] for row in result]
 
@@ -178,6 +186,25 @@ def _log_posteriors(z: list[list[Ball]]) -> list[list[Ball]]:
     """log( z_ay / z_y ), and 0 for an exact zero, whose coefficients are then zero as well."""
     totals = [sum(column_, ZERO) for column_ in zip(*z, strict=True)]
     return [[ZERO if x.is_zero() else (x / t).log() for x, t in zip(row, totals, strict=True)] for row in z]
+
+
+class OneRow(Posteriors):
+    """One secret value: boxes are of its output law, and sums over values become sums over outputs."""
+
+    def __init__(self, channel: Channel, cell: dict[int, Ball], s: float, fine: list[Ball]) -> None:
+        """Take the cells of the value; fine are the coefficients -log r."""
+        self.outputs = self.many = channel.outputs
+        self.groups = list(range(self.many))
+        self.rows = [Row(channel, cell, self.groups)]
+        self.single, self.eta, self.knowledge, self.s = True, 0.0, ZERO, s
+        self.frame = Frame(self.many, 1, None, paired=False)
+        self.tangents = [[self.rows[0].fine.times(fine)]]
+        self.secant = lru_cache(SECANTS)(secant)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """One value, and all outputs."""
+        return 1, self.many
 
 
 def multiplier(scale: Number, code: Number, of: Functions) -> tuple[Number, Number]:
@@ -273,3 +300,21 @@ def bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tu
     # It decides which leaves are looked at again in balls.
     upper = number(field(proof, "upper", "it"), "upper")
     return Tree(problem, proof, where).bounds(float_below(arb(upper) - question.lost))
+
+
+def rows_bounds(question: Question, proof: dict[str, Any], where: str) -> Iterator[tuple[str, Ball]]:
+    """Yield the one bound: the largest bound of a row's leaves bounds that row."""
+    s = number(field(proof, "s", "it"), "s")
+    if not 2.0**LEAST_POWER <= s <= 2.0**LARGEST_POWER:
+        refuse(f"s = {s!r} is not between 2^{LEAST_POWER} and 2^{LARGEST_POWER}")
+    rho = [arb(r) for r in numbers(field(proof, "rho", "it"), question.channel.outputs, "rho")]
+    fine = [-r for r in rho]
+    listed = sequence(field(proof, "rows", "it"), "rows", len(question.cells))
+    gains = []
+    for a, (cell, item) in enumerate(zip(question.cells, listed, strict=True)):
+        problem, place = OneRow(question.channel, cell, s, fine), f"{where}, row {a}"
+        values = [value for _, value in Tree(problem, mapping(item, f"row {a}"), place).bounds(float("inf"))]
+        if not values:
+            refuse(f"row {a} has no leaf that is not empty")
+        gains.append(largest_of(values))
+    yield where, close(gains, arb(s), question.knowledge.most) + log_sum_exp(rho)

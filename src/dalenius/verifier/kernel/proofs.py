@@ -10,11 +10,10 @@ from typing import Any
 
 from flint import arb
 
-from . import chains, choices, convex, posteriors, rows, simplices
+from . import chains, choices, convex, posteriors, simplices
 from .balls import Ball, short
-from .cells import Question
+from .cells import Question, information
 from .reading import field, number, refuse
-from .witness import information
 
 Bounds = Iterator[tuple[str, Ball]]
 # What is asked, the proof, and words for its place.
@@ -41,7 +40,7 @@ KINDS: dict[str, Kind] = {
     "convex": convex.bounds,
     "simplices": simplices.bounds,
     "posteriors": posteriors.bounds,
-    "rows": rows.bounds,
+    "rows": posteriors.rows_bounds,
     "monotone": chains.bounds,
 }
 

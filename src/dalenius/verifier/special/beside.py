@@ -24,12 +24,12 @@ from flint import arb
 from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import Product, Uniform
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, log_sum_exp, mixed, precision
+from dalenius.verifier.kernel.cells import law_of
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.order import never_falling
 from dalenius.verifier.kernel.reading import field, number, numbers, refuse, sequence, whole
-from dalenius.verifier.kernel.witness import law_of
 
 from .product import contracts, expands
 
@@ -86,7 +86,7 @@ def _gain(  # noqa: PLR0917 - what a row problem consists of
     """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""
     tick()
     rows = parts.release[a : a + len(rho)]
-    return OneValue(Rows(rows), rho, mixed(parts.local[a], logs), mu).bound(rows[0], rows[-1], rounds)
+    return OneValue(Rows(rows), rho, mixed(parts.local[a], logs), mu).bound(rounds)
 
 
 def _parts(asked: Asked, proof: dict[str, Any], where: str) -> Parts:

@@ -8,7 +8,6 @@ q_y + ... + q_last ), and the corner j raises the whole parts of the j largest f
 
 import math
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,10 +36,7 @@ class Mixtures:
 
         See note G of docs/proofs/leaves-in-doubles.md.
         """
-        ids = list(map(id, cell.values()))
-        # Masses are often one and the same ball.
-        near = {key: float_above(rho) for key, rho in dict(zip(ids, cell.values(), strict=True)).items()}
-        masses = map(near.__getitem__, ids)
+        masses = list(map(float_above, cell.values()))
         if np is None:
             sums, many = [0.0] * len(self.grid), [0] * len(self.grid)
             for row, mass in ticking(zip(cell, masses, strict=True)):
@@ -51,7 +47,7 @@ class Mixtures:
         else:
             tick()
             each, counted = np.zeros((2, len(self.start) - 1))
-            each[list(cell)], counted[list(cell)] = list(masses), 1.0
+            each[list(cell)], counted[list(cell)] = masses, 1.0
             each, counted = (np.repeat(x, np.diff(self.start)) for x in (each, counted))
             sums = np.bincount(self.corner, each * self.weight, len(self.grid)).tolist()
             many = np.bincount(self.corner, counted, len(self.grid)).tolist()
@@ -60,12 +56,12 @@ class Mixtures:
         return {j: total * (1 + m * share) + m * least for j, (total, m) in pairs if m}
 
 
-def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield the corners of positive weight, times k, and a float that is no less than the weight."""
-    numerators, denominators = zip(*map(float.as_integer_ratio, row), strict=True)
+def corners(row: list[float], k: int) -> list[tuple[tuple[int, ...], float]]:
+    """The corners of positive weight, times k, each with a float that is no less than its weight."""
+    ratios = [x.as_integer_ratio() for x in row]
     # Denominators of floats are powers of two.
-    unit = max(denominators)
-    entries = [x * (unit // y) for x, y in zip(numerators, denominators, strict=True)]
+    unit = max([y for _, y in ratios])
+    entries = [x * (unit // y) for x, y in ratios]
     above = left = total = sum(entries)
     law, fractions, before = [], [], k
     for q in entries[:-1]:
@@ -77,16 +73,18 @@ def corners(row: list[float], k: int) -> Iterator[tuple[tuple[int, ...], float]]
     law.append(before)
     # Sorting keeps the order of equal fractions.
     order = sorted(range(len(fractions)), key=fractions.__getitem__, reverse=True)
+    found = []
     for y in order:
         below = fractions[y]
         if above > below:
-            yield tuple(law), math.nextafter((above - below) / total, math.inf)
+            found.append((tuple(law), math.nextafter((above - below) / total, math.inf)))
         above = below
         # The sum behind y is raised by one.
         law[y] -= 1
         law[y + 1] += 1
     if above > 0:
-        yield tuple(law), math.nextafter(above / total, math.inf)
+        found.append((tuple(law), math.nextafter(above / total, math.inf)))
+    return found
 
 
 def mixtures(channel: Channel, k: int) -> Mixtures:

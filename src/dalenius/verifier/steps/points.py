@@ -25,12 +25,11 @@ from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.named import Added
 from dalenius.verifier.forms.reference import Reference, Uniform
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, float_above, log_sum_exp
-from dalenius.verifier.kernel.cells import Falling
+from dalenius.verifier.kernel.cells import Falling, Recursions
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.doubles import Chain, U, numpy, ordinary
 from dalenius.verifier.kernel.limits import largest, ticking
-from dalenius.verifier.kernel.order import Recursions
 from dalenius.verifier.kernel.reading import above_zero, fits, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.reading import field as entry
 
@@ -102,7 +101,7 @@ def bound(given: Noisy, knowledge: Ball, proof: dict[str, Any], where: str) -> B
             inside, laws = points.cells(answers, law)
             rho = list(laws.values())
             chains = OneValue(points.rows(laws), rho, log_r, s, points.chain(laws, rho, log_r, s, rounds))
-            g = chains.bound_from(points.log_row(min(laws)), points.log_row(max(laws)), rounds)
+            g = chains.bound(rounds)
             known[name] = inside.log(), g, beyond
         log_inside, g, beyond = known[name]
         exponents.append(s * (p.log() + log_inside) + g - (1 - kappa).log())
@@ -204,12 +203,6 @@ class _One(_Points):
         """The noise around these points."""
         return Recursions(self.noise, list(cells))
 
-    def log_row(self, j: int) -> list[Ball]:
-        """Log probabilities of the points under point j."""
-        inner, outer = self.noise.inner.log(), self.noise.outer.log()
-        ends = (0, self.many - 1)
-        return [(outer if k in ends else inner) - self.rate * self.step * abs(k - j) for k in range(self.many)]
-
 
 class _Several(_Points):
     """Several releases: each has geometric noise on every few of the points, and points between are mixtures again."""
@@ -230,7 +223,7 @@ class _Several(_Points):
     def _rows(self, rate: Ball) -> list[list[Ball]]:
         """The law of one run at every point."""
         single = _One([(rate, 1)], self.first, self.step * self.outputs, self.sizes[0][0])
-        laws = [[x.exp() for x in single.log_row(j)] for j in range(single.many)]
+        laws = [single.rows({j: ONE}).combined([ONE]) for j in range(single.many)]
         found = []
         for i in range(self.many):
             j, offset = divmod(i, self.outputs)
@@ -271,15 +264,6 @@ class _Several(_Points):
             error += often * (1.1 * off + 2 * U)
         return Chain(np, law, np.array(self.orders, dtype=float), error, rho, log_r, float(s))
 
-    def log_row(self, j: int) -> list[Ball]:
-        """Log probabilities of one tuple of every output under point j."""
-        logs = [[x.log() for x in law[j]] for law in self.laws]
-        listed = together.listed(self.sizes)
-        return [
-            sum((sum((log[y] for y in run), ZERO) for log, run in zip(logs, runs, strict=True)), ZERO)
-            for runs in ticking(listed)
-        ]
-
 
 class _Added(_Points):
     """Other noise with a log-concave law: all answers between the first and the last point are points.
@@ -309,14 +293,10 @@ class _Added(_Points):
         return super().cells(answers, law)
 
     def rows(self, cells: Mapping[int, Ball]) -> Rows:
-        """The noise around these points."""
-        return Rows([self.known[j] for j in cells])
-
-    def log_row(self, j: int) -> list[Ball]:
-        """Log probabilities of the outputs under point j."""
-        if any(not q > 0 for q in self.known[j]):
+        """The noise around these points; the outermost speak for those between."""
+        if any(not q > 0 for j in (min(cells), max(cells)) for q in self.known[j]):
             refuse("a probability at the ends of the points is not above 0; monotone rows need noise of full support")
-        return [q.log() for q in self.known[j]]
+        return Rows([self.known[j] for j in cells])
 
 
 def _between(rate: Ball, unit: int, steps: int) -> Ball:
