@@ -65,15 +65,6 @@ def test_a_record_with_one_value_has_one_secret() -> None:
     assert lumped.secret.tolist() == [0, 0]
 
 
-def test_a_dense_channel_of_many_rows_is_grouped() -> None:
-    rng = np.random.default_rng(1)
-    kinds = rng.dirichlet(np.ones(4), size=1000)
-    mechanism = Mechanism.from_matrix(kinds[rng.integers(1000, size=2**16)], [2] * 16)
-    lumped, lift = lump(mechanism, 3)
-    assert lumped.secret.size <= 2000
-    assert lift.masses(np.exp(lumped.log_reference)).sum() == pytest.approx(1, abs=1e-12)
-
-
 def _by_dictionary(rows: list[list[float]]) -> tuple[list[int], list[int]]:
     seen: dict[tuple[float, ...], int] = {}
     group = [seen.setdefault(tuple(row), len(seen)) for row in rows]

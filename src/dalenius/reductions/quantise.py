@@ -50,11 +50,9 @@ class Quantised(WayBack):
         return min(bound / (1 - self.slack) + hidden + ROUNDED, math.nextafter(math.log(self.answers), math.inf))
 
     def prior(self, witness: Prior) -> Prior:
-        """Return the witness as a prior of the real channel: classes are the same."""
         return replace(witness, mechanism=self.mechanism)
 
     def to_certificate(self) -> dict[str, Any]:
-        """Return the rule, which certificates state beside the mechanism."""
         return {"quadrature": self.rule.description}
 
 

@@ -4,7 +4,6 @@ A way back as it stands is that of an exact step which changes nothing of the pr
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from dalenius.model.prior import Prior
@@ -49,9 +48,3 @@ class BelowChannel(WayBack):
     def lower(self, leaked: float) -> float:
         """Return 0: the mechanism may leak less than the channel above it."""
         return 0.0
-
-
-def above_samples(problem: AuditProblem) -> tuple[AuditProblem, WayBack] | None:
-    """Ask about the channel of which a mechanism known by samples is a degraded version."""
-    samples = problem.mechanism.as_samples
-    return None if samples is None else (replace(problem, mechanism=samples.above), BelowChannel())

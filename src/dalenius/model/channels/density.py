@@ -62,7 +62,6 @@ class Density(Reference):
         return "density" if self.edges else None
 
     def describe(self) -> dict[str, Any]:
-        """Return the density in plain data, as certificates carry it; nothing for the uniform one."""
         return {"edges": list(self.edges), "masses": list(self.masses)} if self.edges else {}
 
     def log_least(self, records: Sequence[int]) -> float:

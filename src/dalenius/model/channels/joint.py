@@ -94,7 +94,6 @@ class Joint(Mechanism):
         )
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data: the query, and the call string of every release."""
         return {"query": str(self.query), "releases": [part.name for part in self.parts]}
 
     def dp_epsilon(self) -> float:
@@ -104,7 +103,6 @@ class Joint(Mechanism):
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
-        """Run all parts on a dataset, as `Mechanism.sample` says: one row an output."""
         source = rng if checks.flag("secure", secure) else generator(rng)
         return np.stack([part.sample(dataset, size, source, secure=secure) for part in self.parts], axis=1)
 
@@ -153,14 +151,12 @@ class Adaptive(Joint):
         return self.rounded[0].low + np.cumsum(many)[:-1], np.array([place[m.name] for _, m in self.choices])
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data: the query, the first release, and the choices."""
         then = [[many, mechanism.name] for many, mechanism in self.choices]
         return {"query": str(self.query), "releases": [self.parts[0].name], "then": then}
 
     def sample(
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
-        """Run the first release on a dataset, and then what its output chooses."""
         source = rng if checks.flag("secure", secure) else generator(rng)
         first = self.parts[0].sample(dataset, size, source, secure=secure)
         ends = np.cumsum([many for many, _ in self.choices])

@@ -90,7 +90,6 @@ class NoisyCounts(Noisy):
         return NoisySum(query, self.name, self.noise, whole=self, part=value)
 
     def witnessed(self, cell: int | None) -> Noisy:
-        """Return the noisy count that a witness is about."""
         return self if self.has_rows and cell is None else self.cell(checks.whole('"cell" of a witness', cell, 0))
 
     def dp_epsilon(self) -> float:
@@ -124,7 +123,6 @@ class NoisyCounts(Noisy):
         return self.k * self.cell(0).expected_distortion()
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
-        """The noisy counts, each as `NoisySum` draws them."""
         count, uniform = self.cell(0), source.random((self.k, size))
         counts = np.bincount(x, minlength=self.k).tolist()
         drawn = [count.around(t, u) for t, u in zip(counts, uniform, strict=True)]

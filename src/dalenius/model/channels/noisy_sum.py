@@ -208,7 +208,6 @@ class NoisySum(Noisy):
 
     @property
     def n_outputs(self) -> int:
-        """The number of outputs that are told apart."""
         return self.high - self.low + 1
 
     @property

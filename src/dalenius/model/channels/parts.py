@@ -32,7 +32,6 @@ class Everything(Alike):
 
     @cached_property
     def records(self) -> tuple[int, ...]:
-        """Alphabet sizes; zeros where records are real numbers."""
         return (self.k or 0,) * self.n
 
     @property

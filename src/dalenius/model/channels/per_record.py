@@ -144,7 +144,6 @@ class SomeRecords(Written):
 
     @property
     def looked_at(self) -> Part:
-        """The partition of the datasets by what is looked at."""
         assert isinstance(self.statistic, Part)  # for the type checker: it has no other
         return self.statistic
 
@@ -250,11 +249,9 @@ class Symmetric(Mechanism):
         refuse(f"{self.k} values and {self.k} outputs have too many pairs to list; prior.leakage() is what they leak")
 
     def leakage(self, masses: Floats) -> float:
-        """Return what the uniform prior leaks, in nats."""
         return self.capacity()
 
     def dp_epsilon(self) -> float:
-        """Return |log( kept / other )|, infinite where one of them is 0."""
         low, high = sorted((self.kept, self.other))
         return math.log(high / low) if low > 0 else math.inf
 

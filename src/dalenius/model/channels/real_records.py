@@ -39,11 +39,9 @@ class RealQuery(UnlistedQuery):
         return (decimal(self.high) - decimal(self.low)) / (self.n if self.name == "real_mean" else 1)
 
     def density(self, reference: object) -> Density:
-        """Return the density that a user gives as the reference."""
         return Density.of(reference, self.low, self.high)
 
     def refuse(self) -> NoReturn:
-        """Raise InputError: this is for answers that can be listed."""
         refuse(
             f"the answers of {self} are real numbers; add laplace, gaussian or geometric noise, or round the records "
             "with queries.total or queries.mean"
@@ -136,7 +134,6 @@ class RealRecords(RealOutputs):
         )
 
     def density(self, reference: object) -> Density:
-        """Return the density that a user gives as the reference."""
         return self.query.density(reference)
 
     def secret(self, secret: object) -> int | Bins | None:
@@ -177,7 +174,6 @@ class RealRecords(RealOutputs):
         return self.log_maximal(self.n)
 
     def dataset(self, dataset: ArrayLike) -> NDArray[Any]:
-        """Return one dataset as real numbers; refused outside [low, high]."""
         x = np.asarray(dataset, dtype=float)
         low, high = self.query.low, self.query.high
         if x.shape != (self.n,) or not ((x >= low) & (x <= high)).all():

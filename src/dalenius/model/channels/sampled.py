@@ -107,7 +107,6 @@ class Sampled(Mechanism):
         return Written(self.statistic, self.rows[self.sets], (*map(str, self.labels), *revealing), self.query)
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data: what was counted, and the rows that follow from it."""
         same = np.array_equal(self.sets, np.arange(len(self.rows)))
         samples = {
             "confidence": self.confidence,

@@ -1,6 +1,5 @@
 """A mechanism that is written out: one row of probabilities per class of a statistic."""
 
-import html
 import json
 import math
 import os
@@ -14,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius import shown
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
 from dalenius.model.channels import neighbours, tables
@@ -23,6 +23,8 @@ from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Blocks, Histogram, Statistic, Table, classes_in
 from dalenius.numerics.types import Floats
 
+# Rows and outputs that a notebook shows.
+SHOWN = 8
 # Tuples label joint releases.
 Label = str | int | float | tuple["Label", ...]
 
@@ -159,14 +161,10 @@ class Written(Mechanism):
         return f"<Mechanism {what}{of}: {self.n} records, {self.rows.shape[0]} rows x {self.rows.shape[1]} outputs>"
 
     def _repr_html_(self) -> str:
-        shown = 8
-        names = tables.row_names(self, min(shown, self.statistic.size))
-        head = "".join(f"<th>{html.escape(str(label))}</th>" for label in self.labels[:shown])
-        body = "".join(
-            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{q:.4g}</td>" for q in row) + "</tr>"
-            for name, row in zip(names, self.rows[:shown, :shown], strict=True)
-        )
-        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th>{head}</tr>{body}</table>"
+        many = min(SHOWN, self.statistic.size)
+        named = zip(tables.row_names(self, many), self.rows[:many, :SHOWN].tolist(), strict=True)
+        head = ("", *map(str, self.labels[:SHOWN]))
+        return shown.table(head, [(name, *row) for name, row in named], repr(self)[1:-1])
 
 
 def of_matrix(
