@@ -68,7 +68,7 @@ def in_blocks(asked: DesignProblem, chosen: DecoySearch) -> tuple[DesignProblem,
     """
     query, task = asked.query, asked.distortion
     counted = query.name == "count" and isinstance(query.statistic, Sum) and task.outputs == query.outputs
-    plain = task.data.kind == "uniform" and task.measure in ("absolute", "squared") and not asked.constraints.given
+    plain = task.data.uniform and task.measure in ("absolute", "squared") and not asked.constraints.given
     adversary = asked.adversary
     if not (
         counted and plain and adversary.kind == "bounded" and adversary.reference.uniform and adversary.knowledge > 0

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,90 +11,71 @@ from numpy.typing import ArrayLike
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.counting import log_multinomial
-from dalenius.model.laws import is_frame, of_frame
+from dalenius.model.laws import checked_law, is_frame
 from dalenius.model.query import Query
-from dalenius.model.reference import UNIFORM
+from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, class_of_counts
-from dalenius.numerics.types import Floats, Ints
+from dalenius.numerics.types import Floats
 
 MEASURES = ("absolute", "squared", "zero-one")
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """p0: uniform, or weights over datasets or over the classes of a query, or independent marginals."""
+    """p0: a law of datasets, as references are; or weights of the classes of a query, inside which it is uniform."""
 
-    kind: Literal["uniform", "datasets", "classes", "marginals"]
-    weights: tuple[Floats, ...] = ()  # one vector, or one per record
+    law: Reference = UNIFORM
+    weights: Floats | None = None  # of classes
 
     @classmethod
     def from_user(cls, query: Query, p0: ArrayLike | None) -> "Data":
         """Find from the shape what was given; raise InputError where it is not a distribution or does not fit."""
         if p0 is None or (isinstance(p0, str) and p0 == "uniform"):
-            return cls("uniform")
-        if is_frame(p0):
-            laws = of_frame(p0, query.records, query.names)
-            p0 = [list(laws[i % len(laws)]) for i in range(query.n)]
-        vectors = _vectors(p0)
-        if vectors is not None:
-            if [v.size for v in vectors] != list(query.records):
-                raise InputError(_misfit(query, f"{len(vectors)} lists of {[v.size for v in vectors][:8]} numbers"))
-            listed = [_distribution(v, f"the marginal of record {i} in p0") for i, v in enumerate(vectors)]
-            return cls("marginals", tuple(listed))
-        weights = _reals(p0)
-        if weights is None:
-            raise InputError(_misfit(query, "no list of numbers"))
-        datasets = query.log_universe <= math.log(checks.MOST_DATASETS) + 1e-9 and weights.shape == (
-            math.prod(query.records),
-        )
-        if not datasets and weights.shape != (query.statistic.size,):
-            raise InputError(_misfit(query, f"an array of shape {weights.shape}"))
-        return cls("datasets" if datasets else "classes", (_distribution(weights, "p0"),))
+            return cls()
+        classes, numbers = query.statistic.size, None if is_frame(p0) else _reals(p0)
+        few = query.log_universe <= math.log(checks.MOST_DATASETS) + 1e-9
+        per_class = numbers is not None and numbers.shape == (classes,)
+        if per_class and not (few and classes == math.prod(query.records)):
+            law = np.array(checked_law(numbers, "p0", classes))
+            return cls(weights=law / math.fsum(law))
+        try:
+            return cls(Reference.from_user(p0, query.records, query.names, "p0"))
+        except InputError as error:
+            refuse(f"{error}; of {query} it may also list {classes} numbers, one weight per class", error)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether nothing was given."""
+        return self.law.uniform and self.weights is None
 
     def exchangeable(self, records: tuple[int, ...]) -> bool:
         """Whether permuting records leaves p0 as it is, where the classes of the query do not change."""
-        if self.kind == "marginals":
-            return all(np.array_equal(w, self.weights[0]) for w in self.weights)
-        if self.kind == "datasets":
-            classes = Histogram(len(records), records[0]).class_table()
-            first = np.zeros(classes.max() + 1)
-            first[classes] = self.weights[0]
-            return bool(np.array_equal(first[classes], self.weights[0]))
-        return True
+        if self.law.weights is None:
+            return len(self.law.laws) <= 1
+        classes = Histogram(len(records), records[0]).class_table()
+        first = np.zeros(classes.max() + 1)
+        first[classes] = self.law.weights
+        return bool(np.array_equal(first[classes], self.law.weights))
+
+    def of_classes(self, query: Query) -> Floats:
+        """p0 of the classes of the query."""
+        return np.exp(self.law.log_classes(query.statistic)) if self.weights is None else self.weights
 
     def of_datasets(self, query: Query) -> Floats:
         """p0 of every dataset in lexicographic order."""
-        size = math.prod(query.records)
-        if self.kind == "uniform":
-            return np.full(size, 1 / size)
-        if self.kind == "marginals":
-            joint = np.ones(1)
-            for weights in self.weights:
-                joint = np.multiply.outer(joint, weights).ravel()
-            return joint
-        if self.kind == "datasets":
-            return self.weights[0]
+        if self.weights is None:
+            return np.exp(self.law.log_table(query.records))
         classes = query.statistic.class_table()
-        return np.asarray((self.weights[0] / np.bincount(classes))[classes])
+        return np.asarray((self.weights / np.bincount(classes))[classes])
 
-    def of_counts(self, query: Query, counts: Ints, classes: Ints) -> Floats:
-        """p0 of all datasets with these counts of values; classes are those of the query."""
-        log_size = log_multinomial(counts) - query.log_universe
-        if self.kind == "uniform":
-            return np.asarray(np.exp(log_size))
-        if self.kind == "classes":
-            return np.asarray(
-                self.weights[0][classes] * np.exp(log_size - UNIFORM.log_classes(query.statistic)[classes])
-            )
-        if self.kind == "marginals":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                terms = np.where(counts > 0, counts * np.log(self.weights[0]), 0.0)
-            return np.asarray(np.exp(log_size + query.log_universe + terms.sum(axis=1)))
+    def of_counts(self, query: Query) -> Floats:
+        """p0 of all datasets with the same counts of values, by the count vectors of a histogram."""
         histogram = Histogram(query.n, query.records[0])
-        mass = np.bincount(histogram.class_table(), weights=self.weights[0])
-        place = {tuple(c): t for t, c in enumerate(histogram.counts.tolist())}
-        return np.asarray(mass[[place[tuple(c)] for c in counts.tolist()]])
+        log_p = self.law.log_classes(histogram)
+        if self.weights is None:
+            return np.exp(log_p)
+        classes = class_of_counts(query.statistic, histogram.counts)
+        return np.asarray(self.weights[classes] * np.exp(log_p - UNIFORM.log_classes(query.statistic)[classes]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,17 +117,7 @@ class Distortion:
 
     def expected(self, mechanism: Mechanism) -> float:
         """E d(f(X), Y) of a mechanism of this query with these outputs, one row per class of the query."""
-        query = self.query
-        if self.data.kind == "uniform":
-            weights = np.exp(UNIFORM.log_classes(query.statistic))
-        elif self.data.kind == "classes":
-            weights = self.data.weights[0]
-        elif len(set(query.records)) == 1 and self.data.exchangeable(query.records):
-            counts = Histogram(query.n, query.records[0]).counts
-            classes = class_of_counts(query.statistic, counts)
-            weights = np.bincount(classes, weights=self.data.of_counts(query, counts, classes))
-        else:
-            weights = np.bincount(query.statistic.class_table(), weights=self.data.of_datasets(query))
+        weights = self.data.of_classes(self.query)
         return float((weights[:, None] * mechanism.written().rows * self.table).sum())
 
     @property
@@ -180,19 +150,6 @@ def measure_name(measure: str, query: Query) -> str:
     return words.get(measure, "distortion")
 
 
-def _vectors(p0: ArrayLike) -> list[Floats] | None:
-    """One vector per record, or None where p0 is not a list of lists."""
-    if isinstance(p0, np.ndarray) and p0.ndim != 2:  # a list of lists
-        return None
-    rows: Any = p0
-    try:
-        vectors = [_reals(row) for row in rows]
-    except TypeError:
-        return None
-    listed = [v for v in vectors if v is not None and v.ndim == 1]
-    return listed if listed and len(listed) == len(vectors) else None
-
-
 def _reals(values: ArrayLike) -> Floats | None:
     """An array of real numbers, or None where there is none."""
     try:
@@ -200,24 +157,6 @@ def _reals(values: ArrayLike) -> Floats | None:
     except ValueError:  # ragged
         return None
     return array.astype(float) if array.dtype.kind in "biuf" else None
-
-
-def _distribution(weights: Floats, where: str) -> Floats:
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        bad = weights[~np.isfinite(weights) | (weights < 0)][0]
-        refuse(f"{where} holds {bad}; probabilities are finite and not negative")
-    with np.errstate(over="ignore"):  # refused then
-        total = float(weights.sum())
-    if abs(total - 1) > checks.SUM_TOLERANCE:
-        refuse(f"{where} sums to {total:.12g}; it must sum to 1 within {checks.SUM_TOLERANCE:g}: divide it by its sum")
-    return np.asarray(weights / total)
-
-
-def _misfit(query: Query, what: str) -> str:
-    return (
-        f"p0 is {what}, which does not fit {query}; give one number for each of the {checks.size_text(query.records)} "
-        f"datasets, one for each of its {query.statistic.size} classes, or one list for each of its {query.n} records"
-    )
 
 
 def _outputs(query: Query, outputs: Sequence[object]) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """Laws of records as users give them: lists of probabilities or counts, or frequencies in data of pandas or polars."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import numpy as np
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.counting import Law
-from dalenius.numerics.types import Floats
 
 WAYS = (
     "give one law for all records, one law per record, one weight per dataset, or a column or frame of the data, of "
@@ -19,13 +18,14 @@ WAYS = (
 COUNTED = ("count", "proportion")
 
 
-def listed_in(value: object) -> list[object]:
+def listed_in(value: object, what: str) -> list[object]:
     """Return the entries of a list, tuple or array; anything else is refused."""
-    if isinstance(value, (str, bytes, dict, set)) or not isinstance(value, Iterable):
-        refuse(f"reference = {show(value)} is not a prior; {WAYS}")
+    message = f"{what} = {show(value)} is not a prior; {WAYS}"
+    if isinstance(value, (dict, set)):
+        raise InputError(message)
     if isinstance(value, np.ndarray):
-        return list(np.atleast_1d(checks.array(value, f"reference = {show(value)} is not a prior; {WAYS}")).tolist())
-    return list(checks.listed(value, f"reference = {show(value)} is not a prior; {WAYS}"))
+        return list(np.atleast_1d(checks.array(value, message)).tolist())
+    return list(checks.listed(value, message))
 
 
 def checked_law(listed: object, place: str, size: int, largest: float = 1e100) -> Law:
@@ -68,16 +68,19 @@ def of_frame(data: Any, records: tuple[int, ...], names: Sequence[str] = ()) -> 
     of a record are called.
     """
     counted = _value_counts(data)
-    if not hasattr(data, "columns") or counted is not None:
-        if len(set(records)) > 1:
-            refuse(f"one column cannot stand for records of alphabets {list(records)}; give a frame with a column each")
-        if counted is not None:
-            return [_of_counts(*counted, records[0], names)]
-        return [_empirical(data, "the column", records[0], names)]
-    if len(data.columns) != len(records):
-        refuse(f"the frame has {len(data.columns)} columns for {len(records)} records; give one per record")
-    columns = (data.iloc[:, i] if hasattr(data, "iloc") else data[:, i] for i in range(len(records)))
-    return [_empirical(column, f"column {data.columns[i]!r}", records[i], names) for i, column in enumerate(columns)]
+    if hasattr(data, "columns") and counted is None:
+        if len(data.columns) != len(records):
+            refuse(f"the frame has {len(data.columns)} columns for {len(records)} records; give one per record")
+        columns = (data.iloc[:, i] if hasattr(data, "iloc") else data[:, i] for i in range(len(records)))
+        return [
+            _empirical(_values(column, names), None, f"column {data.columns[i]!r}", records[i], names)
+            for i, column in enumerate(columns)
+        ]
+    if len(set(records)) > 1:
+        refuse(f"one column cannot stand for records of alphabets {list(records)}; give a frame with a column each")
+    values, often = counted or (_values(data, names), None)
+    place = "the column" if counted is None else "the column of counts"
+    return [_empirical(values, often, place, records[0], names)]
 
 
 def _value_counts(data: Any) -> tuple[list[Any], Any] | None:
@@ -86,60 +89,22 @@ def _value_counts(data: Any) -> tuple[list[Any], Any] | None:
         if len(data.columns) == 2 and data.columns[1] in COUNTED:  # values, and their counts
             return data[data.columns[0]].to_list(), data[data.columns[1]].to_list()
         return None
-    if getattr(data, "name", None) in COUNTED and hasattr(data, "index") and hasattr(data, "to_list"):
+    if getattr(data, "name", None) in COUNTED and hasattr(data, "index"):
         return list(data.index), data.to_list()
     return None
 
 
-def _of_counts(values: list[Any], counts: list[Any], k: int, names: Sequence[str]) -> Law:
-    place = "the column of counts"
-    found = np.zeros(k)
-    for code, many in zip(_codes(values, place, k, names), counts, strict=True):
-        found[int(code)] += many
-    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
-        refuse(f"{place} holds {found.tolist()}; counts and proportions are finite, not negative and not all zero")
-    return tuple((found / found.sum()).tolist())
-
-
-def _empirical(column: Any, place: str, k: int, names: Sequence[str]) -> Law:
-    """How often each of the values occurs; of categorical data without names the codes are the values."""
+def _values(column: Any, names: Sequence[str]) -> list[Any]:
+    """The values of a column; of categorical data without names the codes are the values."""
     content = column.cat if hasattr(column, "cat") else column
-    listed = column.to_list() if hasattr(column, "to_list") else None
-    if hasattr(content, "codes") and not (names and listed is not None):
-        values = [None if code < 0 else code for code in np.asarray(content.codes).tolist()]
-    elif listed is not None:
-        values = listed
-    else:
-        values = _plain(column, place, k)
-    codes = _codes(values, place, k, names)
-    return tuple((np.bincount(codes.astype(np.int64), minlength=k) / codes.size).tolist())
+    if hasattr(content, "codes") and not names:
+        return [None if code < 0 else code for code in np.asarray(content.codes).tolist()]
+    return list(column.to_list())
 
 
-def _plain(column: Any, place: str, k: int) -> list[Any]:
-    try:
-        found: list[Any] = column.to_numpy(dtype=float, na_value=np.nan).tolist()
-    except (TypeError, ValueError):
-        raise InputError(_no_numbers(place, k)) from None
-    return found
-
-
-def _no_numbers(place: str, k: int) -> str:
-    return (
-        f'{place} holds no numbers; values are 0 to {k - 1}, or use .astype("category"), whose codes are, or name the '
-        "values: names= of the query"
-    )
-
-
-def _codes(values: list[Any], place: str, k: int, names: Sequence[str]) -> Floats:
-    """Values of records as whole numbers 0..k-1; texts are names of values."""
-    texts = [v for v in values if isinstance(v, str)]
-    if texts and not names:
-        raise InputError(_no_numbers(place, k))
-    unknown = next((v for v in texts if v not in names), None)
-    if unknown is not None:
-        refuse(f"{place} holds {unknown!r}; the values of a record are called {', '.join(names)}")
-    place_of = {name: code for code, name in enumerate(names)}
-    codes = np.array([place_of[v] if isinstance(v, str) else _number(v, place, k) for v in values], dtype=float)
+def _empirical(values: list[Any], often: Any, place: str, k: int, names: Sequence[str]) -> Law:
+    """The share of each of the values; often: how often they occur, once each where it is None."""
+    codes = np.array([_code(value, place, k, names) for value in values], dtype=float)
     missing = ~np.isfinite(codes)
     if codes.size == 0 or missing.any():
         what = f"misses {int(missing.sum())} of {codes.size} values" if codes.size else "is empty"
@@ -150,14 +115,27 @@ def _codes(values: list[Any], place: str, k: int, names: Sequence[str]) -> Float
             f"{place} holds {codes[np.argmax(outside)]:g}; the values of a record are 0 to {k - 1}. A column is data: "
             "for probabilities give a list, or what value_counts() gives"
         )
-    return codes
+    weights = None if often is None else np.asarray(often, dtype=float)
+    found = np.bincount(codes.astype(np.int64), weights, minlength=k)
+    if not (np.isfinite(found).all() and (found >= 0).all() and found.sum() > 0):
+        refuse(f"{place} holds {found.tolist()}; counts and proportions are finite, not negative and not all zero")
+    return tuple((found / found.sum()).tolist())
 
 
-def _number(value: Any, place: str, k: int) -> float:
-    """A number; nan where the cell is empty, which each library writes in its own way."""
+def _code(value: Any, place: str, k: int, names: Sequence[str]) -> float:
+    """A value of a record as a number, a name as its place; nan for an empty cell, as each library writes it."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(_no_numbers(place, k)) from None
+    if isinstance(value, str) and names:
+        if value not in names:
+            refuse(f"{place} holds {value!r}; the values of a record are called {', '.join(names)}")
+        return names.index(value)
+    if not isinstance(value, str):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    refuse(
+        f'{place} holds no numbers; values are 0 to {k - 1}, or use .astype("category"), whose codes are, or name the '
+        "values: names= of the query"
+    )

@@ -48,19 +48,21 @@ class Reference:
     __setstate__ = set_state
 
     @classmethod
-    def from_user(cls, value: object, records: tuple[int, ...], names: Sequence[str] = ()) -> "Reference":
+    def from_user(
+        cls, value: object, records: tuple[int, ...], names: Sequence[str] = (), what: str = "the reference"
+    ) -> "Reference":
         """Return the reference of None, one law, one law per record, weights over datasets, or data of frames."""
         if value is None or isinstance(value, Reference):
             return UNIFORM if value is None else value
         if is_frame(value):
             return cls(_alike(of_frame(value, records, names)))
-        listed = listed_in(value)
+        listed = listed_in(value, what)
         if not listed:
-            refuse(f"the reference is empty; {WAYS}")
+            refuse(f"{what} is empty; {WAYS}")
         if not any(isinstance(part, (Iterable, str)) for part in listed):
-            return cls._of_line(listed, records)
+            return cls._of_line(listed, records, what)
         if len(listed) != len(records):
-            refuse(f"the reference has {len(listed)} laws for {len(records)} records; give one law per record")
+            refuse(f"{what} has {len(listed)} laws for {len(records)} records; give one law per record")
         return cls(_alike([checked_law(part, f"the law of record {i}", records[i]) for i, part in enumerate(listed)]))
 
     @classmethod
@@ -77,7 +79,7 @@ class Reference:
             refuse(f"{path}: {error}", error)
 
     @classmethod
-    def _of_line(cls, listed: list[object], records: tuple[int, ...]) -> "Reference":
+    def _of_line(cls, listed: list[object], records: tuple[int, ...], what: str) -> "Reference":
         """One list of numbers is the law of every record, or one weight per dataset."""
         alike = len(tally(records)) == 1
         if alike and len(listed) == records[0]:
@@ -88,8 +90,8 @@ class Reference:
             return cls((), weights)
         one = f"{records[0]} (the law of every record)" if alike else "one list per record, whose values differ"
         refuse(
-            f"the reference lists {len(listed)} numbers; give {one} or {checks.size_text(records)} (one weight per "
-            f"dataset, at most {secrets.MOST_DATASETS})"
+            f"{what} lists {len(listed)} numbers; give {one} or {checks.size_text(records)} (one weight per dataset, "
+            f"at most {secrets.MOST_DATASETS})"
         )
 
     @property

@@ -141,19 +141,18 @@ def _candidates(
     query, data = distortion.query, distortion.data
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
         fair = len(set(reference.laws[0])) == 1 if reference.laws else True
-        if _parity(query.statistic) and data.kind in ("uniform", "classes") and fair:
-            weights = np.exp(UNIFORM.log_classes(query.statistic)) if data.kind == "uniform" else data.weights[0]
-            yield _domain(distortion, reference, constraints, query.statistic, weights, np.arange(2))
+        if _parity(query.statistic) and data.law.uniform and fair:
+            yield _domain(distortion, reference, constraints, query.statistic, data.of_classes(query), np.arange(2))
         n, k = query.n, query.records[0]
         check_size(math.comb(n + k - 1, k - 1), distortion, most)
         histogram = Histogram(n, k)
         statistic: Statistic = histogram
-        counts, classes = histogram.counts, class_of_counts(query.statistic, histogram.counts)
+        counts, weights = histogram.counts, data.of_counts(query)
+        classes = class_of_counts(query.statistic, counts)
         if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == statistic.size:
             # Its classes are single count vectors already.
             statistic, order = query.statistic, np.argsort(classes)
-            counts, classes = counts[order], classes[order]
-        weights = data.of_counts(query, counts, classes)
+            counts, classes, weights = counts[order], classes[order], weights[order]
         yield _tied(_domain(distortion, reference, constraints, statistic, weights, classes), _count_maps(counts))
     # exp(700) is near the largest float, and far above any limit.
     check_size(round(math.exp(min(query.log_universe, 700.0))), distortion, most)
@@ -189,7 +188,7 @@ def _domain(  # noqa: PLR0917 - what is asked, then the classes
     return Domain(
         statistic=statistic,
         weights=weights,
-        uniform=distortion.data.kind == "uniform",
+        uniform=distortion.data.uniform,
         distance=distance,
         orbit=np.arange(distance.size).reshape(distance.shape),
         symmetries=(),
