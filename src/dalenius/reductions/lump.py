@@ -139,8 +139,13 @@ class Merged:
         different = first.size < group.size
         outputs = _proportional_columns(written.given[first] if different else written.given)
         rows = written.rows[first] if different else written.rows
-        same = np.array_equal(outputs, np.arange(outputs.size))
-        return cls(group, first, outputs, rows if same else _add_columns(rows, outputs))
+        if not np.array_equal(outputs, np.arange(outputs.size)):
+            # Columns that are merged are added; dropped ones are zero.
+            kept = np.flatnonzero(outputs >= 0)
+            kept = kept[np.argsort(outputs[kept], kind="stable")]
+            starts = np.unique(outputs[kept], return_index=True)[1]
+            rows = np.asarray(np.add.reduceat(rows[:, kept], starts, axis=1))
+        return cls(group, first, outputs, rows)
 
 
 def lump(
@@ -229,11 +234,3 @@ def _product(a: Floats, b: Floats, splitter: float = 2.0**27 + 1) -> tuple[Float
     a_low, b_low = a - a_high, b - b_high
     product = a * b
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-
-
-def _add_columns(rows: Floats, outputs: Ints) -> Floats:
-    """Add the columns that are merged; dropped ones are zero."""
-    kept = np.flatnonzero(outputs >= 0)
-    kept = kept[np.argsort(outputs[kept], kind="stable")]
-    start = np.unique(outputs[kept], return_index=True)[1]
-    return np.asarray(np.add.reduceat(rows[:, kept], start, axis=1))

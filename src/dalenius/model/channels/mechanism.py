@@ -362,10 +362,6 @@ class Mechanism(Described, ABC):
         """Return the maximal leakage, log sum_y max_x q(y|x)."""
         return math.log(self.written().rows.max(axis=0).sum())
 
-    def witnessed(self, cell: int | None) -> "Mechanism":
-        """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""
-        return self
-
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings.
 

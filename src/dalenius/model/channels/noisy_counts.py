@@ -89,9 +89,6 @@ class NoisyCounts(Noisy):
         query = Query("count_of", arguments, statistic, statistic.values.copy(), tuple(range(n + 1)), 1, named=False)
         return NoisySum(query, self.name, self.noise, whole=self, part=value)
 
-    def witnessed(self, cell: int | None) -> Noisy:
-        return self if self.has_rows and cell is None else self.cell(checks.whole('"cell" of a witness', cell, 0))
-
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
 

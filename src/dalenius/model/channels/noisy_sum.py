@@ -203,7 +203,7 @@ class NoisySum(Noisy):
         """The outputs, every integer of the range, or every step of a mean."""
         if self.clamp:
             return self.query.labels
-        shown = self._in_units(np.arange(self.low, self.high + 1)).tolist()
+        shown = self._labelled(np.arange(self.low, self.high + 1)).tolist()
         return (f"<={shown[0]}", *shown[1:-1], f">={shown[-1]}")
 
     @property
@@ -431,13 +431,10 @@ class NoisySum(Noisy):
         return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:
-        return self._in_units(np.asarray(outputs, dtype=np.int64))
-
-    def _in_units(self, outputs: Ints) -> NDArray[np.generic]:
         """Return integer outputs in units of the answer."""
         steps = self.query.steps
         if steps is None:
-            return outputs
+            return np.asarray(outputs, dtype=np.int64)
         distinct, at = np.unique(outputs, return_inverse=True)
         return np.array([float(steps.low + steps.unit * int(y)) for y in distinct])[at]
 

@@ -186,29 +186,25 @@ def laplace(f: Floats, rate: float, error: float, widest: float = 8.0, most_per_
     edges = np.append(np.concatenate(inside), distinct[-1])
     half = np.diff(edges) / 2
     target = spread(error, distinct.size)
+    # The bound on the error of all pieces together, for every angle.
+    x, beta = rate * half, ANGLES[:, None]
+    log_rho = np.arcsinh(beta / x)
     for m in range(2, most_per_piece):
-        errors = laplace_error(half, rate, m, distinct.size)
+        tail = np.exp(np.hypot(x, beta) - x - 2 * m * log_rho) / -np.expm1(-2 * log_rho)
+        errors = (x / 2 * tail).sum(axis=1) * (64 / 15) * _constant(ANGLES, distinct.size)
         best = int(np.argmin(errors))
         if errors[best] <= target:
             break
     _fits(float(m * half.size), f.size)
-    x, w = np.polynomial.legendre.leggauss(m)
-    points = ((edges[:-1] + edges[1:]) / 2)[:, None] + half[:, None] * x
-    weights = half[:, None] * w * (rate / 2)
+    nodes, weights = np.polynomial.legendre.leggauss(m)
+    points = ((edges[:-1] + edges[1:]) / 2)[:, None] + half[:, None] * nodes
+    weights = half[:, None] * weights * (rate / 2)
     inner = weights.ravel() * np.exp(-rate * np.abs(points.ravel() - f[:, None]))
     sides = 0.5 * np.exp(-rate * np.abs(f[:, None] - distinct[[0, -1]]))
     description = {"edges": edges.tolist(), "points": m, "angle": float(ANGLES[best]), "slack": target}
     return Quadrature(
         np.column_stack([sides[:, 0], inner, sides[:, 1]]), float(errors[best]) * ROUNDING, 0.0, description
     )
-
-
-def laplace_error(half: Floats, rate: float, points: int, answers: int) -> Floats:
-    """The bound on the error of all pieces together, for every angle."""
-    x, beta = rate * half, ANGLES[:, None]
-    log_rho = np.arcsinh(beta / x)
-    tail = np.exp(np.hypot(x, beta) - x - 2 * points * log_rho) / -np.expm1(-2 * log_rho)
-    return np.asarray((x / 2 * tail).sum(axis=1) * (64 / 15) * _constant(ANGLES, answers))
 
 
 def gaussian(f: Floats, sigma: float, error: float) -> Quadrature:

@@ -58,7 +58,13 @@ class Written(Mechanism):
         if given.ndim != 2 or given.shape[1] == 0:  # a matrix
             refuse(f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}")
         if given.shape[0] != self.statistic.size:
-            raise InputError(_misfit(given.shape[0], self.statistic))
+            counted = f"{given.shape[0]} rows for {self.statistic.size} classes; give one row per class of the query"
+            if isinstance(self.statistic, Table) and self.statistic.finest:
+                counted = (
+                    f"the matrix has {given.shape[0]} rows, but {self.statistic.size} datasets are described by "
+                    f"records {list(self.statistic.records)}; give one row per dataset in lexicographic order"
+                )
+            raise InputError(counted)
         if len(self.labels) != given.shape[1]:
             refuse(f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column")
         rows = _normalised(given, self.statistic)
@@ -376,12 +382,12 @@ def outputs_of(mechanism: Written) -> list[Any]:
         return list(query.outputs)
     if not query.vector:
         return list(labels)
-    return [tuple(map(_count, label.split(","))) if isinstance(label, str) else label for label in labels]
 
+    def vector(text: str) -> tuple[int | str, ...]:
+        """Counts, and words that stand in their place."""
+        return tuple(int(y) if y.removeprefix("-").isdecimal() else y for y in text.split(","))
 
-def _count(text: str) -> int | str:
-    """A count, or the word that stands in its place."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
+    return [vector(label) if isinstance(label, str) else label for label in labels]
 
 
 def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:
@@ -415,15 +421,6 @@ def _label(label: Label) -> Label:
     if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
         refuse(f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them")
     return plain
-
-
-def _misfit(rows: int, statistic: Statistic) -> str:
-    if isinstance(statistic, Table) and statistic.finest:
-        return (
-            f"the matrix has {rows} rows, but {statistic.size} datasets are described by records "
-            f"{list(statistic.records)}; give one row per dataset in lexicographic order"
-        )
-    return f"{rows} rows for {statistic.size} classes; give one row per class of the query"
 
 
 def _normalised(given: Floats, statistic: Statistic) -> Floats:
