@@ -5,14 +5,20 @@ a solver has written it, with a digest of its data. One that was loaded, unpickl
 object, and one whose data were changed has another digest: neither counts as made here. The answers of worker
 processes, which this process started itself, are noted when they arrive. The same holds of results whose certificate
 was accepted: a copy, or one whose certificate was changed since, is not verified.
+
+Whoever shows a number of a file beside a question relies on the certificate being about that question: curves,
+frontiers, profiles and calibrations in results/archive.py, points of a study in studies/checking.py. A question is
+plain data, each part under the word by which a refusal calls it. `question` reads all parts from a certificate;
+`compare` refuses a certificate that does not have those that are stated.
 """
 
 import hashlib
 import json
 import marshal
+import math
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +26,11 @@ from dalenius import shown
 from dalenius.errors import InputError, refuse
 from dalenius.model.files import path_of, read_json, write
 from dalenius.verifier import verify as verifier
+from dalenius.verifier.kernel import reading
+from dalenius.verifier.kernel.reading import DESIGN, field, mapping, number
+from dalenius.verifier.saved import words
 
+LIMITS = ("entropy", "knowledge")
 _digests: dict[int, bytes] = {}  # by the identity of the certificate, for as long as it lives
 _accepted: "weakref.WeakKeyDictionary[Any, bytes]" = weakref.WeakKeyDictionary()  # of the certificates of results
 
@@ -141,3 +151,54 @@ def _digest(certificate: Any) -> bytes | None:
         return hashlib.sha256(marshal.dumps(certificate.data, 2)).digest()
     except ValueError:
         return None
+
+
+def question(certificate: dict[str, Any], nats: float = 1.0) -> dict[str, object]:
+    """Return what a certificate is about, and its bounds in units of so many nats, rounded outward by one float.
+
+    Of a design the mechanism and the secret are those of the audit inside, and there are parts of its own.
+    """
+    whole_design = certificate.get("format") == DESIGN
+    inside = mapping(field(certificate, "audit", "the certificate"), "its audit") if whole_design else certificate
+    adversary = mapping(field(certificate, "adversary", "the certificate"), "the adversary")
+    if unknown := set(adversary) - {"independent", *LIMITS, "reference"}:
+        reading.refuse(
+            f"the adversary of the certificate has {reading.show(min(unknown))}, which says nothing about an adversary"
+        )
+    problem = mapping(field(inside, "problem", "the certificate"), "the problem")
+    lower, upper = (
+        number(field(certificate, key, "the certificate"), f"{key!r} of the certificate") for key in ("lower", "upper")
+    )
+    if nats != 1:
+        lower, upper = max(0.0, math.nextafter(lower / nats, -math.inf)), math.nextafter(upper / nats, math.inf)
+    found: dict[str, object] = {
+        "mechanism": {key: x for key, x in problem.items() if key != "quadrature"},
+        "adversary": "independent" if "independent" in adversary else "bounded",
+        "limit": {key: adversary[key] for key in LIMITS if key in adversary},
+        "reference": adversary.get("reference"),
+        "secret": inside.get("secret"),
+        "lower bound": lower,
+        "upper bound": upper,
+    }
+    if whole_design:
+        task = mapping(field(certificate, "problem", "the certificate"), "the problem")
+        found |= {"task": task, "query": task.get("query")}
+        found |= {key: field(certificate, key, "the certificate") for key in ("budget", "distortion")}
+    return found
+
+
+def compare(stated: Mapping[str, object], certificate: dict[str, Any], nats: float = 1.0, whose: str = "saved") -> None:
+    """Refuse a certificate that is about another question than the one stated, or states other bounds.
+
+    stated: parts of a question, by the words of `question`; those left out may be any. nats: how many a unit of the
+    bounds is. whose: of what the parts are, for the refusal.
+    """
+    found = question(certificate, nats)
+    for part, value in stated.items():
+        if part.endswith(" bound"):
+            value = number(value, f"the {whose} {part}")  # noqa: PLW2901 - as it is compared
+        if value != found.get(part):
+            reading.refuse(f"the {whose} {part} is {words(value)} where the certificate has {words(found.get(part))}")
+    low, high = (stated.get(part) for part in ("lower bound", "upper bound"))
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high:
+        reading.refuse(f"lower {low!r} exceeds upper {high!r}")

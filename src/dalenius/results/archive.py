@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from dalenius.certificates.certificate import compare, question
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
 from dalenius.model.files import __version__
@@ -24,7 +25,6 @@ from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.profile import Bracket, Profile
 from dalenius.results.restore import audit_content, audit_of, design_content, design_of, notes, read_notes
 from dalenius.results.result import Result
-from dalenius.verifier import saved
 from dalenius.verifier.kernel.reading import Refused
 
 VERSION = 2
@@ -94,7 +94,7 @@ def _expected(kind: type[Answer], part: object) -> Answer:
 def _compare(stated: dict[str, object], part: Audit | Design, where: str, whose: str) -> None:
     """Refuse a part whose certificate is about another question than the one stated."""
     try:
-        saved.compare(stated, part.certificate.data, whose=whose)
+        compare(stated, part.certificate.data, whose=whose)
     except Refused as reason:
         refuse(f"{where}: {reason}")
 
@@ -103,7 +103,7 @@ def _one_question(parts: Sequence[Audit | Design], same: Sequence[str], what: st
     """Return what all parts ask, in these words of verifier/saved.py; refused where one asks something else."""
     if not parts or len({part.unit for part in parts}) > 1:
         refuse(f"a {what} has one point or more, all in one unit")
-    first = saved.question(parts[0].certificate.data)
+    first = question(parts[0].certificate.data)
     stated = {part: first.get(part) for part in same}
     for k, part in enumerate(parts):
         _compare(stated, part, f"point {k + 1} of the {what}", "first point's")
@@ -149,7 +149,7 @@ def _frontier(content: dict[str, Any], part: Part) -> Frontier:
         points.append(point)
     both = None if (beside := content.get("independent")) is None else _frontier(beside, part)
     if both is not None:
-        task = {"task": saved.question(designs[0].certificate.data)["task"]}
+        task = {"task": question(designs[0].certificate.data)["task"]}
         _compare(task, both.designs[0], "designs against independent records", "frontier's")
     if both is not None and (both.named or both.independent or both.designs[0].adversary.kind != "independent"):
         refuse("what stands beside a frontier is designs against independent records, and nothing else")
@@ -206,7 +206,7 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
 
 def _profile(content: dict[str, Any], part: Part) -> Profile:
     curve, independent = _curve(content, part), None
-    first = saved.question(curve.audits[0].certificate.data)
+    first = question(curve.audits[0].certificate.data)
     _compare({"adversary": "bounded", "secret": None}, curve.audits[0], "point 1 of the profile", "profile's")
     if "independent" in content:
         independent = _expected(Audit, part(content["independent"]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dalenius.certificates import certificate as certificates
 from dalenius.certificates.audits import adversary_data
+from dalenius.certificates.certificate import compare, question
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
@@ -17,7 +18,6 @@ from dalenius.results.audit import Audit
 from dalenius.verifier import verify as verifier
 from dalenius.verifier.kernel.limits import TIME_LIMIT
 from dalenius.verifier.kernel.reading import AUDIT, DESIGN, Refused
-from dalenius.verifier.saved import compare, question
 
 if TYPE_CHECKING:
     from dalenius.results.design import Design

@@ -71,12 +71,13 @@ def mismatch(work: Work, numbers: dict[str, Any], certificate: object) -> str:
 def _compare(work: Work, numbers: dict[str, Any], certificate: object) -> None:
     """Refuse a certificate about another mechanism, adversary, secret or budget than those of the question."""
     from dalenius.certificates.audits import adversary_data, question_data
+    from dalenius.certificates.certificate import compare, question
+    from dalenius.model.problem import NATS_PER_UNIT
     from dalenius.results.answers import described
     from dalenius.verifier.kernel.reading import AUDIT, DESIGN, field, mapping, refuse
-    from dalenius.verifier.saved import NATS, compare, question
 
     task, data, bounds = work.task, mapping(certificate, "the certificate"), {end: numbers[end] for end in ENDS}
-    nats, whose = NATS[task.unit], "point's"
+    nats, whose = NATS_PER_UNIT[task.unit], "point's"
     if task.task != "design":
         if task.leakage is not None and numbers["upper"] > task.leakage:
             refuse(f"the mechanism leaks up to {numbers['upper']!r}, above the budget of {task.leakage!r}")
