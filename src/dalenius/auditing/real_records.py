@@ -72,7 +72,6 @@ class _Question:
 
     @property
     def bins(self) -> Bins | None:
-        """The bin that is the secret, if it is one."""
         return self.problem.secret if isinstance(self.problem.secret, Bins) else None
 
     def about(self, whole: Whole) -> Attributes | None:
