@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets, files, storage
 from dalenius.model.channels import tables
-from dalenius.model.equality import Described, set_state
-from dalenius.model.query import Query
+from dalenius.model.query import Described, Query, set_state
 from dalenius.model.statistic import Statistic
 from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
