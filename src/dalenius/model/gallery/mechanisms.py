@@ -18,11 +18,9 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise, times
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.per_record import PerRecord
+from dalenius.model.channels.per_record import PerRecord, Symmetric
 from dalenius.model.channels.real import Real
-from dalenius.model.channels.real_records import Geometric as Steps
-from dalenius.model.channels.real_records import RealQuery, RealRecords
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.real_records import RealQuery, RealRecords, Steps
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
@@ -98,9 +96,6 @@ def geometric(
             its ends.
         step: of real-valued records only, what they are rounded to; it must divide the range from low to high, and is
             a hundredth of it where nothing is given.
-
-    Returns:
-        A Mechanism; on very many records one that is never written out.
 
     Example:
         >>> dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1).dp_epsilon()
@@ -183,9 +178,6 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
     Args:
         sigma: not scaled by the sensitivity.
         clamp: True to clamp to the range.
-
-    Returns:
-        A Mechanism whose outputs are all integers, unless clamped.
 
     Example:
         >>> dl.mechanisms.discrete_gaussian(dl.queries.count(n=4), sigma=2).name
@@ -371,12 +363,6 @@ def _texts(bits: NDArray[np.int64]) -> tuple[str, ...]:
 @documented_mechanism
 def constant(query: Query) -> Written:
     """Always the value of the range with the least expected distance to f(x), x uniform; the lowest on ties.
-
-    Returns:
-        A Mechanism that leaks nothing.
-
-    Raises:
-        InputError: the query has too many outputs to list.
 
     Example:
         >>> dl.audit(dl.mechanisms.constant(dl.queries.count(n=4)), knowledge=0.5).upper < 1e-9
