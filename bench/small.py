@@ -16,7 +16,6 @@ from measure import Section, alone, short
 import dalenius as dl
 from dalenius.auditing.one_record import OneRecordSearch
 from dalenius.bounds.monotone import MonotoneRows
-from dalenius.designing.rate_distortion import RateSearch
 
 Ways = dict[str, Callable[[], Any]]
 SECONDS, TURNS = 0.1, 3
@@ -24,11 +23,10 @@ SHORT, LONG = "short ms", "general ms"
 HEAD = ["question", SHORT, LONG, "general / short", "qif ms", "qif / short", "checked as well ms"]
 TEXT = f"""Processor milliseconds of one thread, all ways in turns in one process, least of {TURNS} turns of
 {SECONDS:g} s each. "General" is the same version with settings that leave the short way out: one Newton run in place
-of a search (one record), linear systems in place of Newton's method (rate and distortion), and monotone rows that
-leave out multipliers which cannot close the bracket (parities). Certificates are written in all of our times, and
-checked in the last column alone. qif has the loosest stopping rule that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for
-rates; it writes no certificate."""
-WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(closing_cells=0), RateSearch(slopes=0)))
+of a search (one record), and monotone rows that leave out multipliers which cannot close the bracket (parities).
+Certificates are written in all of our times, and checked in the last column alone. qif has the loosest stopping rule
+that reaches a gap of {GAP:g} nats, {RATE_GAP:g} for rates; it writes no certificate."""
+WITHOUT = dl.Settings(parts=(OneRecordSearch(values=1), MonotoneRows(closing_cells=0)))
 
 
 def in_turns(ways: Ways) -> dict[str, float]:

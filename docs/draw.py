@@ -20,7 +20,7 @@ import numpy as np
 
 import dalenius as dl
 from dalenius.paper.reproduce.figures import audit_figures, comparison_figures, figures, marks
-from dalenius.report import design_plots, plots, profile_text
+from dalenius.report import drawn, plots
 
 DOCS = Path(__file__).parent
 BENCH = DOCS.parent / "bench"
@@ -333,11 +333,11 @@ def _value(cell: str) -> Any:
 DRAWN: dict[str, tuple[Callable[[], bytes], tuple[Any, ...]]] = {
     "adversary": (adversary, ()),
     "audit": (audit, (plots.plot_audit, plots._draw_bars, plots._draw_bracket)),  # noqa: SLF001 - their code counts
-    "curve": (curve, (plots.plot_curve,)),
-    "design": (design, (design_plots.plot_design, design_plots.draw_channel)),
+    "curve": (curve, (plots.draw, drawn.curve_chart)),
+    "design": (design, (plots.draw, drawn.design_chart, plots.draw_channel)),
     "decoy": (decoy, ()),
-    "frontier": (frontier, (design_plots.plot_frontier,)),
-    "profile": (profile, (profile_text.plot_profile, plots.plot_curve)),
+    "frontier": (frontier, (plots.draw, drawn.frontier_chart)),
+    "profile": (profile, (plots.draw, plots.plot_profile, drawn.profile_chart)),
     "ledger": (ledger, ()),
     "knowledge": (knowledge, ()),
     "growth": (growth, ()),

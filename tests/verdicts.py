@@ -1,8 +1,10 @@
 """What the verifier must say, in tests."""
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from damage import Place
 from kinds import Json
 
@@ -35,6 +37,18 @@ def refused(data: Json, words: str = "", mechanism: Any = None) -> None:
     assert not answer.verified
     assert words in answer.reason
     assert "cannot be checked" not in answer.reason
+
+
+def by_hand(problem: Json, adversary: Json, masses: Any, *proofs: Json, **more: Json) -> Json:
+    """An audit certificate with a witness about record 0 and a proof of every record; it claims nothing from below."""
+    return copy.deepcopy({
+        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
+        "problem": problem, "adversary": adversary,
+        "lower": 0.0, "upper": max(proof["upper"] for proof in proofs),
+        "witness": {"record": 0, "kind": "masses", "masses": np.asarray(masses).tolist()},
+        "proofs": [{"record": i, **proof} for i, proof in enumerate(proofs)],
+        **more,
+    })  # fmt: skip
 
 
 def places(value: Json, path: Place = ()) -> Iterator[Place]:

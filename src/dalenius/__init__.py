@@ -41,92 +41,48 @@ if TYPE_CHECKING:
     from dalenius.verifier.verify import Verification
 
 __all__ = [
-    "Account",
-    "Adversary",
-    "Audit",
-    "BudgetError",
-    "Calibration",
-    "Certificate",
-    "Curve",
-    "Design",
-    "Frontier",
-    "InputError",
-    "Ledger",
-    "Mechanism",
-    "Prior",
-    "Profile",
-    "Query",
-    "Settings",
-    "Study",
-    "Verification",
-    "adaptive",
-    "audit",
-    "audit_many",
-    "calibrate",
-    "compose",
-    "curve",
-    "design",
-    "from_diffprivlib",
-    "from_opendp",
-    "from_privacy_curve",
-    "frontier",
-    "g_leakage",
-    "knowledge",
-    "leakage",
-    "load",
-    "mechanisms",
-    "paper",
-    "queries",
-    "settings",
-    "sklearn",
-    "to_coq",
-    "verify",
-]
+    "Account", "Adversary", "Audit", "BudgetError", "Calibration", "Certificate", "Curve", "Design", "Frontier",
+    "InputError", "Ledger", "Mechanism", "Prior", "Profile", "Query", "Settings", "Study", "Verification", "adaptive",
+    "audit", "audit_many", "calibrate", "compose", "curve", "design", "from_diffprivlib", "from_opendp",
+    "from_privacy_curve", "frontier", "g_leakage", "knowledge", "leakage", "load", "mechanisms", "paper", "queries",
+    "settings", "sklearn", "to_coq", "verify",
+]  # fmt: skip
 
-# Where each public name lives; loaded on first use, which keeps `import dalenius` quick.
+# Where each public name lives; loaded on first use, which keeps `import dalenius` quick. Modules are without a name.
 _HOME = {
-    "queries": "dalenius.model.gallery.queries",
-    "knowledge": "dalenius.model.gallery.knowledge",
-    "mechanisms": "dalenius.model.gallery.mechanisms",
-    "Mechanism": "dalenius.model.channels.mechanism",
-    "InputError": "dalenius.errors",
-    "BudgetError": "dalenius.errors",
-    "__version__": "dalenius.model.files",
-    "audit": "dalenius.api.audits",
-    "audit_many": "dalenius.tools.many",
-    "verify": "dalenius.certificates.verifying",
-    "to_coq": "dalenius.certificates.coq",
-    "curve": "dalenius.api.audits",
-    "design": "dalenius.api.designs",
-    "frontier": "dalenius.api.designs",
-    "calibrate": "dalenius.tools.calibration",
-    "compose": "dalenius.tools.composition",
-    "adaptive": "dalenius.tools.composition",
-    "g_leakage": "dalenius.tools.measures",
-    "leakage": "dalenius.tools.measures",
-    "Ledger": "dalenius.tools.ledger",
-    "from_diffprivlib": "dalenius.adapters.diffprivlib",
-    "from_privacy_curve": "dalenius.adapters.curves",
-    "from_opendp": "dalenius.adapters.opendp",
-    "load": "dalenius.studies.loading",
-    "paper": "dalenius.paper",
-    "settings": "dalenius.settings",
-    "sklearn": "dalenius.sklearn",
-    # What they take and return.
-    "Account": "dalenius.tools.account",
-    "Adversary": "dalenius.model.adversary",
-    "Audit": "dalenius.results.audit",
-    "Calibration": "dalenius.results.calibration",
-    "Certificate": "dalenius.certificates.certificate",
-    "Curve": "dalenius.results.audit",
-    "Design": "dalenius.results.design",
-    "Frontier": "dalenius.results.design",
-    "Prior": "dalenius.model.prior",
-    "Profile": "dalenius.results.profile",
-    "Query": "dalenius.model.query",
-    "Settings": "dalenius.settings",
-    "Study": "dalenius.studies.study",
-    "Verification": "dalenius.verifier.verify",
+    "adapters.curves": ("from_privacy_curve",),
+    "adapters.diffprivlib": ("from_diffprivlib",),
+    "adapters.opendp": ("from_opendp",),
+    "api.audits": ("audit", "curve"),
+    "api.designs": ("design", "frontier"),
+    "certificates.certificate": ("Certificate",),
+    "certificates.coq": ("to_coq",),
+    "certificates.verifying": ("verify",),
+    "errors": ("BudgetError", "InputError"),
+    "model.adversary": ("Adversary",),
+    "model.channels.mechanism": ("Mechanism",),
+    "model.files": ("__version__",),
+    "model.gallery.knowledge": (),
+    "model.gallery.mechanisms": (),
+    "model.gallery.queries": (),
+    "model.prior": ("Prior",),
+    "model.query": ("Query",),
+    "paper": (),
+    "results.audit": ("Audit", "Curve"),
+    "results.calibration": ("Calibration",),
+    "results.design": ("Design", "Frontier"),
+    "results.profile": ("Profile",),
+    "settings": ("Settings",),
+    "sklearn": (),
+    "studies.loading": ("load",),
+    "studies.study": ("Study",),
+    "tools.account": ("Account",),
+    "tools.calibration": ("calibrate",),
+    "tools.composition": ("adaptive", "compose"),
+    "tools.ledger": ("Ledger",),
+    "tools.many": ("audit_many",),
+    "tools.measures": ("g_leakage", "leakage"),
+    "verifier.verify": ("Verification",),
 }
 
 
@@ -135,19 +91,17 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Import a public name when it is first asked for (PEP 562)."""
-        if name not in _HOME:
-            hint = ""
-            if not name.startswith("_"):
-                from dalenius.errors import nearest
-
-                hint = f"; {nearest(name, __all__)}"
-            message = f"module 'dalenius' has no attribute {name!r}{hint}"
-            raise AttributeError(message)
         from importlib import import_module
 
-        module = import_module(_HOME[name])
-        modules = ("queries", "mechanisms", "knowledge", "paper", "settings", "sklearn")
-        found: object = module if name in modules else getattr(module, name)
+        if name not in __all__ and name != "__version__":
+            from dalenius.errors import nearest
+
+            hint = "" if name.startswith("_") else f"; {nearest(name, __all__)}"
+            message = f"module 'dalenius' has no attribute {name!r}{hint}"
+            raise AttributeError(message)
+        home = next(home for home, names in _HOME.items() if name in names or name == home.rpartition(".")[2])
+        module = import_module(f"dalenius.{home}")
+        found: object = getattr(module, name) if name in _HOME[home] else module
         # Kept, so that the next use of the name does not come here.
         globals()[name] = found
         return found

@@ -8,7 +8,7 @@ import pytest
 import dalenius as dl
 from dalenius.bounds.decoys.bound import Corners, Decoys, Feasible, Multipliers, decoy_proof, recognised
 from dalenius.bounds.decoys.programme import LAWS, TRUTHS, DecoySearch, Task
-from dalenius.designing.decoys import best
+from dalenius.designing.blocks import truth_or_decoy as best
 from dalenius.designing.designer import DesignSearch
 from dalenius.model.reference import UNIFORM
 from dalenius.model.statistic import Sum

@@ -13,7 +13,7 @@ from design_samples import consistent_design, parity_design
 
 from dalenius.certificates.certificate import Certificate
 from dalenius.cli import common, main
-from dalenius.cli.design import output_list
+from dalenius.cli.questions import output_list
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query

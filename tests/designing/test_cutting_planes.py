@@ -7,18 +7,21 @@ from dataclasses import replace
 import brute_force
 import numpy as np
 import pytest
-from cases import parity_distortion, parity_leakage
+from cases import named, parity_distortion, parity_leakage, random_channel
+from design_problems import divergence, problem_of, random_prior
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dalenius as dl
-from dalenius.designing.cutting_planes import CuttingPlanes, CuttingSearch, Problem, leaked
-from dalenius.designing.oracle import Attack
-from dalenius.model.distortion import Distortion
+from dalenius.designing.cutting_planes import CuttingPlanes, CuttingSearch, OracleSearch, attack
+from dalenius.designing.master import Plane
+from dalenius.designing.problem import Problem, leaked
+from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.prior import Prior
 from dalenius.model.problem import Goal
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
-from dalenius.reductions.symmetry import symmetrise
+from dalenius.reductions.symmetry import Domain
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Settings
 
@@ -26,8 +29,7 @@ PARITY = dl.queries.modular_sum(n=3, modulus=2)
 
 
 def problem(query: Query, b: float, goal: Goal, budget: float, **arguments: object) -> Problem:
-    domain = symmetrise(Distortion.from_user(query, **arguments))
-    return Problem(domain, query.log_universe - b, goal, budget)
+    return problem_of(query, query.log_universe - b, goal, budget, **arguments)
 
 
 def run(task: Problem, tolerance: float = 1e-5) -> tuple[CuttingPlanes, list[tuple[float, float]]]:
@@ -52,7 +54,7 @@ def test_truth_and_constant_are_the_best_of_their_kind(query: Query) -> None:
     task = problem(query, 0.0, "leakage", 0.1)
     size, width = task.domain.distance.shape
     constants = [task.distortion(np.tile(np.eye(width)[y], (size, 1))) for y in range(width)]
-    assert task.distortion(task.constant()) == pytest.approx(min(constants), abs=1e-14)
+    assert task.distortion(task.constant) == pytest.approx(min(constants), abs=1e-14)
     assert task.distortion(task.truthful()) == pytest.approx(task.least, abs=1e-14)
     rng = np.random.default_rng(0)
     for rows in rng.dirichlet(np.ones(width), size=(20, size)):
@@ -62,15 +64,11 @@ def test_truth_and_constant_are_the_best_of_their_kind(query: Query) -> None:
 def pool_of(task: Problem, rng: np.random.Generator) -> CuttingPlanes:
     """Random priors and a random mechanism."""
     planes = CuttingPlanes(task, rng)
-    statistic = task.domain.statistic
     for _ in range(4):
-        record = int(rng.integers(len(statistic.records)))
-        held = np.isfinite(UNIFORM.log_joint(statistic, record))
-        masses = np.zeros(held.shape)
-        masses[held] = rng.dirichlet(np.ones(int(held.sum())))
-        assert planes.learn(Attack(0.0, record, masses))
-        assert not planes.learn(Attack(0.0, record, masses))
-    planes.rows = rng.dirichlet(np.full(task.domain.distance.shape[1], 0.3), size=statistic.size)
+        prior = random_prior(task.domain.statistic, rng)
+        assert planes.learn(prior)
+        assert not planes.learn(prior)
+    planes.rows = rng.dirichlet(np.full(task.domain.distance.shape[1], 0.3), size=task.domain.statistic.size)
     return planes
 
 
@@ -80,7 +78,7 @@ def test_repairs_keep_their_budget(query: Query, seed: int, share: float) -> Non
     rng = np.random.default_rng(seed)
     task = problem(query, 0.5, "distortion", 0.1)
     planes = pool_of(task, rng)
-    before = max(attack.leakage for attack in planes.attacks)
+    before = max(leaked(plane.masses, planes.rows) for plane in planes.pool)
     planes.problem = replace(task, budget=share * before)
     repaired = planes.repaired()
     assert repaired.sum(axis=1) == pytest.approx(1, abs=1e-12)
@@ -119,15 +117,10 @@ def test_the_bracket_holds_the_truth_and_closes(task: Problem, truth: float) -> 
     assert all(value >= truth - 1e-6 for _, value in told)
     assert all(later[0] >= earlier[0] and later[1] <= earlier[1] + 1e-12 for earlier, later in itertools.pairwise(told))
     assert planes.gap <= 1e-5
-    for attack in planes.attacks:
-        assert attack.leakage <= planes.leakage + 1e-9
-    evidence = planes.lower.evidence
-    assert evidence
-    reference = UNIFORM.log_joint(task.domain.statistic, 0)
-    for item in evidence:
-        held = item.masses > 0
-        divergence = (item.masses[held] * (np.log(item.masses[held]) - reference[held])).sum()
-        assert divergence <= task.knowledge + 1e-12
+    assert all(leaked(plane.masses, planes.rows) <= planes.leakage + 1e-9 for plane in planes.pool)
+    assert planes.lower.evidence
+    for item in planes.lower.evidence:
+        assert divergence(item.masses, task.domain.statistic) <= task.knowledge + 1e-12
 
 
 def test_a_count_closes_and_its_mechanism_stands_up_to_another_search() -> None:
@@ -153,7 +146,7 @@ def test_a_pool_that_grows_is_pruned_but_keeps_its_proof() -> None:
     for _ in range(2 * most):
         masses = np.exp(UNIFORM.log_joint(statistic, 0)) * held
         masses[held] *= np.exp(0.01 * rng.standard_normal(int(held.sum())))
-        planes.learn(Attack(0.0, 0, masses / masses.sum()))
+        planes.learn(Plane(0, masses / masses.sum()))
     before = planes.lower.value
     planes._prune()
     assert len(planes.pool) <= most + len(proof)
@@ -175,3 +168,64 @@ def test_an_expired_watch_leaves_a_mechanism() -> None:
     assert planes.rounds == 0
     assert planes.rows.sum(axis=1) == pytest.approx(1, abs=1e-12)
     assert task.distortion(planes.rows) <= 0.3 + 1e-9
+
+
+# The adversary's answers.
+
+CHANNELS = [
+    (named("count(n=3)", "geometric(epsilon=1)"), 1.0),
+    (named("modular_sum(n=3, modulus=2)", "symmetric(flip=0.1)"), 0.5),
+    (random_channel([2, 3], 3, 1), 0.4),
+    (random_channel([2, 2, 2], 2, 2), 0.8),
+    (random_channel([3], 3, 3), 0.2),
+]
+
+
+def attacks(
+    mechanism: Mechanism, knowledge: float, known: tuple[Plane, ...] = (), starts: int = 32, limit: float = 60.0
+) -> list[tuple[float, Plane]]:
+    size, width = mechanism.rows.shape
+    orbit = np.arange(size * width).reshape(size, width)
+    domain = Domain(mechanism.statistic, np.ones(size) / size, True, np.zeros((size, width)), orbit, ())
+    task = Problem(domain, knowledge, "leakage", 0.1)
+    return attack(task, mechanism.rows, known, Deadline(limit), starts=starts, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("mechanism", "knowledge"), CHANNELS)
+@pytest.mark.parametrize("limit", [60.0, 0.0])
+def test_priors_are_allowed_different_and_leak_what_they_say(
+    mechanism: Mechanism, knowledge: float, limit: float
+) -> None:
+    found = attacks(mechanism, knowledge, limit=limit)
+    assert all(one[0] >= other[0] for one, other in itertools.pairwise(found))
+    for leaks, plane in found:
+        prior = Prior(mechanism, plane.record, plane.masses)
+        assert prior.entropy() >= mechanism.log_universe - knowledge - 1e-12
+        assert prior.leakage() == pytest.approx(leaks, abs=1e-12)
+    for members in mechanism.statistic.orbits:
+        own = [plane for _, plane in found if plane.record == members[0]]
+        assert 1 <= len(own) <= OracleSearch().priors_taken
+        for one, other in itertools.combinations(own, 2):
+            assert np.abs(one.masses - other.masses).sum() > 1e-4
+
+
+@pytest.mark.parametrize(("mechanism", "knowledge"), CHANNELS)
+def test_the_worst_prior_is_as_bad_as_any_other_search_finds(mechanism: Mechanism, knowledge: float) -> None:
+    b = mechanism.log_universe - knowledge
+    best = brute_force.attained(mechanism.matrix(), mechanism.records, b, starts=4)
+    assert attacks(mechanism, knowledge)[0][0] >= best - 1e-6
+
+
+def test_known_priors_are_only_improved_on() -> None:
+    mechanism = named("modular_sum(n=4, modulus=3)", "symmetric(flip=0.2)")
+    leaks, good = attacks(mechanism, 4 * math.log(2) - 2.0, starts=64)[0]
+    again = attacks(mechanism, 4 * math.log(2) - 2.0, (good,), starts=1)
+    assert again[0][0] >= leaks - 1e-9
+    assert leaks == pytest.approx(0.29040340425615385, abs=1e-4)
+
+
+def test_without_knowledge_there_is_one_prior_of_each_record() -> None:
+    found = attacks(random_channel([2, 3], 3, 1), 0.0)
+    assert sorted(plane.record for _, plane in found) == [0, 1]
+    for _, plane in found:
+        assert plane.masses.sum(axis=0) == pytest.approx(np.full(6, 1 / 6), abs=1e-14)

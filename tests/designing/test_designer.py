@@ -9,9 +9,9 @@ from cases import LN2, parity_distortion, parity_leakage
 from kinds import Floats
 
 import dalenius as dl
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed, Designer, on_grid
-from dalenius.designing.oracle import Attack
+from dalenius.designing.designer import Designed, Designer
+from dalenius.designing.master import Plane
+from dalenius.designing.problem import Problem, on_grid
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import DesignProblem, Goal
@@ -31,9 +31,9 @@ def designed(
     symmetric: bool = True,
     tolerance: float = TOLERANCE,
     deadline: Deadline | None = None,
-    known: tuple[Attack, ...] = (),
+    known: tuple[Plane, ...] = (),
     **arguments: object,
-) -> tuple[Problem, Designed, tuple[Attack, ...]]:
+) -> tuple[Problem, Designed, tuple[Plane, ...]]:
     task = Distortion.from_user(query, **arguments)
     problem = Problem(symmetrise(task, symmetric=symmetric), query.log_universe - b, goal, budget)
     asked = DesignProblem(task, Adversary.from_user(query.records, entropy=b), goal, budget, tolerance)

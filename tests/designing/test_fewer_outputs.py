@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from design_problems import problem_of
 
 import dalenius as dl
-from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import DesignSearch
 from dalenius.designing.fewer_outputs import Fewer
-from dalenius.model.distortion import Distortion
-from dalenius.reductions.symmetry import symmetrise
+from dalenius.designing.problem import Problem
 from dalenius.settings import DEFAULT
 
 
 def count(n: int, budget: float) -> Problem:
-    return Problem(symmetrise(Distortion.from_user(dl.queries.count(n=n))), 0.5, "leakage", budget)
+    return problem_of(dl.queries.count(n=n), 0.5, "leakage", budget)
 
 
 def test_the_outputs_used_most_are_kept_with_their_mirror_images() -> None:

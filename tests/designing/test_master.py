@@ -5,32 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from brute_force import information, plogp
+from design_problems import problem_of, random_prior
 from kinds import Floats
 from scipy.optimize import minimize
 
 import dalenius as dl
 from dalenius.designing.master import Master, MasterSearch, Plane, Pool
-from dalenius.designing.weak_duality import Evidence, best_leakage, ratios
-from dalenius.model.distortion import Distortion
+from dalenius.designing.weak_duality import Evidence, best, ratios
 from dalenius.model.query import Query
-from dalenius.model.reference import UNIFORM
-from dalenius.reductions.symmetry import Domain, symmetrise
+from dalenius.reductions.symmetry import Domain
 
 CLOSE = 2e-6
 
 
 def problem(query: Query, many: int, seed: int, *, symmetric: bool = True) -> tuple[Master, list[Plane]]:
     """A domain with a pool of random priors."""
-    rng = np.random.default_rng(seed)
-    domain = symmetrise(Distortion.from_user(query), symmetric=symmetric)
-    pool = []
-    for _ in range(many):
-        record = int(rng.integers(query.n))
-        held = np.isfinite(UNIFORM.log_joint(domain.statistic, record))
-        masses = np.zeros(held.shape)
-        masses[held] = rng.dirichlet(np.full(int(held.sum()), 0.7))
-        pool.append(Plane(record, masses))
-    return Master(domain, np.ones(int(domain.orbit.max()) + 1, dtype=bool)), pool
+    rng, task = np.random.default_rng(seed), problem_of(query, 0.0, symmetric=symmetric)
+    pool = [random_prior(task.domain.statistic, rng, 0.7) for _ in range(many)]
+    return Master(task.domain, task.limits.allowed, task.limits), pool
 
 
 def worst(pool: list[Plane], rows: Floats) -> float:
@@ -154,10 +146,9 @@ def test_what_cannot_be_met_has_no_mechanism() -> None:
 
 def test_barred_outputs_stay_empty() -> None:
     query = dl.queries.count(n=2)
-    domain = symmetrise(Distortion.from_user(query), symmetric=False)
-    barred = domain.distance > 1
-    _, pool = problem(query, 3, 2, symmetric=False)
-    rows = rows_of(Master(domain, ~barred.ravel()).least_leakage(pool, np.inf))
+    master, pool = problem(query, 3, 2, symmetric=False)
+    barred = master.domain.distance > 1
+    rows = rows_of(replace(master, allowed=~barred.ravel()).least_leakage(pool, np.inf))
     assert (rows[barred] == 0).all()
     assert worst(pool, rows) < worst(pool, np.eye(3)[np.searchsorted([1, 3], np.arange(4), side="right")])
 
@@ -188,11 +179,11 @@ def test_derivatives_are_those_of_the_leakage(before: Floats | None) -> None:
 
 def test_ratios_prove_the_optimum_of_the_pool() -> None:
     master, pool = problem(dl.queries.count(n=5), 7, 1)
-    best = rows_of(master.least_leakage(pool, 0.7))
-    evidence = tuple(Evidence(plane.record, plane.masses, ratios(plane.masses, best)) for plane in pool)
-    bound = best_leakage(master.domain, evidence, 0.7).value
-    assert bound == pytest.approx(worst(pool, best), abs=1e-6)
-    assert bound <= worst(pool, best) + 1e-9
+    rows = rows_of(master.least_leakage(pool, 0.7))
+    evidence = tuple(Evidence(plane.record, plane.masses, ratios(plane.masses, rows)) for plane in pool)
+    bound = best(problem_of(dl.queries.count(n=5), 0.0, budget=0.7), evidence).value
+    assert bound == pytest.approx(worst(pool, rows), abs=1e-6)
+    assert bound <= worst(pool, rows) + 1e-9
 
 
 def test_a_solution_that_is_near_will_do() -> None:

@@ -10,7 +10,7 @@ from dalenius.api.designs import reduced
 from dalenius.designing.cutting_planes import CuttingPlanes
 from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.mixture import SHARES, largest_share
-from dalenius.designing.weak_duality import best_distortion
+from dalenius.designing.weak_duality import best
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion
 from dalenius.model.problem import DesignProblem
@@ -67,6 +67,6 @@ def test_evidence_on_a_window_loses_what_clamping_costs() -> None:
     planes = CuttingPlanes(fewer.problem, np.random.default_rng(0))
     planes.begin(Deadline(5.0))
     planes.run(lambda _: 1e-3, Deadline(2.0), lambda _: None)
-    wide = best_distortion(whole.domain, fewer.widened_evidence(planes.lower), whole.budget)
+    wide = best(whole, fewer.widened_evidence(planes.lower))
     lost = whole.domain.weights @ np.abs(np.arange(9) - np.clip(np.arange(9), 2, 6))
     assert planes.lower.value - lost - 1e-9 <= wide.value <= planes.lower.value + 1e-9

@@ -40,31 +40,7 @@ def test_uniform_values_and_zero_one_distortion(k: int, share: float) -> None:
     assert dual.leakage.upper <= rate
 
 
-@pytest.mark.parametrize(("slope", "all_used"), [(2.0, True), (0.8, True), (0.5, False), (0.1, False)])
-def test_linear_systems_answer_where_all_outputs_are_used_and_newton_elsewhere(
-    slope: float,
-    all_used: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With |x - y| and uniform values the first and the last output are used from a slope of log 2 on."""
-    k, found = 40, []
-    apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
-    kernel = np.exp(-slope * apart)
-    # What a law r that is even away from the ends has; near enough to the slope.
-    budget = float((apart * kernel / kernel.sum(axis=1, keepdims=True)).sum() / k)
-    systems = rate_distortion._all_used
-    monkeypatch.setattr(rate_distortion, "_all_used", lambda *given: found.append(systems(*given)) or found[-1])
-    design = dl.design(dl.queries.identity(k), distortion=budget, knowledge=0, tolerance=1e-6)
-    assert [x is not None for x in found] == [all_used]
-    monkeypatch.setattr(rate_distortion, "_all_used", lambda *_: None)
-    newton = dl.design(dl.queries.identity(k), distortion=budget, knowledge=0, tolerance=1e-6, verify=False)
-    assert verified(design).gap <= 1e-6
-    assert (design.lower, design.upper) == pytest.approx((newton.lower, newton.upper), abs=1e-6)
-    assert design.distortion <= budget
-
-
-def test_a_singular_kernel_is_left_to_newton() -> None:
-    """Two equal columns of costs: the systems have no one solution."""
+def test_two_equal_outputs_have_no_one_solution_and_a_closed_bracket() -> None:
     measure = np.abs(np.subtract.outer(np.arange(4.0), [0.0, 1.0, 3.0, 3.0]))
     asked = {"knowledge": 0, "measure": measure, "outputs": [0, 1, 2, 3], "tolerance": 1e-6}
     design = verified(dl.design(dl.queries.identity(4), distortion=0.5, **asked))

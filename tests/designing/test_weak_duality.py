@@ -1,28 +1,19 @@
 """Lower bounds in closed form: no mechanism within the budget does better, whatever the evidence and its weights."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from brute_force import information
 from cases import hamming_rate
+from design_problems import problem_of, random_prior
 from kinds import Floats
 
 import dalenius as dl
-from dalenius.designing.weak_duality import (
-    Evidence,
-    LowerBound,
-    best_distortion,
-    best_leakage,
-    distortion_bound,
-    legal,
-    ratios,
-    table,
-)
-from dalenius.model.distortion import Distortion
+from dalenius.designing.weak_duality import Evidence, LowerBound, best, bound, legal, ratios, table
 from dalenius.model.query import Query
-from dalenius.model.reference import UNIFORM
-from dalenius.reductions.symmetry import Domain, symmetrise
+from dalenius.reductions.symmetry import Domain
 
 QUERIES = [
     dl.queries.count(n=3),
@@ -34,19 +25,12 @@ QUERIES = [
 ]
 
 
-def domain_of(query: Query, *, symmetric: bool) -> Domain:
-    return symmetrise(Distortion.from_user(query), symmetric=symmetric)
-
-
 def random_evidence(domain: Domain, rng: np.random.Generator, many: int) -> tuple[Evidence, ...]:
     """Priors about random records with any legal ratios: wild, tame, or those of a mechanism."""
     found = []
     for k in range(many):
-        record = int(rng.integers(len(domain.statistic.records)))
-        held = np.isfinite(UNIFORM.log_joint(domain.statistic, record))
-        masses = np.zeros(held.shape)
-        masses[held] = rng.dirichlet(np.full(int(held.sum()), 0.5))
-        width = domain.distance.shape[1]
+        prior, width = random_prior(domain.statistic, rng, 0.5), domain.distance.shape[1]
+        record, masses = prior.record, prior.masses
         if k % 3 == 0:
             (rows,) = mechanisms(domain, rng, 1)
             found.append(Evidence(record, masses, ratios(masses, rows)))
@@ -59,7 +43,7 @@ def random_evidence(domain: Domain, rng: np.random.Generator, many: int) -> tupl
 def mechanisms(domain: Domain, rng: np.random.Generator, many: int) -> list[Floats]:
     """Invariant mechanisms, from nearly constant to nearly truthful."""
     size, width = domain.distance.shape
-    near = truthful(domain)
+    near = np.eye(width)[domain.distance.argmin(axis=1)]
     found = []
     for k in range(many):
         rows = rng.dirichlet(np.full(width, (0.2, 1.0)[k % 2]), size=size)
@@ -69,19 +53,11 @@ def mechanisms(domain: Domain, rng: np.random.Generator, many: int) -> list[Floa
     return found
 
 
-def truthful(domain: Domain) -> Floats:
-    return np.asarray(np.eye(domain.distance.shape[1])[domain.distance.argmin(axis=1)])
-
-
-def spent(domain: Domain, rows: Floats) -> float:
-    return float((domain.weights[:, None] * domain.distance * rows).sum())
-
-
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_evidence_bounds_the_information_of_every_mechanism(query: Query, symmetric: bool) -> None:
     rng = np.random.default_rng(1)
-    domain = domain_of(query, symmetric=symmetric)
+    domain = problem_of(query, 0.0, symmetric=symmetric).domain
     for evidence in random_evidence(domain, rng, 9):
         p = evidence.masses.sum(axis=1)
         assert p @ np.exp(evidence.ratios) == pytest.approx(1, abs=1e-12)
@@ -92,7 +68,7 @@ def test_evidence_bounds_the_information_of_every_mechanism(query: Query, symmet
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 def test_the_ratios_of_a_mechanism_are_tight_for_it(query: Query) -> None:
     rng = np.random.default_rng(2)
-    domain = domain_of(query, symmetric=True)
+    domain = problem_of(query, 0.0).domain
     for rows in mechanisms(domain, rng, 5):
         (evidence,) = random_evidence(domain, rng, 1)
         own = Evidence(evidence.record, evidence.masses, ratios(evidence.masses, rows))
@@ -111,22 +87,22 @@ def test_ratios_are_finite_where_probabilities_vanish() -> None:
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_no_mechanism_within_the_distortion_leaks_less(query: Query, symmetric: bool) -> None:
     rng = np.random.default_rng(3)
-    domain = domain_of(query, symmetric=symmetric)
-    positive = 0
+    task, positive = problem_of(query, 0.0, symmetric=symmetric), 0
+    domain = task.domain
     for _ in range(4):
         evidence = random_evidence(domain, rng, 4)
         for budget in (0.0, 0.02, 0.2):
-            bound = best_leakage(domain, evidence, budget)
-            positive += bound.value > 1e-6
-            assert bound.value >= 0
+            found = best(replace(task, budget=budget), evidence)
+            positive += found.value > 1e-6
+            assert found.value >= 0
             # Without evidence the bound is 0; with it the weights are a law.
-            assert bound.weights.sum() == pytest.approx(1.0 if bound.evidence else 0.0)
-            assert bound.evidence or bound.value == 0
+            assert found.weights.sum() == pytest.approx(1.0 if found.evidence else 0.0)
+            assert found.evidence or found.value == 0
             for rows in mechanisms(domain, rng, 25):
-                share = min(1.0, budget / spent(domain, rows))
-                rows = share * rows + (1 - share) * domain.averaged(truthful(domain))  # noqa: PLW2901
-                assert spent(domain, rows) <= budget + 1e-12
-                assert bound.value <= max(information(e.masses @ rows) for e in evidence) + 1e-12
+                share = min(1.0, budget / task.distortion(rows))
+                rows = share * rows + (1 - share) * domain.averaged(task.truthful())  # noqa: PLW2901
+                assert task.distortion(rows) <= budget + 1e-12
+                assert found.value <= max(information(e.masses @ rows) for e in evidence) + 1e-12
     assert positive > 0
 
 
@@ -134,31 +110,32 @@ def test_no_mechanism_within_the_distortion_leaks_less(query: Query, symmetric: 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_no_mechanism_within_the_leakage_distorts_less(query: Query, symmetric: bool) -> None:
     rng = np.random.default_rng(4)
-    domain = domain_of(query, symmetric=symmetric)
-    positive = 0
+    task, positive = problem_of(query, 0.0, "distortion", symmetric=symmetric), 0
+    domain = task.domain
     for _ in range(4):
         evidence = random_evidence(domain, rng, 4)
         trials = mechanisms(domain, rng, 25)
         worst = [max(information(e.masses @ rows) for e in evidence) for rows in trials]
         for budget in sorted(worst)[:4]:
-            bounds = [best_distortion(domain, evidence, budget)]
-            bounds += [distortion_bound(domain, evidence, rng.exponential(3.0, size=4), budget) for _ in range(3)]
+            here = replace(task, budget=budget)
+            bounds = [best(here, evidence)]
+            bounds += [bound(here, evidence, rng.exponential(3.0, size=4)) for _ in range(3)]
             positive += bounds[0].value > 1e-6
-            assert bounds[0].value >= max(bound.value for bound in bounds[1:]) - 1e-9
+            assert bounds[0].value >= max(one.value for one in bounds[1:]) - 1e-9
             for rows, leaks in zip(trials, worst, strict=True):
                 if leaks <= budget:
-                    assert all(bound.value <= spent(domain, rows) + 1e-12 for bound in bounds)
+                    assert all(one.value <= task.distortion(rows) + 1e-12 for one in bounds)
     assert positive > 0
 
 
-def recomputed(domain: Domain, bound: LowerBound, budget: float) -> float:
+def recomputed(domain: Domain, found: LowerBound, budget: float) -> float:
     """The formula of the primal bound, term by term."""
-    total = -bound.multiplier * budget
+    total = -found.multiplier * budget
     for c in range(len(domain.weights)):
         choices = []
         for y in range(domain.distance.shape[1]):
-            value = bound.multiplier * domain.weights[c] * domain.distance[c, y]
-            for w, e in zip(bound.weights, bound.evidence, strict=True):
+            value = found.multiplier * domain.weights[c] * domain.distance[c, y]
+            for w, e in zip(found.weights, found.evidence, strict=True):
                 value += w * sum(e.masses[a, c] * e.ratios[a, y] for a in range(len(e.masses)))
             choices.append(value)
         total += min(choices)
@@ -167,25 +144,23 @@ def recomputed(domain: Domain, bound: LowerBound, budget: float) -> float:
 
 def test_the_bound_is_the_formula() -> None:
     rng = np.random.default_rng(5)
-    domain = domain_of(dl.queries.count(n=2), symmetric=False)
+    task = problem_of(dl.queries.count(n=2), 0.0, symmetric=False)
     for _ in range(5):
-        bound = best_leakage(domain, random_evidence(domain, rng, 3), 0.1)
-        assert bound.value == pytest.approx(max(0.0, recomputed(domain, bound, 0.1)), abs=1e-11)
+        found = best(task, random_evidence(task.domain, rng, 3))
+        assert found.value == pytest.approx(max(0.0, recomputed(task.domain, found, 0.1)), abs=1e-11)
 
 
 @pytest.mark.parametrize(("k", "d"), [(2, 0.1), (3, 0.3), (8, 0.5)])
 def test_the_uniform_prior_proves_the_rate_distortion_function(k: int, d: float) -> None:
-    domain = symmetrise(Distortion.from_user(dl.queries.identity(k=k), "zero-one"))
+    task = problem_of(dl.queries.identity(k=k), 0.0, budget=d, measure="zero-one")
     rows = np.full((k, k), d / (k - 1)) + (1 - d - d / (k - 1)) * np.eye(k)
     uniform = np.eye(k) / k
     evidence = (Evidence(0, uniform, ratios(uniform, rows)),)
-    bound = best_leakage(domain, evidence, d)
-    assert bound.value == pytest.approx(hamming_rate(k, d), abs=1e-11)
-    dual = best_distortion(domain, evidence, hamming_rate(k, d))
+    assert best(task, evidence).value == pytest.approx(hamming_rate(k, d), abs=1e-11)
+    dual = best(replace(task, goal="distortion", budget=hamming_rate(k, d)), evidence)
     assert dual.value == pytest.approx(d, abs=1e-9)
 
 
 def test_without_evidence_only_what_the_outputs_force_is_proved() -> None:
-    domain = symmetrise(Distortion.from_user(dl.queries.count(n=2), outputs=[0, 2]))
-    assert best_distortion(domain, (), 0.0).value == pytest.approx(0.5, abs=1e-11)
-    assert best_distortion(domain, (), 0.0).value <= 0.5
+    found = best(problem_of(dl.queries.count(n=2), 0.0, "distortion", 0.0, outputs=[0, 2]), ())
+    assert 0.5 - 1e-11 <= found.value <= 0.5

@@ -12,8 +12,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Written
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Table
-from dalenius.report.design_plots import draw_channel
-from dalenius.report.plots import image
+from dalenius.report.plots import draw_channel, image
 from dalenius.results.design import Design, Frontier
 from dalenius.results.result import Step
 
@@ -95,7 +94,7 @@ def test_a_frontier_tells_families_apart_without_colour(unit: str) -> None:
     assert axes.get_ylabel() == f"leakage about a record ({unit})"
     lines = [line for line in axes.lines if line.get_label()[0] != "_"]
     assert [line.get_label() for line in lines] == [
-        "designed: [lower, upper]",
+        "least possible",
         "symmetric, flip=0.05 to 0.25",
         "exponential, epsilon=4 to 1",
     ]
@@ -112,7 +111,7 @@ def test_a_frontier_of_both_adversaries_has_both_curves_and_both_columns() -> No
     flip = 0.25 * np.log(0.25) + 0.75 * np.log(0.75)
     assert both.independent.upper == pytest.approx([np.log(2), np.log(2) + flip, 0.0], abs=1e-6)
     (ax,) = both.plot().axes
-    assert ax.get_legend_handles_labels()[1][-1] == "designed against independent records"
+    assert ax.get_legend_handles_labels()[1][-1] == "least possible, independent records"
     heads = [line for line in both.summary().splitlines() if "least leakage" in line]
     assert [head.rpartition(", ")[2] for head in heads] == ["knowledge <= 0.5 nats", "independent records"]
     assert both.to_dict()["independent"]["missing"] == 0

@@ -19,7 +19,7 @@ from refusals import refuses
 import dalenius as dl
 from dalenius.cli import main
 from dalenius.model.gallery.parse import parse_mechanism
-from dalenius.report.again import audit_again, curve_again
+from dalenius.report.call import audit_again, curve_again
 from dalenius.report.charts import Axis, brackets, number
 from dalenius.report.document import write_document
 from dalenius.report.plain import released, three_sentences

@@ -5,7 +5,7 @@ import pytest
 from large_samples import both
 
 import dalenius as dl
-from dalenius.report.plots import FINEST, _likely
+from dalenius.report.plots import FINEST, likely
 from dalenius.results.audit import Audit
 from dalenius.settings import without
 
@@ -18,7 +18,7 @@ def audit() -> Audit:
 
 
 def test_the_heat_map_leaves_out_classes_without_mass(audit: Audit) -> None:
-    first, end = _likely(audit.prior.masses)
+    first, end = likely(audit.prior.masses)
     assert audit.prior.masses[:, first:end].sum() == pytest.approx(1, abs=2.1e-4)
     assert 300 < first < 400 < end < 500
     witness = audit.plot().axes[0]
@@ -32,10 +32,10 @@ def test_a_single_heavy_class_is_kept() -> None:
     masses = np.zeros((2, 1000))
     masses[1, 0] = 0.5
     masses[0, 999] = 0.5
-    assert _likely(masses) == (0, 1000)
+    assert likely(masses) == (0, 1000)
     masses[:] = 0
     masses[0, 400] = 1.0
-    assert _likely(masses) == (400, 401)
+    assert likely(masses) == (400, 401)
 
 
 def test_words_do_not_promise_that_time_helps(audit: Audit) -> None:

@@ -18,7 +18,7 @@ from kinds import Json
 import dalenius as dl
 from dalenius.errors import InputError
 from dalenius.results.audit import Audit
-from dalenius.verifier.forms import choosing
+from dalenius.verifier.forms import offices
 from dalenius.verifier.kernel import limits
 from dalenius.verifier.kernel.balls import ZERO, Rows, float_above, float_below, precision
 from dalenius.verifier.kernel.limits import NotChecked, sized, tick, ticking, within
@@ -186,7 +186,7 @@ def test_the_clock_is_read_inside_a_row_of_a_noisy_maximum(monkeypatch: pytest.M
     # A second passes whenever it is read: the limit is set, the row begins, and then time is over.
     monkeypatch.setattr(limits.time, "monotonic", lambda: next(clock))
     with precision(), within(1.5), pytest.raises(NotChecked):
-        choosing.permute_and_flip([1] + [0] * 200, arb(1))
+        offices.permute_and_flip([1] + [0] * 200, arb(1))
 
 
 def test_threads_do_not_disturb_each_other() -> None:

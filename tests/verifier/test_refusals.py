@@ -11,11 +11,10 @@ from flint import arb
 
 from dalenius.verifier import verify as checking
 from dalenius.verifier.forms import design, sums
-from dalenius.verifier.forms.asked import Audited, Knowledge
 from dalenius.verifier.forms.counting import Records
 from dalenius.verifier.forms.reference import UNIFORM, universe
 from dalenius.verifier.forms.secret import Secret
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Audited, Knowledge, rebuild
 from dalenius.verifier.kernel import balls
 from dalenius.verifier.kernel.limits import NotChecked, sized
 from dalenius.verifier.kernel.reading import Refused, read

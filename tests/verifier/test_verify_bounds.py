@@ -12,9 +12,8 @@ from kinds import Floats, Json
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.secret import Secret
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel import convex
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.choices import Choices

@@ -11,12 +11,10 @@ from dalenius.auditing.roads import find
 from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.designing import known_others, rate_distortion
 from dalenius.designing.blocks import in_blocks
-from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designed, Designer
-from dalenius.designing.fallback import check_possible, listed, with_fallback
 from dalenius.designing.known_others import KnownOthersSearch
-from dalenius.designing.one_record import least_leakage
-from dalenius.designing.oracle import Attack
+from dalenius.designing.master import Plane
+from dalenius.designing.problem import Problem, check_possible, listed, with_fallback
 from dalenius.designing.rate_distortion import RateSearch
 from dalenius.errors import refuse, show
 from dalenius.model import checks
@@ -189,14 +187,13 @@ def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: 
     run = options.run(deadline)
     if options.method is not None:
         return options.method.design(asked, problem, budget, run)
-    quick = least_leakage(asked, problem, deadline)
-    designed = quick or _solved(asked, problem, deadline, options.seed)[0]
+    designed, _ = _solved(asked, problem, deadline, options.seed)
     return design_answer(asked, problem, designed, budget=budget, run=run)
 
 
 def _solved(
-    asked: DesignProblem, problem: Problem, deadline: Deadline, seed: int, known: tuple[Attack, ...] = ()
-) -> tuple[Designed, tuple[Attack, ...]]:
+    asked: DesignProblem, problem: Problem, deadline: Deadline, seed: int, known: tuple[Plane, ...] = ()
+) -> tuple[Designed, tuple[Plane, ...]]:
     """Return the best design found, and the priors that serve the next one."""
     if asked.adversary.kind == "independent":
         problem, _ = with_fallback(problem, asked, lambda p, a: known_others.solve(p, a, deadline))
@@ -237,7 +234,7 @@ def _check_least(asked: DesignProblem, problem: Problem, slack: float) -> None:
     if asked.goal == "leakage" and problem.budget < problem.least * (1 - slack):
         blocks = problem.domain.statistic
         words = f", which answers in {blocks.size} blocks," if isinstance(blocks, Blocks) else ""
-        kept = f" that keeps {listed(asked)}" if problem.limits else ""
+        kept = f" that keeps {listed(asked)}" if problem.limits.given else ""
         refuse(
             f"distortion = {problem.budget:g} is below {problem.least:.9g}, the least that any mechanism for "
             f"{asked.query} with these outputs{words} can have{kept}; "
@@ -375,8 +372,8 @@ def _designs(
     """
     first = Problem(domain, asked.adversary.knowledge, "leakage", 0.0, asked.settings)
     designs: list[Design] = []
-    attacks: tuple[Attack, ...] = ()
-    for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant()), many).tolist()):
+    attacks: tuple[Plane, ...] = ()
+    for k, budget in enumerate(np.linspace(first.least, first.distortion(first.constant), many).tolist()):
         part = Deadline(deadline.left / (many - k + later), parent=deadline)
         here, problem = replace(asked, budget=budget), replace(first, budget=budget)
         designed, attacks = _solved(here, problem, part, options.seed, attacks)

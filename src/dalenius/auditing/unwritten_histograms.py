@@ -89,7 +89,7 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
         listed = mechanism.listed and bool(counted.uppers)
         best = _raised(audit, counted) if one and listed else None
     even = np.unique(law).size == 1
-    if isinstance(about, Attributes) and even and np.unique(sizes := np.bincount(about.labels)).size == 1:
+    if isinstance(about, Attributes) and even and np.unique(sizes := np.bincount(about.values)).size == 1:
         together = int(sizes[0])
         best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch), together=together))
     if listed or not even:
@@ -139,7 +139,7 @@ def closed_forms(
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.of(SumSearch)
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    law_of_secret = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
+    law_of_secret = np.asarray(np.bincount(about.values, weights=law), float) if isinstance(about, Attributes) else law
     proofs = [blend_of_counts(n, knowledge, law_of_secret)]
     if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, law_of_secret, eta))

@@ -305,7 +305,7 @@ def _sums(mechanism: NoisySum, secret: Secret) -> Floats:
     assert isinstance(statistic, Sum)  # for the type checker: a NoisySum has no other
     if isinstance(secret, Attributes):
         whole = _sums(mechanism, secret.whole)
-        return np.bincount(secret.labels, weights=whole) / np.bincount(secret.labels)
+        return np.bincount(secret.values, weights=whole) / np.bincount(secret.values)
     return np.asarray(combined([np.array(statistic.contributions)] * len(secrets.members(secret) or ())), dtype=float)
 
 

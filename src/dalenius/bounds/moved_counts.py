@@ -21,7 +21,7 @@ import scipy
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close
 from dalenius.model.channels.noise import Noise
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.tied import last_powers, log_poisson
+from dalenius.model.counted import last_powers, log_poisson
 from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline

@@ -1,4 +1,4 @@
-"""The command `dalenius`: one file a command, heavy imports only where they are used."""
+"""The command `dalenius`: heavy imports only where they are used."""
 
 import sys
 import warnings
@@ -6,41 +6,26 @@ from typing import Any, NoReturn
 
 import click
 
-from dalenius.cli.audit import audit
-from dalenius.cli.calibrate import calibrate
-from dalenius.cli.check import check
-from dalenius.cli.common import INTERRUPTED
-from dalenius.cli.compose import compose
-from dalenius.cli.curve import curve
-from dalenius.cli.design import design
-from dalenius.cli.explore import explore
-from dalenius.cli.frontier import frontier
-from dalenius.cli.leakage import leakage
+from dalenius.cli.common import INTERRUPTED, Suggesting
+from dalenius.cli.files import compose, prove, report, verify
 from dalenius.cli.ledger import ledger
-from dalenius.cli.listing import listing
-from dalenius.cli.profile import profile
-from dalenius.cli.prove import prove
-from dalenius.cli.report import report
-from dalenius.cli.reproduce import reproduce
-from dalenius.cli.sweep import sweep
-from dalenius.cli.verify import verify
-from dalenius.errors import InputError, nearest, printable
+from dalenius.cli.offers import explore, listing
+from dalenius.cli.questions import audit, calibrate, curve, design, frontier, leakage, profile
+from dalenius.cli.runs import check, reproduce, sweep
+from dalenius.errors import InputError, printable
 from dalenius.model.files import __version__
 
 BAD_INPUT = 2
 
 
-class Program(click.Group):
+class Program(Suggesting):
     """A group whose every failure is one sentence on standard error and an exit code."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and leave with its exit code: 0 done, 1 no, 2 bad input, 130 interrupted."""
         try:
             with warnings.catch_warnings():
-                for kind in (
-                    RuntimeWarning,
-                    UserWarning,
-                ):  # of numpy and scipy; bounds are proved, whatever they warn of
+                for kind in (RuntimeWarning, UserWarning):  # of numpy and scipy: what they compute is not trusted
                     warnings.simplefilter("ignore", kind)
                 code = super().main(*args, **{"prog_name": "dalenius", **extra, "standalone_mode": False})
         except click.Abort:
@@ -55,14 +40,6 @@ class Program(click.Group):
         except MemoryError:
             _fail("this problem needs more memory than there is; use fewer records or outputs", BAD_INPUT)
         sys.exit(code if isinstance(code, int) else 0)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; suggest the nearest when there is none."""
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
-            ctx.fail(f"there is no command {args[0]!r}; {nearest(args[0], self.commands)}")
-        return super().resolve_command(ctx, args)
 
 
 def _fail(message: str, code: int) -> NoReturn:

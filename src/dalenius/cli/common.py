@@ -1,19 +1,16 @@
-"""What commands share: options, where a mechanism comes from, files that are written last, progress."""
+"""What commands share: options, where a mechanism comes from, files that are written last."""
 
 import json
 import os
 import signal
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from dalenius.errors import printable, refuse
+from dalenius.cli.progress import progress_line
+from dalenius.errors import nearest, printable, refuse
 from dalenius.model import checks
 from dalenius.model.files import not_a_page, obstacle
 
@@ -23,10 +20,8 @@ if TYPE_CHECKING:
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.query import Query
     from dalenius.model.reference import Reference
-    from dalenius.search.deadline import Progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Asked = Any  # options that a command passes on by their names: checked where they are used
 Files = dict[str, Path | None]  # files that are to be written, by their options
 
 FILE = click.Path(path_type=Path)
@@ -39,7 +34,6 @@ UNIT = click.option(
     show_default=True,
     help="Unit of every amount of information.",
 )
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
 VERIFIES: dict[str, Literal["auto"] | bool] = {"auto": "auto", "yes": True, "no": False}
 VERIFY = click.option(
     "--verify",
@@ -66,6 +60,18 @@ EXAMPLES = {
 }
 
 
+class Suggesting(click.Group):
+    """A group of commands that suggests the nearest one where there is none of a name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or refuse."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"there is no command {args[0]!r}; {nearest(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
 def options(*listed: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Return one decorator of several, in the order in which help lists them."""
 
@@ -77,22 +83,29 @@ def options(*listed: Callable[[Command], Command]) -> Callable[[Command], Comman
     return decorate
 
 
+def number(
+    option: str, metavar: str, words: str, kind: type = float, default: float | None = None
+) -> Callable[[Command], Command]:
+    """Return an option that is one number; help shows its default, where it has one."""
+    return click.option(
+        option, type=kind, default=default, show_default=default is not None, metavar=metavar, help=words
+    )
+
+
 def limit(default: float | None, words: str) -> Callable[[Command], Command]:
     """Return the option --time-limit with its default and its words."""
-    return click.option(
-        "--time-limit", type=float, default=default, show_default=default is not None, metavar="S", help=words
-    )
+    return number("--time-limit", "S", words, default=default)
 
 
 def gap(default: float, words: str = "Gap at which to stop.") -> Callable[[Command], Command]:
     """Return the option --tolerance with its default and its words."""
-    return click.option("--tolerance", type=float, default=default, show_default=True, help=words)
+    return number("--tolerance", "FLOAT", words, default=default)
 
 
 def relative(default: float = 1e-3) -> Callable[[Command], Command]:
     """Return the option --relative with its default."""
     words = "Also stop at a gap of this share of the upper bound; 0: at the tolerance alone."
-    return click.option("--relative", type=float, default=default, show_default=True, metavar="SHARE", help=words)
+    return number("--relative", "SHARE", words, default=default)
 
 
 def adversary(words: str, *more: str) -> Callable[[Command], Command]:
@@ -123,6 +136,7 @@ def _secret(_: object, __: object, text: str | None) -> list[int] | list[str] | 
         refuse(f"--secret {text!r} is not a list of records; write their numbers, counted from 0, such as 0,1")
 
 
+SEED = number("--seed", "INTEGER", "Seed of the random starts.", int, 0)
 SECRET = click.option(
     "--secret",
     metavar="RECORDS",
@@ -131,12 +145,9 @@ SECRET = click.option(
 )
 
 
-ENTROPY = click.option(
-    "--entropy", type=float, metavar="B", help="The same in the paper's form: the entropy of its prior, log|X| - K."
-)
 KNOWING = options(
-    click.option("--knowledge", type=float, metavar="K", help="The most that the adversary knows before the release."),
-    ENTROPY,
+    number("--knowledge", "K", "The most that the adversary knows before the release."),
+    number("--entropy", "B", "The same in the paper's form: the entropy of its prior, log|X| - K."),
 )
 PAPER = options(
     click.option(
@@ -175,96 +186,65 @@ def solving(tolerance: float, time_limit: float | None, *, paper: bool = False) 
     return options(KNOWING, UNIT, PAPER if paper else CERTIFIED, gap(tolerance), seconds, SEED)
 
 
-@dataclass(frozen=True)
-class Source:
-    """What a command is about, in one of three ways, and how a file with numbers is to be read."""
-
-    query: str | None
-    mechanism: str | None
-    channel: Path | None
-    records: str | None
-    load: Path | None
-    delimiter: str | None
-    decimal: str | None
-    header: bool | None
-    index: bool | None
-    normalize: bool
-    counts: bool
-
-    @property
-    def files(self) -> list[Path | None]:
-        """The files that it reads."""
-        return [self.channel, self.load]
-
-    def _check_one_way(self) -> None:
-        """Raise InputError unless exactly one source is named in full."""
-        given = {f"--{name}": getattr(self, name) for name in ("query", "mechanism", "channel", "records", "load")}
-        named = {name for name, value in given.items() if value is not None}
-        for first, second in (("--query", "--mechanism"), ("--channel", "--records")):
-            if len(named & {first, second}) == 1:
-                here = (named & {first, second}).pop()
-                missing = ({first, second} - {here}).pop()
-                refuse(f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}")
-        if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
-            refuse(
-                f"name what to audit in exactly one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}"
-            )
-
-    def described(self) -> "Mechanism":
-        """Return the mechanism that exactly one source describes."""
-        self._check_one_way()
-        reading = {name: getattr(self, name) for name in READING}
-        if self.channel is None and any(reading.values()):
-            name = next(name for name, value in reading.items() if value)
-            refuse(f"--{name} is about how --channel is read; leave it out")
-
-        from dalenius.model.channels.mechanism import Mechanism
-        from dalenius.model.gallery.parse import parse_mechanism, parse_query
-
-        if self.query is not None and self.mechanism is not None:
-            return parse_mechanism(self.mechanism, parse_query(self.query))
-        if self.channel is not None and self.records is not None:
-            reading["delimiter"] = DELIMITERS.get(self.delimiter or "", self.delimiter)
-            return Mechanism.from_matrix(self.channel, alphabet_sizes(self.records), **reading)
-        return Mechanism.load(self.load or "")
-
-
-READING = ("delimiter", "decimal", "header", "index", "normalize", "counts")
+# What a command is about, in one of three ways, and how a file with numbers is to be read.
+WAYS = {
+    "query": click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".'),
+    "mechanism": click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".'),
+    "channel": click.option(
+        "--channel",
+        type=FILE,
+        help="A matrix in .csv, .tsv, .txt, .xlsx, .npy or .json: one row per dataset, last record fastest.",
+    ),
+    "records": click.option(
+        "--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2."
+    ),
+    "load": click.option("--load", type=FILE, help="A saved mechanism (.json)."),
+}
+READING = {
+    "delimiter": click.option(
+        "--delimiter",
+        metavar="D",
+        help="What separates the columns of --channel, if it is not obvious: , ; | tab blank.",
+    ),
+    "decimal": click.option("--decimal", metavar="D", help="Decimal sign of --channel, a point or a comma."),
+    "header": click.option(
+        "--header/--no-header", default=None, help="Whether the first line of --channel names the outputs."
+    ),
+    "index": click.option(
+        "--index/--no-index", default=None, help="Whether the first column of --channel names the rows."
+    ),
+    "normalize": click.option(
+        "--normalize", is_flag=True, help="Divide each row by its sum, which must be within 1 % of one."
+    ),
+    "counts": click.option("--counts", is_flag=True, help="The rows of --channel are counts; divide each by its sum."),
+}
+SOURCE = options(*WAYS.values(), *READING.values())
 # A shell makes these hard to type.
 DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " ", "space": " "}
 
 
-def about_a_mechanism(command: Callable[..., int]) -> Callable[..., int]:
-    """The options that say which mechanism a command is about; it receives them as one `source`."""
+def described(given: dict[str, Any]) -> "Mechanism":
+    """Return the mechanism that SOURCE describes in exactly one way, and take its options out of those given."""
+    ways, reading = ({name: given.pop(name) for name in part} for part in (WAYS, READING))
+    named = {f"--{name}" for name, value in ways.items() if value is not None}
+    for pair in ({"--query", "--mechanism"}, {"--channel", "--records"}):
+        if len(named & pair) == 1:
+            (here,), (missing,) = named & pair, pair - named
+            refuse(f"{here} needs {missing} beside it, such as {missing} {EXAMPLES[missing]}")
+    if named not in ({"--query", "--mechanism"}, {"--channel", "--records"}, {"--load"}):
+        refuse(f"name what to audit in exactly one way: {SOURCES}; given: {', '.join(sorted(named)) or 'none of them'}")
+    if "--channel" not in named and (useless := next((name for name, value in reading.items() if value), None)):
+        refuse(f"--{useless} is about how --channel is read; leave it out")
 
-    @wraps(command)
-    def gathered(**given: Asked) -> int:
-        source = Source(**{item.name: given.pop(item.name) for item in fields(Source)})
-        return command(source=source, **given)
+    from dalenius.model.channels.mechanism import Mechanism
+    from dalenius.model.gallery.parse import parse_mechanism, parse_query
 
-    return options(
-        click.option("--query", metavar="CALL", help='A query of the gallery, such as "count(n=4)".'),
-        click.option("--mechanism", metavar="CALL", help='Its mechanism, such as "geometric(epsilon=1)".'),
-        click.option(
-            "--channel",
-            type=FILE,
-            help="A matrix in .csv, .tsv, .txt, .xlsx, .npy or .json: one row per dataset, last record fastest.",
-        ),
-        click.option("--records", metavar="SIZES", help="Alphabet sizes of the channel's records, such as 2,2,2."),
-        click.option("--load", type=FILE, help="A saved mechanism (.json)."),
-        click.option(
-            "--delimiter",
-            metavar="D",
-            help="What separates the columns of --channel, if it is not obvious: , ; | tab blank.",
-        ),
-        click.option("--decimal", metavar="D", help="Decimal sign of --channel, a point or a comma."),
-        click.option(
-            "--header/--no-header", default=None, help="Whether the first line of --channel names the outputs."
-        ),
-        click.option("--index/--no-index", default=None, help="Whether the first column of --channel names the rows."),
-        click.option("--normalize", is_flag=True, help="Divide each row by its sum, which must be within 1 % of one."),
-        click.option("--counts", is_flag=True, help="The rows of --channel are counts; divide each by its sum."),
-    )(gathered)
+    if "--query" in named:
+        return parse_mechanism(ways["mechanism"], parse_query(ways["query"]))
+    if "--channel" in named:
+        reading["delimiter"] = DELIMITERS.get(reading["delimiter"], reading["delimiter"])
+        return Mechanism.from_matrix(ways["channel"], alphabet_sizes(ways["records"]), **reading)
+    return Mechanism.load(ways["load"])
 
 
 WRITTEN = {
@@ -276,16 +256,92 @@ WRITTEN = {
 }
 
 
-def writing(*names: str, plot: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The options of files that a command writes; it receives them as `files`. plot: what a picture shows."""
+class Given:
+    """What was given to a command: what it is about, files to write, and how to search.
+
+    inputs: files that it reads. options: all that is left, which go to the function behind the command by their names.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        """Take files and what is not for the function out of the options."""
+        self.options = options
+        self.as_json: bool = options.pop("as_json")
+        self.reference: Path | None = options.pop("reference", None)
+        self.files: Files = {name: options.pop(name) for name in WRITTEN if name in options}
+        self.inputs = [self.reference, options.get("channel"), options.get("load")]
+
+    def check(self, *inputs: Path | None) -> None:
+        """Refuse files that cannot be written, and a limit of knowledge that is missing, before any work."""
+        check_outputs(self.files, [*self.inputs, *inputs])
+        if {"knowledge", "entropy"} <= self.options.keys():
+            check_limit(self.options)
+
+    def about(self) -> "Mechanism | Query":
+        """Return the mechanism or the query that the command is about."""
+        if "load" in self.options:
+            return described(self.options)
+        from dalenius.model.gallery.parse import parse_query
+
+        return parse_query(self.options.pop("query"))
+
+    def answer(self, ask: Callable[..., Any], about: "Mechanism | Query", *shown: str) -> Any:
+        """Ask with the reference of a file, and show progress. shown: as for progress_line; default: a leakage."""
+        law = reference_from(self.reference, about)
+        with progress_line(*(shown or (self.options["unit"],))) as listener:
+            return ask(about, reference=law, progress=listener, **self.options)
+
+    def finish(self, answer: Any, *, about: Any = None, more: Mapping[str, Any] | None = None) -> int:
+        """Write the files asked for, print the answer whatever happens to them, and return the exit code.
+
+        answer: with summary() and to_dict(). about: whose certificate and picture are written, where that is not the
+        answer itself. more: what its JSON says besides.
+        """
+        if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
+        written, whose = [], answer if about is None else about
+        try:
+            for name, path in self.files.items():
+                if path is not None:
+                    WRITERS[name](answer if name == "save" else whose, path)  # whole or not at all
+                    check = f"; check it with: dalenius verify {path}" if name == "certificate" else ""
+                    written.append(f"Wrote      {path}{check}")
+        finally:  # a full disk does not cost the answer
+            print_json({**answer.to_dict(), **(more or {})}) if self.as_json else click.echo(answer.summary())
+        if not self.as_json:
+            for line in [*written, *self._to_check(answer)]:
+                click.echo(printable(line))
+        return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
+
+    def _to_check(self, answer: Any) -> list[str]:
+        """Say what to type where the certificate is not checked yet, and nothing was written that names it."""
+        unchecked = getattr(answer, "verified", True) is None and not answer.refused
+        if not unchecked or any(self.files.get(name) for name in ("certificate", "save")):
+            return []
+        at_once = "verify" in click.get_current_context().params
+        return [f"To check   {'--verify yes' if at_once else '--save FILE, then: dalenius verify FILE'}"]
+
+
+def question(
+    about: Callable[[Any], Any],
+    *listed: Callable[[Any], Any],
+    files: Sequence[str] = (),
+    plot: str = "",
+    short: str | None = None,
+) -> Callable[[Callable[[Given], int]], click.Command]:
+    """Make a command of a function that receives all that was given as one `Given`; its docstring is the help.
+
+    about: SOURCE or QUERY; listed: its other options. files: what it writes; plot: what its picture shows.
+    """
     words = {**WRITTEN, "plot": WRITTEN["plot"].format(plot)}
+    names = (*files, "plot") if plot else files
+    writing = [click.option(f"--{name}", type=FILE, help=words[name]) for name in names]
 
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        @wraps(command)
-        def gathered(**given: Asked) -> int:
-            return command(files={name: given.pop(name) for name in (*names, "plot")}, **given)
+    def decorate(function: Callable[[Given], int]) -> click.Command:
+        def run(**options: Any) -> int:
+            return function(Given(options))
 
-        return options(*(click.option(f"--{name}", type=FILE, help=words[name]) for name in (*names, "plot")))(gathered)
+        made = click.command(function.__name__, help=function.__doc__, short_help=short)
+        return made(options(about, *listed, *writing, AS_JSON)(run))
 
     return decorate
 
@@ -357,57 +413,6 @@ def _ending(option: str, path: Path) -> str:
     return "" if endings is None or path.suffix.lower() in endings else f"{what} in {', '.join(endings)}"
 
 
-def finish(
-    answer: Asked,
-    files: Files,
-    *,
-    as_json: bool,
-    about: Asked = None,
-    more: Mapping[str, Any] | None = None,
-) -> int:
-    """Write the files asked for, print the answer whatever happens to them, and return the exit code.
-
-    answer: with summary() and to_dict(). about: whose certificate and picture are written, where that is not the answer
-    itself. more: what its JSON says besides.
-    """
-    if getattr(signal.getsignal(signal.SIGINT), "until_answered", False):
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on there is an answer to lose
-    written, whose = [], answer if about is None else about
-    try:
-        for name, path in files.items():
-            if path is not None:
-                WRITERS[name](answer if name == "save" else whose, path)  # whole or not at all
-                check = f"; check it with: dalenius verify {path}" if name == "certificate" else ""
-                written.append(f"Wrote      {path}{check}")
-    finally:  # a full disk does not cost the answer
-        print_json({**answer.to_dict(), **(more or {})}) if as_json else click.echo(answer.summary())
-    if not as_json:
-        for line in [*written, *_to_check(answer, files)]:
-            click.echo(printable(line))
-    return INTERRUPTED if getattr(answer, "stopped", "") == "interrupted" else 0
-
-
-def _to_check(answer: Asked, files: Files) -> list[str]:
-    """Say what to type where the certificate of an answer is not checked yet, and nothing was written that names it."""
-    unchecked = getattr(answer, "verified", True) is None and not answer.refused
-    if not unchecked or any(files.get(name) for name in ("certificate", "save")):
-        return []
-    at_once = "verify" in click.get_current_context().params
-    return [f"To check   {'--verify yes' if at_once else '--save FILE, then: dalenius verify FILE'}"]
-
-
-def answered(
-    ask: Callable[..., Any], about: "Mechanism | Query", reference: Path | None, asked: Mapping[str, Any], *shown: str
-) -> Asked:
-    """Ask about a mechanism or a query, with the reference of a file, and show progress.
-
-    shown: unit and symbol of the bracket on the way, as for progress_line; default: a leakage.
-    """
-    law = reference_from(reference, about)
-    with progress_line(*(shown or (asked["unit"],))) as listener:
-        return ask(about, reference=law, progress=listener, **asked)
-
-
 def write_picture(figure: "Figure", path: Path) -> None:
     """Write a picture, in the format of the file's ending."""
     from dalenius.model.files import write as write_bytes
@@ -428,32 +433,3 @@ WRITERS: dict[str, Callable[[Any, Path], None]] = {
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object."""
     click.echo(json.dumps(content, allow_nan=False))
-
-
-@contextmanager
-def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
-    """Yield a listener that keeps one line on standard error up to date, or False where that is not a terminal.
-
-    unit: nats, bits, or nothing for a bracket that is not of information.
-    """
-    if not sys.stderr.isatty():
-        yield False
-        return
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    from dalenius.model.problem import NATS_PER_UNIT
-    from dalenius.numerics.rounding import short_up
-
-    scale = NATS_PER_UNIT.get(unit, 1.0)
-    with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:
-
-        def listen(state: "Progress") -> None:
-            lower, upper = state.lower / scale, state.upper / scale
-            bracket = f"{lower:.6f} <= {symbol} <= {upper:.6f} {unit}".rstrip()
-            whose = f"record {state.record} ({state.records} in all), " if state.records > 1 else ""
-            who = f"{whose}{state.nodes} nodes, " if symbol == "L" else ""
-            live.update(Text(f"{state.stage}: {bracket}, gap {short_up(upper - lower)}, {who}{state.seconds:.1f} s"))
-
-        yield listen

@@ -1,6 +1,7 @@
 """dalenius ledger: what has been released about one dataset, and what may still be."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 LEDGER = click.argument("path", metavar="LEDGER", type=common.FILE)
 RELEASED = common.options(
     LEDGER,
-    common.about_a_mechanism,
+    common.SOURCE,
     click.option("--columns", metavar="NAMES", help="The columns it looks at, such as age,smokes."),
 )
 
 
-@click.group(short_help="Keep account of all releases about one dataset.")
+@click.group(cls=common.Suggesting, short_help="Keep account of all releases about one dataset.")
 def ledger() -> None:
     """Keep account of all releases about one dataset: what has leaked, and what a budget leaves.
 
@@ -48,17 +49,7 @@ def ledger() -> None:
 @common.gap(1e-4, "Gap at which an account stops.")
 @common.limit(60.0, "Seconds for one account.")
 @common.AS_JSON
-def new(
-    *,
-    path: Path,
-    query: str | None,
-    records: str | None,
-    columns: str | None,
-    n: int | None,
-    reference: Path | None,
-    as_json: bool,
-    **asked: common.Asked,
-) -> int:
+def new(*, path: Path, reference: Path | None, as_json: bool, **asked: Any) -> int:
     """Begin an empty ledger in the file LEDGER, which must not exist yet.
 
     \b
@@ -68,19 +59,18 @@ def new(
     if path.exists():
         refuse(f"{path} exists already, and a new ledger replaces no file; choose another name")
     common.check_limit(asked)
-    data = _data(query, records, columns, n)
+    data = _data(*(asked.pop(name) for name in ("query", "records", "columns", "n")))
 
     from dalenius.model.reference import Reference
     from dalenius.tools.ledger import Ledger, records_of
 
     law = None if reference is None else Reference.from_file(reference, records_of(**data))
     for name in ("knowledge", "entropy"):
-        if len(known := asked[name] or []) == 1:
-            asked[name] = known[0]
+        if len(asked[name] or []) == 1:
+            (asked[name],) = asked[name]
     book = Ledger(**data, reference=law, **asked)
     book.save(path)
-    _show(book, book.account(), as_json=as_json)
-    return 0
+    return _show(book, as_json=as_json)
 
 
 def _data(query: str | None, records: str | None, columns: str | None, n: int | None) -> dict[str, Any]:
@@ -109,7 +99,7 @@ def _column(text: str) -> tuple[str, int]:
 @ledger.command("what-if")
 @RELEASED
 @common.AS_JSON
-def what_if(*, path: Path, source: common.Source, columns: str | None, as_json: bool) -> int:
+def what_if(*, path: Path, columns: str | None, as_json: bool, **source: Any) -> int:
     """Show the account as it would be after one more release; record nothing.
 
     With a budget the exit code is the verdict: 0 it would be kept, 1 it would be exceeded, 3 undecided.
@@ -118,15 +108,12 @@ def what_if(*, path: Path, source: common.Source, columns: str | None, as_json: 
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger what-if book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)"
     """
-    from dalenius.search.deadline import Deadline
     from dalenius.tools.ledger import Ledger
 
-    book = Ledger.load(path)
-    described = source.described()
-    with Deadline(math.inf) as whole:
-        account = book.what_if(described, columns=_names(columns))
+    book, described = Ledger.load(path), common.described(source)
+    account, interrupted = _accounted(lambda: book.what_if(described, columns=_names(columns)))
     common.print_json(account.to_dict()) if as_json else click.echo(account.summary())
-    if whole.interrupted:
+    if interrupted:
         return common.INTERRUPTED
     if book.budget is None:
         return 0
@@ -140,34 +127,22 @@ def what_if(*, path: Path, source: common.Source, columns: str | None, as_json: 
 
 @ledger.command()
 @RELEASED
-@click.option("--name", metavar="TEXT", help="What the release is called.")
+@click.option("--name", metavar="TEXT", help="What the release is called; each has a name of its own.")
 @click.option("--force", is_flag=True, help="Record it even beyond the budget.")
 @common.AS_JSON
-def release(
-    *,
-    path: Path,
-    source: common.Source,
-    columns: str | None,
-    name: str | None,
-    force: bool,
-    as_json: bool,
-) -> int:
+def release(*, path: Path, columns: str | None, name: str | None, force: bool, as_json: bool, **source: Any) -> int:
     """Record that a mechanism has been run, unless it goes beyond the budget: then LEDGER stays unchanged.
 
     \b
       dalenius ledger new book.json --query "count(n=4)" --knowledge 0.5 --budget 0.2
       dalenius ledger release book.json --query "count(n=4)" --mechanism "geometric(epsilon=0.5)" --name March
     """
-    from dalenius.search.deadline import Deadline
     from dalenius.tools.ledger import Ledger
 
-    book = Ledger.load(path)
-    described = source.described()
-    with Deadline(math.inf) as whole:
-        account = book.release(described, name, _names(columns), force=force)
+    book, described = Ledger.load(path), common.described(source)
+    _, interrupted = _accounted(lambda: book.release(described, name, _names(columns), force=force))
     book.save(path)
-    _show(book, account, as_json=as_json)
-    return common.INTERRUPTED if whole.interrupted else 0
+    return _show(book, as_json=as_json) or (common.INTERRUPTED if interrupted else 0)
 
 
 @ledger.command()
@@ -183,19 +158,26 @@ def show(*, path: Path, verify: bool, as_json: bool) -> int:
     """
     from dalenius.tools.ledger import Ledger
 
-    book = Ledger.load(path, verify=verify)
-    _show(book, book.account(), as_json=as_json)
-    return 0
+    return _show(Ledger.load(path, verify=verify), as_json=as_json)
+
+
+def _accounted(account: "Callable[[], Account]") -> "tuple[Account, bool]":
+    """An account, and whether Ctrl-C ended the search for it."""
+    from dalenius.search.deadline import Deadline
+
+    with Deadline(math.inf) as whole:
+        return account(), whole.interrupted
 
 
 def _names(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
-def _show(book: "Ledger", account: "Account", *, as_json: bool) -> None:
-    if not as_json:
+def _show(book: "Ledger", *, as_json: bool) -> int:
+    if as_json:
+        listed = [{"name": r.name, "columns": r.columns and list(r.columns)} for r in book.releases]
+        left = None if book.budget is None else book.remaining()
+        common.print_json({**book.account().to_dict(), "budget": book.budget, "remaining": left, "names": listed})
+    else:
         click.echo(book.summary())
-        return
-    listed = [{"name": r.name, "columns": r.columns and list(r.columns)} for r in book.releases]
-    left = None if book.budget is None else book.remaining()
-    common.print_json({**account.to_dict(), "budget": book.budget, "remaining": left, "names": listed})
+    return 0

@@ -6,23 +6,22 @@ The worst priors against both join the pool. All of this is local search and flo
 on weak duality (weak_duality.py) below and on a certified audit of the mechanism above.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dalenius.designing.linear_limits import MARGIN, LinearLimits
 from dalenius.designing.master import Master, Plane
-from dalenius.designing.oracle import Attack, Oracle, OracleSearch
-from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, best_leakage, ratios
-from dalenius.model.constraints import Constraints
-from dalenius.model.problem import Goal
-from dalenius.numerics.information import TINY, mutual_information
-from dalenius.numerics.types import Bools, Floats
-from dalenius.reductions.symmetry import NO_CONSTRAINTS, Domain
+from dalenius.designing.problem import NEGLIGIBLE, Problem, leaked
+from dalenius.designing.weak_duality import Evidence, LowerBound, best, ratios
+from dalenius.model.channels.written import Written
+from dalenius.numerics.types import Floats
+from dalenius.reductions.cells import Cells
+from dalenius.reductions.lump import Merged, lump
+from dalenius.search.ascent import NO_KNOWLEDGE, climb, random_priors
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT, Part, Settings
+from dalenius.settings import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,118 +42,72 @@ class CuttingSearch(Part):
     # Priors in the pool before it is pruned; priors no further apart than this, in sum, are the same one.
     pool: int = 48
     same_prior: float = 1e-7
-    # Probabilities of a mechanism below this are set to zero.
-    negligible: float = 1e-9
     # A distortion budget this close to the least possible one, relatively, means the least one.
     least_budget: float = 1e-12
     # Halvings of the share of a constant that is mixed in.
     halvings: int = 50
 
 
-def leaked(masses: Floats, rows: Floats) -> float:
-    """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y)."""
-    return float(mutual_information(masses @ rows))
+@dataclass(frozen=True, kw_only=True)
+class OracleSearch(Part):
+    """The adversary's answer to a mechanism."""
+
+    # Priors of one record taken in one round; earlier priors to start from.
+    priors_taken: int = 6
+    warm_starts: int = 40
+    # Priors are taken that leak at most this share less than the worst, and differ by more than this, in sum.
+    near_worst: float = 0.1
+    different: float = 1e-3
+    # Rounds of its ascent, and the relative gain below which a start is left.
+    rounds: int = 60
+    still: float = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Minimise the leakage under a distortion budget, or the other way round."""
+def attack(
+    problem: Problem,
+    rows: Floats,
+    known: Sequence[Plane],
+    deadline: Deadline,
+    *,
+    starts: int,
+    rng: np.random.Generator,
+) -> list[tuple[float, Plane]]:
+    """Return different bad priors for a mechanism with what they leak of it, worst first: one record of each orbit.
 
-    domain: Domain
-    knowledge: float
-    goal: Goal
-    budget: float
-    settings: Settings = DEFAULT
-    # What the constant leaks at most together with what was released before, in a design beside it; or the fallback.
-    spent: float = 0.0
-    constraints: Constraints = NO_CONSTRAINTS
-    # A mechanism that leaks little, where constraints allow no constant.
-    fallback: Floats | None = None
+    known: starting points, beside random ones. With an earlier release the mechanism is the joint one (MATH 3).
+    """
+    chosen, domain = problem.settings.of(OracleSearch), problem.domain
+    mechanism = Written(domain.statistic, domain.joint(rows), tuple(range(domain.joint(rows).shape[1])))
+    merged, found = Merged.of(mechanism), list[tuple[float, Plane]]()
+    for members in domain.reference.orbits(domain.statistic):
+        record = members[0]
+        lumped, lift = lump(mechanism, record, merged, domain.reference)
+        cells = Cells(lumped, problem.knowledge, settings=problem.settings)
+        if problem.knowledge <= NO_KNOWLEDGE:
+            pi, value = cells.rho[None], cells.leakage(cells.rho[None])
+        else:
+            begin = random_priors(cells, starts, rng)
+            warm = [plane.masses for plane in known if plane.record == record][-chosen.warm_starts :]
+            if warm:
+                begin = np.concatenate([lift.cells(np.stack(warm), cells.size), begin])
+            pi, value, _ = climb(cells, begin, deadline, chosen.rounds, keep=chosen.priors_taken, still=chosen.still)
+        for k in _different(pi, value, chosen):
+            masses = lift.masses(pi[k])
+            found.append((float(value[k]), Plane(record, masses / masses.sum())))
+    return sorted(found, key=lambda item: -item[0])
 
-    @cached_property
-    def limits(self) -> LinearLimits | None:
-        """What constraints ask for, if anything."""
-        return LinearLimits(self.domain, self.constraints) if self.constraints.given else None
 
-    @cached_property
-    def has_constant(self) -> bool:
-        """Whether constraints allow a mechanism whose rows are all the same."""
-        return self.limits is None or (not self.constraints.unbiased and bool(self._everywhere.any()))
-
-    @property
-    def _everywhere(self) -> Bools:
-        """(Y,) which outputs every class may have."""
-        width = self.domain.orbit.shape[1]
-        return np.asarray(np.ones(width, dtype=bool) if self.limits is None else self.limits.possible.all(axis=0))
-
-    def leaked(self, masses: Floats, rows: Floats) -> float:
-        """I(X_i;Y) of a prior (A, K) about record i and a mechanism (K, Y), with all that was released before."""
-        return leaked(masses, self.domain.joint(rows))
-
-    @cached_property
-    def least(self) -> float:
-        """The least expected distortion of all mechanisms."""
-        if self.limits is not None:
-            return self.distortion(self.limits.truthful)
-        return float(self.domain.cost.min(axis=1).sum())
-
-    def truthful(self) -> Floats:
-        """The mechanism of least distortion: the nearest output, the first on ties; within limits a linear program."""
-        distance = self.domain.distance
-        if self.limits is None:
-            return np.asarray(np.eye(distance.shape[1])[distance.argmin(axis=1)])
-        return self.limits.truthful
-
-    def constant(self) -> Floats:
-        """The constant mechanism of least distortion; where constraints allow none, the fallback, or the truth."""
-        return self._constant
-
-    @cached_property
-    def _constant(self) -> Floats:
-        if not self.has_constant:
-            return self.truthful() if self.fallback is None else self.fallback
-        size, width = self.domain.distance.shape
-        expected = np.where(self._everywhere, self.domain.averaged(self.domain.cost).sum(axis=0), np.inf)
-        least = self.constraints.floor * (1 + MARGIN)
-        rows = np.full((size, width), least)
-        rows[:, expected.argmin()] = 1.0 - (width - 1) * least
-        rows.flags.writeable = False
-        return rows
-
-    def distortion(self, rows: Floats) -> float:
-        """Expected distortion of a mechanism."""
-        return float((self.domain.cost * rows).sum())
-
-    def within_distortion(self, rows: Floats, most: float) -> Floats:
-        """Mix in as little truth as brings the distortion down to `most`, or as near as truth is.
-
-        The truth mixed in is what each row holds of its nearest outputs, made to sum to one; where it holds nothing of
-        them, the first of them.
-        """
-        have, least = self.distortion(rows), self.least
-        if have <= most:
-            return rows
-        distance = self.domain.distance
-        near = rows * (distance == distance.min(axis=1, keepdims=True))
-        total = near.sum(axis=1, keepdims=True)
-        negligible = self.settings.of(CuttingSearch).negligible
-        truth = self.truthful()
-        if self.limits is None:
-            truth = np.where(total > negligible, near / np.maximum(total, negligible), truth)
-        share = min(1.0, (have - most) / max(have - least, TINY))
-        return np.asarray((1 - share) * rows + share * truth)
-
-    def within_leakage(self, rows: Floats, leakage: float, most: float) -> Floats:
-        """Mix in a constant: I((1-c) q + c const) <= (1-c) I(q) + c spent."""
-        if leakage <= most:
-            return rows
-        # Not even a constant keeps a budget that is spent already.
-        share = 1 - (most - self.spent) / (leakage - self.spent) if most > self.spent else 1.0
-        return self.mixed(rows, share)
-
-    def mixed(self, rows: Floats, share: float) -> Floats:
-        """Mix in a share of the constant mechanism."""
-        return np.asarray((1 - share) * rows + share * self.constant()) if share > 0 else rows
+def _different(pi: Floats, value: Floats, chosen: OracleSearch) -> list[int]:
+    """The indices of the worst priors that are not near each other."""
+    order: NDArray[np.intp] = np.argsort(-value, kind="stable")
+    least = value[order[0]] * (1 - chosen.near_worst)
+    taken: list[int] = []
+    for k in order.tolist():
+        if value[k] < least or len(taken) == chosen.priors_taken:
+            break
+        if all(np.abs(pi[k] - pi[j]).sum() > chosen.different for j in taken):
+            taken.append(k)
+    return taken
 
 
 @dataclass
@@ -175,26 +128,18 @@ class CuttingPlanes:
 
     def __post_init__(self) -> None:
         domain, near = self.problem.domain, 1 + self.chosen.least_budget
-        allowed = np.ones(int(domain.orbit.max()) + 1, dtype=bool)
-        exact = self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near
-        if self.problem.limits is not None:
-            allowed, exact = self.problem.limits.allowed, False
+        limits, allowed = self.problem.limits, self.problem.limits.allowed.copy()
+        exact = self.problem.goal == "leakage" and self.problem.budget <= self.problem.least * near and not limits.given
         if exact:
             dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
             allowed[domain.orbit[dear]] = False
-        self.master = Master(domain, allowed, self.problem.settings, self.problem.limits, nearest_only=exact)
-        self.rows = self.problem.constant()
+        self.master = Master(domain, allowed, limits, self.problem.settings, nearest_only=exact)
+        self.rows = self.problem.constant
 
     @property
     def chosen(self) -> CuttingSearch:
         """The numbers of this search."""
         return self.problem.settings.of(CuttingSearch)
-
-    @property
-    def attacks(self) -> list[Attack]:
-        """The priors of the pool, with what they leak of the best mechanism."""
-        joint = self.problem.domain.joint(self.rows)
-        return [Attack(leaked(plane.masses, joint), plane.record, plane.masses) for plane in self.pool]
 
     @property
     def gap(self) -> float:
@@ -206,7 +151,7 @@ class CuttingPlanes:
         problem = self.problem
         if problem.goal == "distortion":
             self.value, self.leakage = problem.distortion(self.rows), problem.spent
-            self.lower = best_distortion(problem.domain, (), problem.budget, problem.limits)
+            self.bound(())
             self._try(problem.truthful(), deadline, self.chosen.first_starts)
         else:
             span = problem.distortion(self.rows) - problem.least
@@ -231,13 +176,12 @@ class CuttingPlanes:
             idle = 0 if news or self.gap < chosen.progress * before else idle + 1
             report_progress(self)
 
-    def learn(self, attack: Attack) -> bool:
-        """Add a prior to the pool, unless it is there already."""
-        known = (plane for plane in self.pool if plane.record == attack.record)
-        if any(np.abs(plane.masses - attack.masses).sum() < self.chosen.same_prior for plane in known):
-            return False
-        self.pool.append(Plane(attack.record, attack.masses))
-        return True
+    def learn(self, prior: Plane) -> bool:
+        """Add a prior to the pool, unless it is there already; whether it was not."""
+        known = (plane for plane in self.pool if plane.record == prior.record)
+        new = all(np.abs(plane.masses - prior.masses).sum() >= self.chosen.same_prior for plane in known)
+        self.pool += [prior] if new else []
+        return new
 
     def judge(self, rows: Floats, leakage: float) -> None:
         """Take a mechanism and its leakage for the best so far if it is, or correct the leakage on record for it."""
@@ -296,25 +240,20 @@ class CuttingPlanes:
 
     def bound(self, evidence: tuple[Evidence, ...]) -> None:
         """Raise the lower bound by evidence, with the best weights."""
-        best = best_leakage if self.problem.goal == "leakage" else best_distortion
-        bound = best(self.problem.domain, evidence, self.problem.budget, self.problem.limits)
-        if bound.value > self.lower.value:
-            self.lower = bound
+        self.lower = max(self.lower, best(self.problem, evidence), key=lambda bound: bound.value)
 
     def _try(self, rows: Floats, deadline: Deadline, starts: int) -> bool:
         """Attack a mechanism; whether the pool grew."""
-        rows = np.where(rows < self.chosen.negligible, 0.0, rows) if self.problem.limits is None else rows
+        rows = np.where(rows < NEGLIGIBLE, 0.0, rows) if not self.problem.limits.given else rows
         rows /= rows.sum(axis=1, keepdims=True)
         problem = self.problem
         if problem.goal == "leakage":
             rows = problem.within_distortion(rows, problem.budget)
-        domain = problem.domain
-        oracle = Oracle(domain.statistic, problem.knowledge, self.rng, domain.reference, problem.settings)
-        found = oracle.attack(domain.joint(rows), self.attacks, starts, deadline)
-        news = [self.learn(attack) for attack in found]
+        found = attack(problem, rows, self.pool, deadline, starts=starts, rng=self.rng)
+        news = [self.learn(prior) for _, prior in found]
         # An attack that was cut short says too little.
         if not deadline.expired() or not np.isfinite(self.value):
-            self.judge(rows, found[0].leakage)
+            self.judge(rows, found[0][0])
         return any(news)
 
     def _prune(self) -> None:
@@ -323,7 +262,8 @@ class CuttingPlanes:
         if len(self.pool) <= most:
             return
         proving = {id(e.masses) for e in self.lower.evidence}
-        leaks = np.array([attack.leakage for attack in self.attacks])
+        joint = self.problem.domain.joint(self.rows)
+        leaks = np.array([leaked(plane.masses, joint) for plane in self.pool])
         line = np.sort(leaks)[-most // 2]
         new = len(self.pool) - 2 * self.problem.settings.of(OracleSearch).priors_taken
         self.pool = [

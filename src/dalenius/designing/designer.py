@@ -2,23 +2,24 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
 
 from dalenius.auditing.all_records import audit_records, found_of
+from dalenius.auditing.one_record import at_reference
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.decoys.programme import DecoySearch
 from dalenius.certificates.audits import Found
-from dalenius.designing import decoys, rate_distortion
-from dalenius.designing.blocks import layout
-from dalenius.designing.cutting_planes import CuttingPlanes, Problem
+from dalenius.designing import rate_distortion
+from dalenius.designing.blocks import layout, truth_or_decoy
+from dalenius.designing.cutting_planes import CuttingPlanes
 from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.independence import no_leakage
+from dalenius.designing.master import Plane
 from dalenius.designing.mixture import PART_GRID, largest_share, mixed
 from dalenius.designing.mixture import Part as Mixed
-from dalenius.designing.oracle import Attack
+from dalenius.designing.problem import GRID, Problem, on_grid
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
@@ -26,7 +27,7 @@ from dalenius.model.statistic import Blocks
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part, Settings
+from dalenius.settings import Part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +67,6 @@ class DesignSearch(Part):
     # nothing, in nats.
     rounding_room: float = 1e-10
     no_leakage: float = 1e-9
-
-
-# Probabilities of a mechanism are multiples of the inverse: sums of them are exact, and rows sum to one exactly.
-GRID = 2.0**48
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +111,13 @@ class Designer:
         """The numbers of this search."""
         return self.problem.settings.of(DesignSearch)
 
-    def solve(self, known: tuple[Attack, ...] = ()) -> tuple[Designed, tuple[Attack, ...]]:
+    def solve(self, known: tuple[Plane, ...] = ()) -> tuple[Designed, tuple[Plane, ...]]:
         """Return the best design within the limits, and the priors of the pool, for a next design.
 
         Distortions are measured in a power of two near the constant's, so that solvers meet numbers near 1 and
         nothing is rounded on the way there and back.
         """
-        typical = self.problem.distortion(self.problem.constant())
+        typical = self.problem.distortion(self.problem.constant)
         scale = 2.0 ** round(math.log2(typical)) if typical > 0 else 1.0
         primal = self.problem.goal == "leakage"
         scaled = replace(
@@ -141,26 +138,26 @@ class Designer:
         )
         return replace(best, distortion=scale * best.distortion, lower=back), pool
 
-    def solve_scaled(self, known: tuple[Attack, ...]) -> tuple[Designed, tuple[Attack, ...]]:
+    def solve_scaled(self, known: tuple[Plane, ...]) -> tuple[Designed, tuple[Plane, ...]]:
         """Solve where distortions are near 1: cutting planes and certified audits in turn."""
         problem, rng = self.problem, np.random.default_rng(self.seed)
         if isinstance(problem.domain.statistic, Blocks):
             return self._in_blocks(), known
         if problem.goal == "distortion" and problem.budget == 0 and problem.domain.first is None:
             rows, lower = no_leakage(problem, rng)
-            answer = self.audited(rows if problem.limits is None else problem.constant(), lower, 0, 0.0)
+            answer = self.audited(rows if not problem.limits.given else problem.constant, lower, 0, 0.0)
             if answer.leakage > self.chosen.no_leakage:
-                answer = self.audited(problem.constant(), lower, 0, 0.0)
+                answer = self.audited(problem.constant, lower, 0, 0.0)
             return answer, known
         if (direct := self._rate_distortion()) is not None:
             return direct, known
         planes = CuttingPlanes(problem, rng)
-        for attack in known:
-            planes.learn(attack)
+        for prior in known:
+            planes.learn(prior)
         answers: list[Designed] = []
-        constant = problem.goal == "leakage" and problem.distortion(problem.constant()) <= problem.budget
+        constant = problem.goal == "leakage" and problem.distortion(problem.constant) <= problem.budget
         if constant and problem.has_constant:
-            planes.judge(problem.constant(), 0.0)
+            planes.judge(problem.constant, 0.0)
         elif self._very_wide:
             many = problem.domain.orbit.shape[1] > self.chosen.decoys_alone
             answers = self._truth_or_decoy(planes.lower, self.chosen.decoy_shares[many])
@@ -176,7 +173,7 @@ class Designer:
             best_value = min(answer.value(problem) for answer in answers)
             answers += self._on_fewer_outputs(planes, best_value) if self._wide else []
         best = min(answers, key=lambda answer: answer.value(problem))
-        return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.attacks)
+        return replace(best, lower=planes.lower, rounds=planes.rounds), tuple(planes.pool)
 
     def _rate_distortion(self) -> Designed | None:
         """The best mechanism against one prior; None where others keep it from the tolerance, and a search is possible.
@@ -184,7 +181,7 @@ class Designer:
         A dual design has as much of a constant mixed in as its audit asks for. None where there are more priors.
         """
         problem = self.problem
-        if problem.domain.first is not None or problem.limits is not None or not rate_distortion.applies(problem):
+        if not rate_distortion.applies(problem):
             return None
         rows, lower = rate_distortion.design(problem, self.asked.tolerance, self.deadline)
         answer = self.kept(self.audited(rows, lower, 1, -math.inf))
@@ -238,21 +235,21 @@ class Designer:
                 less = replace(fewer.problem, budget=chosen.fewer_budget * self.problem.budget)
                 fewer = replace(fewer, problem=less)
             narrow = CuttingPlanes(fewer.problem, np.random.default_rng(self.seed))
-            for attack in planes.attacks:
-                narrow.learn(attack)
+            for prior in planes.pool:
+                narrow.learn(prior)
             narrow.begin(self.deadline)
             finer = max(1.0, chosen.fewer_finer * (min(best, narrow.value) - planes.lower.value) / allowed)
             self._search(narrow, finer, chosen.fewer_search)
             planes.rounds += narrow.rounds
-            for plane in narrow.pool:
-                planes.learn(Attack(0.0, plane.record, plane.masses))
+            for prior in narrow.pool:
+                planes.learn(prior)
             planes.bound(fewer.widened_evidence(narrow.lower))
             audits = most in audited and (math.isinf(best) or rows.shape[1] <= chosen.decoys_alone)
             if not audits or not narrow.value < best or self.deadline.expired():
                 continue
             narrow_rows = narrow.repaired()
             if self.problem.goal == "leakage":
-                narrow_rows = fewer.problem.within_distortion(narrow_rows, certain_budget(self.problem))
+                narrow_rows = fewer.problem.within_distortion(narrow_rows, self.problem.certain_budget)
             wide = fewer.widened(narrow_rows)
             answer = self.audited(wide, planes.lower, planes.rounds, self._enough(planes.lower), chosen.fewer_share)
             answers.append(self.kept(answer))
@@ -261,11 +258,11 @@ class Designer:
 
     def _in_blocks(self) -> Designed:
         """The better of a constant and of truth or decoy, where no other mechanism is looked for."""
-        problem, nothing, rows = self.problem, LowerBound(0.0), self.problem.constant()
+        problem, nothing, rows = self.problem, LowerBound(0.0), self.problem.constant
         fits = problem.goal == "distortion" or problem.distortion(rows) <= problem.budget
         answers = [] if fits and problem.goal == "leakage" else self._truth_or_decoy(nothing, 0.8)
         if fits or not answers:
-            rows = rows if fits else problem.within_distortion(rows, certain_budget(problem))
+            rows = rows if fits else problem.within_distortion(rows, problem.certain_budget)
             answers.append(self.audited(rows, nothing, 0, 0.0))
         return min(answers, key=lambda answer: answer.value(problem))
 
@@ -273,19 +270,19 @@ class Designer:
         """The best mechanism that tells the truth or a decoy, in this share of the time left (MATH 6.14)."""
         problem, domain = self.problem, self.problem.domain
         orbits = domain.reference.orbits(domain.statistic)
-        if domain.first is not None or problem.limits is not None or len(orbits) > 1 or not problem.knowledge > 0:
+        if domain.first is not None or problem.limits.given or len(orbits) > 1 or not problem.knowledge > 0:
             return []
         chosen = problem.settings.of(DecoySearch)
         made = layout(problem, chosen)
         part = self.deadline.part(share * self.deadline.left)
-        found = None if made is None else decoys.best(made.task, chosen, part)
+        found = None if made is None else truth_or_decoy(made.task, chosen, part)
         if made is None or found is None or not np.isfinite(found.worth):
             return []
         width = domain.distance.shape[1]
         mechanism, together = self._released(made.rows(found, width)[made.block])
         order = made.block[np.sort(np.unique(made.block, return_index=True)[1])]
         leaks = self._witnessed(together, lower, made.proof(found, width, order))
-        answer = Designed(mechanism, self._distortion(mechanism), leaks, lower, 0, together)
+        answer = Designed(mechanism, self.problem.paid(mechanism.rows), leaks, lower, 0, together)
         return [self.kept(answer)]
 
     def _witnessed(self, together: Written, lower: LowerBound, proof: Formula) -> Found:
@@ -308,7 +305,7 @@ class Designer:
         problem, budget = self.problem, self.problem.budget
         if problem.goal == "leakage" or answer.leakage <= budget:
             return answer
-        constant, bare = self._released(problem.constant()), self.bare
+        constant, bare = self._released(problem.constant), self.bare
         if problem.domain.first is not None:
             bare = self._audit(constant[1], answer.lower, budget, 1.0)
         share = largest_share(answer.leakage, 0.0 if bare is None else bare.upper, budget - self.chosen.rounding_room)
@@ -317,7 +314,7 @@ class Designer:
             Mixed(share, answer.together.rows, dict(answer.leaks.proofs)),
             Mixed(1 - share, constant[1].rows, {} if bare is None else dict(bare.proofs)),
         )
-        distortion, leaks = self._distortion(mechanism), mixed(answer.leaks, together, parts)
+        distortion, leaks = self.problem.paid(mechanism.rows), mixed(answer.leaks, together, parts)
         return replace(answer, mechanism=mechanism, distortion=distortion, leaks=leaks, together=together)
 
     def _search(self, planes: CuttingPlanes, finer: float, time_share: float) -> None:
@@ -333,7 +330,7 @@ class Designer:
         """Learn the audit's worst prior; whether it leaks more of the best mechanism than local search found."""
         prior = answer.leaks.prior
         leakage = self.problem.leaked(prior.masses, planes.rows)
-        planes.learn(Attack(leakage, answer.leaks.record or 0, prior.masses))
+        planes.learn(Plane(answer.leaks.record or 0, prior.masses))
         if leakage <= planes.leakage + self._fine(planes.lower):
             return False
         planes.judge(planes.rows, leakage)
@@ -354,15 +351,15 @@ class Designer:
         that remains after Ctrl-C: somebody waits for the answer.
         """
         problem = self.problem
-        if problem.limits is not None:
+        if problem.limits.given:
             rows = problem.limits.repaired(rows)
-        if problem.goal == "leakage" and not np.array_equal(rows, problem.constant()):
-            rows = problem.within_distortion(rows, certain_budget(problem))
-        if problem.limits is None:
+        if problem.goal == "leakage" and not np.array_equal(rows, problem.constant):
+            rows = problem.within_distortion(rows, problem.certain_budget)
+        if not problem.limits.given:
             rows = on_grid(rows, GRID if problem.goal == "leakage" else PART_GRID)
         mechanism, together = self._released(rows)
         leaks = self._audit(together, lower, enough, share, waited_for)
-        return Designed(mechanism, self._distortion(mechanism), leaks, lower, rounds, together)
+        return Designed(mechanism, self.problem.paid(mechanism.rows), leaks, lower, rounds, together)
 
     def _released(self, rows: Floats) -> tuple[Written, Written]:
         """The mechanism of these rows, and its joint release with all before."""
@@ -379,56 +376,23 @@ class Designer:
         expired = self.deadline.expired()
         grace = self.problem.settings.effort.design_grace * (waited_for if self.deadline.broken_off else 1.0)
         deadline = Deadline(grace) if expired else self.deadline.part(share * self.deadline.left)
-        audit = replace(self.asked.audit(together, self._fine(lower)), settings=self._audit_settings)
+        audit = self.asked.audit(together, self._fine(lower))
+        # Nothing is known of one record: its audit is one mutual information.
+        if rate_distortion.one_prior(self.problem) and self.problem.domain.reference.uniform:
+            direct = at_reference(audit, together.rows)
+            if direct is not None:
+                return direct
         audited = audit_records(audit, deadline, self.seed, enough=enough - self.chosen.rounding_room)
         self.deadline.nodes += deadline.nodes
         return found_of(audit, audited)
 
-    def _distortion(self, mechanism: Written) -> float:
-        return self.problem.distortion(mechanism.rows) * (1 + rounding(self.problem))
-
-    @property
-    def _audit_settings(self) -> Settings:
-        """Where nothing is known of one record, I is concave and flat, and its own dual closes the audit."""
-        settings = self.asked.settings
-        if rate_distortion.possible(len(self.problem.domain.statistic.records), self.problem.knowledge):
-            return _own_dual(settings)
-        return settings
-
     def _price(self, lower: LowerBound) -> float:
         """What a nat of leakage costs in distortion when it is saved by mixing in a constant (dual)."""
         room = max(self.problem.budget - self.problem.spent, TINY)
-        return max(self.problem.distortion(self.problem.constant()) - lower.value, TINY) / room
+        return max(self.problem.distortion(self.problem.constant) - lower.value, TINY) / room
 
     def _fine(self, lower: LowerBound) -> float:
         """The finest gap, in nats, that is worth asking of an audit."""
         if self.problem.goal == "leakage":
             return self.chosen.audit_share * self.allowed(lower)
         return self.chosen.audit_share * (self.allowed(lower) / self._price(lower) if self.problem.budget > 0 else 1.0)
-
-
-def certain_budget(problem: Problem) -> float:
-    """A distortion that still keeps the budget after rounding to the grid, and by sums in floats."""
-    distance = problem.domain.distance
-    spare = 2 * distance.shape[1] * float(distance.max()) / GRID
-    return float(problem.budget * (1 - 2 * rounding(problem)) - spare)
-
-
-def rounding(problem: Problem) -> float:
-    """How far, relatively, float sums over classes may be off."""
-    return 1e-15 * (8 + problem.domain.statistic.log_universe)
-
-
-@lru_cache(maxsize=8)
-def _own_dual(settings: Settings) -> Settings:
-    """The settings with no bound in the opening but the dual at the prior found; kept, since checking is slow."""
-    dual = tuple(name for name in settings.portfolio.opening if name == "stationary")
-    return replace(settings, portfolio=replace(settings.portfolio, opening=dual))
-
-
-def on_grid(rows: Floats, grid: float = GRID) -> Floats:
-    """Round to multiples of 1 / grid with rows that sum to one exactly; the largest entry takes the rest."""
-    whole = np.floor(rows * grid)
-    k = np.arange(len(rows))
-    whole[k, rows.argmax(axis=1)] += grid - whole.sum(axis=1)
-    return np.asarray(whole / grid)

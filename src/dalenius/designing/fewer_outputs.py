@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dalenius.designing.cutting_planes import Problem
+from dalenius.designing.problem import Problem
 from dalenius.designing.weak_duality import Evidence, LowerBound
 from dalenius.numerics.types import Floats, Ints
 
@@ -44,7 +44,7 @@ class Fewer:
         fields = {name: getattr(domain, name) for name in ("distance", "deviation", "barred")}
         fields = {name: None if table is None else table[:, columns] for name, table in fields.items()}
         problem = replace(whole, domain=replace(domain, orbit=orbit, **fields))
-        if problem.limits is not None and problem.limits.inner is None:
+        if problem.limits.given and problem.limits.inner is None:
             return None
         possible = whole.goal == "distortion" or problem.least < whole.budget
         return cls(problem, columns, domain.distance) if possible else None

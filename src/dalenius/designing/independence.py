@@ -8,10 +8,10 @@ small h lose only about h.
 import numpy as np
 import scipy
 
-from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.linear_limits import Matrix
 from dalenius.designing.master import Plane
-from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, distortion_bound, legal
+from dalenius.designing.problem import Problem
+from dalenius.designing.weak_duality import Evidence, LowerBound, best, bound, legal
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
 
@@ -36,10 +36,10 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     sums = scipy.sparse.csr_matrix((np.ones(flat.size), (np.repeat(np.arange(size), width), flat)), (size, cost.size))
     right = np.concatenate([np.zeros(conditions.shape[0]), np.ones(size)])
     solved = scipy.optimize.linprog(cost, A_eq=scipy.sparse.vstack([conditions, sums]), b_eq=right, bounds=(0, None))
-    nothing = best_distortion(domain, (), 0.0)
+    nothing = best(problem, ())
     if solved.x is None:
-        return problem.constant(), nothing
-    rows = problem.constant() if problem.knowledge > 0 else solved.x[domain.orbit]
+        return problem.constant, nothing
+    rows = problem.constant if problem.knowledge > 0 else solved.x[domain.orbit]
     evidence, at = [], 0
     for plane in planes:
         many = plane.masses.shape[0] * width
@@ -49,8 +49,8 @@ def no_leakage(problem: Problem, rng: np.random.Generator) -> tuple[Floats, Lowe
     # exp(h s) differs from 1 + h s by (h s)^2 / 2: h is as small as floats allow
     h = STEP / max([STEP, *(float(np.abs(s).max()) for _, s in evidence)])
     proof = tuple(Evidence(plane.record, plane.masses, legal(plane.masses.sum(axis=1), h * s)) for plane, s in evidence)
-    bound = distortion_bound(domain, proof, np.full(len(proof), 1 / h), 0.0)
-    return np.asarray(rows), max(bound, nothing, key=lambda b: b.value)
+    lower = max(bound(problem, proof, np.full(len(proof), 1 / h)), nothing, key=lambda one: one.value)
+    return np.asarray(rows), lower
 
 
 def _conditions(domain: Domain, masses: Floats) -> Matrix:

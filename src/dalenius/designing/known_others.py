@@ -19,9 +19,10 @@ import numpy as np
 
 from dalenius.auditing.independent import others_of
 from dalenius.auditing.independent_records import independent_records
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.designer import Designed, certain_budget, on_grid, rounding
-from dalenius.designing.weak_duality import Evidence, LowerBound, best_distortion, least_within, legal
+from dalenius.certificates.audits import Found
+from dalenius.designing.designer import Designed
+from dalenius.designing.problem import Problem, on_grid
+from dalenius.designing.weak_duality import Evidence, LowerBound, best, least_within, legal
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem
@@ -68,10 +69,8 @@ class Line:
 
     record: int
     number: int
-    classes: Ints
-    # The classes whose rows these have, and the outputs that any of them may have.
+    # The classes whose rows these have.
     blocks: Ints
-    outputs: Ints
     # All lines with the same blocks, this one among them: their places, and their classes.
     like: Ints
     members: Ints
@@ -80,35 +79,35 @@ class Line:
 def solve(problem: Problem, asked: DesignProblem, deadline: Deadline) -> Designed:
     """Return the best mechanism against independent records, audited, and the proof that little better exists."""
     programme = Programme(problem, problem.settings.of(KnownOthersSearch))
-    solved = programme.solve(deadline)
-    rows, lower = (problem.constant(), LowerBound(0.0)) if solved is None else solved
-    if problem.limits is not None and problem.goal == "distortion":
-        # Limits alone prove something, and all there is where they leave one mechanism.
-        alone = best_distortion(problem.domain, (), problem.budget, problem.limits)
-        lower = max(lower, alone, key=lambda bound: bound.value)
-    if problem.limits is not None:
-        rows = problem.limits.repaired(rows)
-    if problem.goal == "leakage":
-        constant = problem.has_constant and problem.distortion(problem.constant()) <= problem.budget
-        rows = problem.constant() if constant else problem.within_distortion(rows, certain_budget(problem))
-    for _ in range(programme.chosen.tries):
-        rows = on_grid(rows) if problem.limits is None else rows
+    limits, constant = problem.limits, problem.constant
+
+    def audited(rows: Floats, tolerance: float) -> tuple[Written, Found]:
         mechanism = Written(problem.domain.statistic, rows, asked.distortion.labels, asked.query)
-        leaks = independent_records(asked.audit(mechanism, 1e-3 * max(asked.tolerance, 1e-12)), Deadline(60.0))
+        return mechanism, independent_records(asked.audit(mechanism, tolerance), Deadline(60.0))
+
+    rows, lower = programme.solve(deadline) or (constant, LowerBound(0.0))
+    # Limits alone prove something, and all there is where they leave one mechanism.
+    lower = max(lower, best(problem, ()), key=lambda bound: bound.value)
+    rows = limits.repaired(rows) if limits.given else rows
+    if problem.goal == "leakage":
+        suffices = problem.has_constant and problem.distortion(constant) <= problem.budget
+        rows = constant if suffices else problem.within_distortion(rows, problem.certain_budget)
+    for _ in range(programme.chosen.tries):
+        mechanism, leaks = audited(rows if limits.given else on_grid(rows), 1e-3 * max(asked.tolerance, 1e-12))
         if problem.goal == "leakage" or leaks.upper <= problem.budget:
             break
-        rows = problem.within_leakage(rows, leaks.upper * (1 + 1e-9) + 1e-10, problem.budget)
+        rows = problem.within_leakage(mechanism.rows, leaks.upper * (1 + 1e-9) + 1e-10, problem.budget)
     else:
-        rows = problem.constant()
-        mechanism = Written(problem.domain.statistic, rows, asked.distortion.labels, asked.query)
-        leaks = independent_records(asked.audit(mechanism, asked.tolerance), Deadline(60.0))
-    distortion = problem.distortion(rows) * (1 + rounding(problem))
-    return Designed(mechanism, distortion, leaks, lower, 1, mechanism)
+        mechanism, leaks = audited(constant, asked.tolerance)
+    return Designed(mechanism, problem.paid(mechanism.rows), leaks, lower, 1, mechanism)
 
 
 @dataclass(frozen=True, eq=False)
 class Programme:
-    """The programme, over one parameter for each orbit of pairs of a class and an output that are allowed."""
+    """The programme, over one parameter for each orbit of pairs of a class and an output that are allowed.
+
+    Its variables are these, the laws r of lines, the terms e >= q log(q/r), and the leakage t.
+    """
 
     problem: Problem
     chosen: KnownOthersSearch
@@ -122,7 +121,7 @@ class Programme:
             many = sum(lines.size for lines in domain.statistic.neighbours()) * domain.distance.shape[1]
             return _by_answer(domain.distance) if many > self.chosen.by_answer else classes
         # Outputs beyond a window have no mass in any row, and limits ask for their ratios, too: all classes stay.
-        most = self.chosen.clamped * problem.distortion(problem.constant()) if problem.limits is None else -1.0
+        most = -1.0 if problem.limits.given else self.chosen.clamped * problem.distortion(problem.constant)
         away = np.abs(classes - (classes.size - 1) / 2)
         for reach in range(1, classes.size // 2):
             beyond = np.maximum(away - reach, 0.0)
@@ -149,13 +148,11 @@ class Programme:
         near = np.zeros((size, width), dtype=bool)
         many, lines = width, sum(len(lines) for lines in domain.statistic.neighbours())
         # Neighbours have the same outputs where their ratios are limited.
-        if problem.goal == "distortion" and problem.limits is None and lines * width > self.chosen.all_outputs:
+        if problem.goal == "distortion" and not problem.limits.given and lines * width > self.chosen.all_outputs:
             many = min(width, 2 * math.ceil(self.chosen.widths / math.sqrt(8 * problem.budget)) + 5)
         order = np.argsort(np.where(outputs, domain.distance[inside], np.inf), axis=1, kind="stable")[:, :many]
         near[inside[:, None], order] = True
-        near &= outputs
-        if problem.limits is not None:
-            near &= problem.limits.possible
+        near &= outputs & problem.limits.possible
         kept = np.zeros(int(domain.orbit.max()) + 1, dtype=bool)
         kept[domain.orbit[near]] = True
         here = np.zeros(size, dtype=bool)
@@ -168,183 +165,134 @@ class Programme:
         found: dict[bytes, Line] = {}
         orbit = np.where(self.allowed, self.problem.domain.orbit, -1)
         for record, lines in enumerate(self.problem.domain.statistic.neighbours()):
-            for number, (classes, blocks) in enumerate(zip(lines, self.block[lines], strict=True)):
+            for number, blocks in enumerate(self.block[lines]):
                 if (blocks == blocks[0]).all():
                     continue
                 columns = orbit[blocks]
                 key = min(_sorted(columns[list(order)]) for order in _orders(len(blocks)))
                 if key not in found:
-                    outputs = np.flatnonzero(self.allowed[blocks].any(axis=0))
                     like = np.flatnonzero((self.block[lines] == blocks).all(axis=1))
-                    found[key] = Line(record, number, classes, blocks, outputs, like, lines[like])
+                    found[key] = Line(record, number, blocks, like, lines[like])
         return list(found.values())
+
+    @cached_property
+    def terms(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The line, the row (counted through all lines), the class and the output of every term q log(q/r)."""
+        rows = np.array([(k, c) for k, line in enumerate(self.lines) for c in line.blocks]).reshape(-1, 2)
+        row, outputs = np.nonzero(self.allowed[rows[:, 1]])
+        return rows[row, 0], row, rows[row, 1], outputs
 
     def solve(self, deadline: Deadline) -> tuple[Floats, LowerBound] | None:
         """Return the mechanism and the lower bound that the solver's multipliers prove; None where it fails."""
-        problem, domain, lines = self.problem, self.problem.domain, self.lines
-        terms = sum(int(self.allowed[line.blocks].sum()) for line in lines)
-        if terms > self.chosen.terms:
+        problem, (line, row, classes, y) = self.problem, self.terms
+        orbit, limits = problem.domain.orbit, problem.limits
+        if y.size > self.chosen.terms:
             refuse(
-                f"a design for {len(lines)} kinds of neighbours has {terms} terms, above the limit of "
+                f"a design for {len(self.lines)} kinds of neighbours has {y.size} terms, above the limit of "
                 f"{self.chosen.terms}; use fewer records, values or outputs (outputs=)"
             )
-        program = _Programme(self)
-        solved = program.solve(deadline.left)
+        primal, kept = problem.goal == "leakage", np.unique(orbit[self.allowed])
+        place = np.full(int(orbit.max()) + 1, -1)
+        place[kept] = np.arange(kept.size)
+        # Solvers want numbers near 1: distortions are in units of the constant's.
+        unit = problem.distortion(problem.constant) or 1.0
+        paid = self._paid(place, kept.size) / unit
+        pairs, law = np.unique(line * orbit.shape[1] + y, return_inverse=True)
+        u, laws = np.arange(kept.size), kept.size + np.arange(pairs.size)
+        terms, many = kept.size + pairs.size + np.arange(y.size), int(row.max(initial=-1)) + 1
+        last = kept.size + pairs.size + y.size
+        conic = Conic(last + 1)
+        # Rows of the mechanism, each different one once, and laws r sum to one.
+        blocks = np.unique(self.block)
+        places = np.where(self.allowed[blocks], place[orbit[blocks]], -1)
+        places = np.unique(np.sort(places, axis=1), axis=0)
+        which, column = np.nonzero(places >= 0)
+        conic.equal(np.ones(len(places)), (which, places[which, column], 1.0))
+        conic.equal(np.ones(len(self.lines)), (pairs // orbit.shape[1], laws, 1.0))
+        held = limits.add(conic, kept)
+        # Parameters are not below their floor, nor is t below 0.
+        conic.at_most(np.full(u.size, -limits.floor), (u, u, -1.0))
+        conic.at_most(np.zeros(1), (0, np.array([last]), -1.0))
+        # D(q||r) is at most the leakage, for every row of every line; and the distortion its budget, if any.
+        objective = np.zeros(conic.width)
+        if primal:
+            objective[last] = 1.0
+            bounds = conic.at_most(np.zeros(many), (row, terms, 1.0), (np.arange(many), np.full(many, last), -1.0))
+            budget = conic.at_most(np.array([problem.budget / unit]), (0, u, paid))
+        else:
+            objective[u] = paid
+            bounds = budget = conic.at_most(np.full(many, problem.budget), (row, terms, 1.0))
+        # e >= q log(q/r).
+        at, parameter = 3 * np.arange(y.size), place[orbit[classes, y]]
+        cones = conic.entropies(
+            np.zeros(3 * y.size), (at, terms, 1.0), (at + 1, parameter, -1.0), (at + 2, kept.size + law, -1.0)
+        )
+        accuracy = self.chosen.accuracies[y.size > self.chosen.large]
+        solved = conic.solve(objective, accuracy, time_limit=max(deadline.left, 1.0))
         if solved is None:
             return None
-        u, bounds, log_ratios, limits = solved
-        rows = np.where(self.allowed, program.full(np.maximum(u, 0.0))[domain.orbit], 0.0)[self.block]
-        rows /= rows.sum(axis=1, keepdims=True)
-        multiplier = bounds[-1] if problem.goal == "leakage" else 0.0
-        return rows, self._lower(bounds, log_ratios, float(max(multiplier, 0.0)), limits)
+        scale, priced = (1.0 if primal else unit), np.zeros(limits.equal.size)
+        for of, here in held:
+            priced[of] = scale * solved.z[here]
+        of_cones = solved.z[cones].reshape(-1, 3)
+        ratios = of_cones[:, 1] / np.minimum(of_cones[:, 0], -TINY) - 1
+        nu = float(max(solved.z[budget][0] / unit, 0.0)) if primal else 1.0
+        whole = np.zeros(place.size)
+        whole[kept] = np.maximum(solved.x[u], 0.0)
+        rows = np.where(self.allowed, whole[orbit], 0.0)[self.block]
+        lower = self._lower(np.maximum(scale * solved.z[bounds], 0.0), ratios, nu, priced)
+        return rows / rows.sum(axis=1, keepdims=True), lower
+
+    def _paid(self, place: Ints, many: int) -> Floats:
+        """Expected distortion per unit of each parameter: a class with the row of another pays there."""
+        cost = np.zeros(self.allowed.shape)
+        np.add.at(cost, self.block, self.problem.domain.cost)
+        orbit = self.problem.domain.orbit[self.allowed]
+        return np.asarray(np.bincount(place[orbit], weights=cost[self.allowed], minlength=many), dtype=float)
 
     def _lower(self, bounds: Floats, log_ratios: Floats, nu: float, limits: Floats) -> LowerBound:
         """The bound of 6.3 by priors that know the others: multipliers are their laws and weights."""
-        problem, domain, chosen = self.problem, self.problem.domain, self.chosen
-        primal = problem.goal == "leakage"
-        inside, added = (nu if primal else 1.0) * domain.cost, np.zeros(domain.cost.shape)
-        found, weights, at, term = list[Evidence](), list[float](), 0, 0
-        mechanism = Written(domain.statistic, problem.constant(), tuple(range(domain.distance.shape[1])))
-        total = float(np.maximum(bounds[: sum(len(line.classes) for line in self.lines)], 0.0).sum())
-        for line in self.lines:
-            many = len(line.classes)
-            lam = np.maximum(bounds[at : at + many], 0.0)
-            # Outputs that each row has, or must not have: a ratio next to 0 is true of these.
-            r = np.full((many, domain.distance.shape[1]), -chosen.largest_log_ratio)
-            for row, c in zip(r, line.blocks, strict=True):
-                held = self.allowed[c]
-                row[held] = log_ratios[term : term + held.sum()]
-                term += held.sum()
-            held = self.allowed[line.blocks]
-            barred = False if problem.limits is None else problem.limits.barred[line.blocks]
-            shared = np.flatnonzero((held | barred).all(axis=0) & held.any(axis=0))
-            at += many
-            if not lam.sum() > chosen.least_weight * total or not shared.size:
+        problem, domain, most = self.problem, self.problem.domain, self.chosen.largest_log_ratio
+        primal, width = problem.goal == "leakage", domain.distance.shape[1]
+        inside, added = nu * domain.cost, np.zeros(domain.cost.shape)
+        found, weights = list[Evidence](), list[float]()
+        mechanism = Written(domain.statistic, problem.constant, tuple(range(width)))
+        total, (_, row, _, y) = float(bounds.sum()), self.terms
+        # Outputs that each row has, or must not have: a ratio next to 0 is true of these.
+        every = np.full((bounds.size, width), -most)
+        every[row, y] = np.clip(log_ratios, -most, most)
+        ends = np.cumsum([line.blocks.size for line in self.lines])
+        for line, end in zip(self.lines, ends, strict=True):
+            here = slice(end - line.blocks.size, end)
+            lam, held = bounds[here], self.allowed[line.blocks]
+            shared = np.flatnonzero((held | problem.limits.barred[line.blocks]).all(axis=0) & held.any(axis=0))
+            if not lam.sum() > self.chosen.least_weight * total or not shared.size:
                 continue
             p = lam / lam.sum()
-            nearest = shared[np.abs(np.arange(domain.distance.shape[1])[:, None] - shared).argmin(axis=1)]
-            r = legal(p, np.clip(r, -chosen.largest_log_ratio, chosen.largest_log_ratio)[:, nearest])
+            nearest = shared[np.abs(np.arange(width)[:, None] - shared).argmin(axis=1)]
+            r = legal(p, every[here][:, nearest])
             # Lines with the same blocks share the weight, by the least likely of their datasets: a total of 0..3 for 20
             # people has 1.72 by it, 1.64 by the geometric mean and 1.51 by the sum.
             shares = domain.weights[line.members].min(axis=1)
             for number, classes, share in zip(line.like.tolist(), line.members, shares / shares.sum(), strict=True):
                 weight = share * float(lam.sum()) / (total if primal else 1.0)
                 added[classes] += weight * p[:, None] * r
-                masses = np.zeros((many, domain.statistic.size))
-                masses[np.arange(many), classes] = p
+                masses = np.zeros((p.size, domain.statistic.size))
+                masses[np.arange(p.size), classes] = p
                 found.append(Evidence(line.record, masses, r, others_of(mechanism, line.record, number)))
                 weights.append(weight)
         if not found and primal:
             return LowerBound(0.0)
         priced = limits / (total if primal else 1.0)
         # Multipliers are of mechanisms that see the answer alone, where there are blocks: less of them may prove more.
-        best = LowerBound(0.0)
+        proved = LowerBound(0.0)
         for scale in (1.0,) if primal or self.exact else SCALES:
             price = nu * problem.budget if primal else scale * problem.budget * math.fsum(weights)
             averaged = domain.averaged(inside + scale * added)
             value, prices = least_within(problem.limits, priced, averaged, price)
-            if value > best.value:
-                best = LowerBound(value, tuple(found), scale * np.array(weights), nu, prices)
-        return best
-
-
-@dataclass(eq=False)
-class _Programme:
-    """The programme over x = (u, laws r of lines, terms e, t), and what its multipliers are about."""
-
-    programme: Programme
-
-    def __post_init__(self) -> None:
-        allowed, orbit, lines = self.programme.allowed, self.programme.problem.domain.orbit, self.programme.lines
-        self.problem = self.programme.problem
-        self.primal = self.problem.goal == "leakage"
-        self.kept = np.unique(orbit[allowed])
-        self.place = np.full(int(orbit.max()) + 1, -1)
-        self.place[self.kept] = np.arange(self.kept.size)
-        # Laws of lines begin at `laws`, terms of their rows at `starts`; t is last.
-        outputs = [line.outputs for line in lines]
-        self.laws = np.cumsum([self.kept.size] + [ys.size for ys in outputs])
-        rows = [(k, c, np.flatnonzero(allowed[c])) for k, line in enumerate(lines) for c in line.blocks]
-        self.starts = np.cumsum([self.laws[-1]] + [ys.size for _, _, ys in rows])
-        # The row, the parameter and the place in its law of every term.
-        self.row = np.repeat(np.arange(len(rows)), np.diff(self.starts))
-        self.parameter = np.concatenate([self.place[orbit[c, ys]] for _, c, ys in rows])
-        self.law = np.concatenate([self.laws[k] + np.searchsorted(outputs[k], ys) for k, _, ys in rows])
-        # Solvers want numbers near 1: distortions are in units of the constant's.
-        self.unit = self.problem.distortion(self.problem.constant()) or 1.0
-
-    @property
-    def last(self) -> int:
-        """The place of t, the leakage."""
-        return int(self.starts[-1])
-
-    def full(self, u: Floats) -> Floats:
-        """Parameters of all orbits."""
-        whole = np.zeros(self.place.size)
-        whole[self.kept] = u
-        return whole
-
-    def solve(self, time_limit: float) -> tuple[Floats, Floats, Floats, Floats] | None:
-        """Return u, multipliers of the bounds of lines (then of the distortion), log(q/r), multipliers of limits."""
-        conic, paid, u = Conic(self.last + 1), self._paid(), np.arange(self.kept.size)
-        objective, limits = np.zeros(conic.width), self.problem.limits
-        if self.primal:
-            objective[self.last] = 1.0
-        else:
-            objective[u] = paid
-        self._sums(conic)
-        of_limits, held = np.zeros(0 if limits is None else limits.equal.size), list[tuple[Bools, slice]]()
-        if limits is not None:
-            held = limits.add(conic, self.kept)
-        # Parameters are not below their floor, nor is t below 0.
-        conic.at_most(np.full(u.size, 0.0 if limits is None else -limits.floor), (u, u, -1.0))
-        conic.at_most(np.zeros(1), (0, np.array([self.last]), -1.0))
-        # D(q||r) is at most the leakage, for every row of every line; and the distortion its budget, if any.
-        terms, many = np.arange(self.starts[0], self.last), self.starts.size - 1
-        if self.primal:
-            bounds = conic.at_most(
-                np.zeros(many), (self.row, terms, 1.0), (np.arange(many), np.full(many, self.last), -1.0)
-            )
-            budget = conic.at_most(np.array([self.problem.budget / self.unit]), (0, u, paid))
-        else:
-            bounds = budget = conic.at_most(np.full(many, self.problem.budget), (self.row, terms, 1.0))
-        # e >= q log(q/r).
-        at = 3 * np.arange(terms.size)
-        cones = conic.entropies(
-            np.zeros(3 * terms.size), (at, terms, 1.0), (at + 1, self.parameter, -1.0), (at + 2, self.law, -1.0)
-        )
-        chosen = self.programme.chosen
-        accuracy = chosen.accuracies[terms.size > chosen.large]
-        solved = conic.solve(objective, accuracy, time_limit=max(time_limit, 1.0))
-        if solved is None:
-            return None
-        unit = 1.0 if self.primal else self.unit
-        for which, rows in held:
-            of_limits[which] = unit * solved.z[rows]
-        multipliers = unit * solved.z[bounds]
-        if self.primal:
-            multipliers = np.append(multipliers, solved.z[budget] / self.unit)
-        of_cones = solved.z[cones].reshape(-1, 3)
-        ratios = of_cones[:, 1] / np.minimum(of_cones[:, 0], -TINY) - 1
-        return solved.x[u], multipliers, ratios, of_limits
-
-    def _paid(self) -> Floats:
-        """Expected distortion per unit of each parameter: a class with the row of another pays there."""
-        allowed, domain = self.programme.allowed, self.problem.domain
-        cost = np.zeros(allowed.shape)
-        np.add.at(cost, self.programme.block, domain.cost)
-        paid = np.bincount(self.place[domain.orbit[allowed]], weights=cost[allowed], minlength=self.kept.size)
-        return np.asarray(paid / self.unit)
-
-    def _sums(self, conic: Conic) -> None:
-        """Rows of the mechanism, each different one once, and laws r sum to one."""
-        blocks = np.unique(self.programme.block)
-        places = np.where(self.programme.allowed[blocks], self.place[self.problem.domain.orbit[blocks]], -1)
-        places = np.unique(np.sort(places, axis=1), axis=0)
-        row, column = np.nonzero(places >= 0)
-        conic.equal(np.ones(len(places)), (row, places[row, column], 1.0))
-        sizes = np.diff(self.laws)
-        conic.equal(np.ones(sizes.size), (np.repeat(np.arange(sizes.size), sizes), np.arange(*self.laws[[0, -1]]), 1.0))
+            if value > proved.value:
+                proved = LowerBound(value, tuple(found), scale * np.array(weights), nu if primal else 0.0, prices)
+        return proved
 
 
 def _by_answer(distance: Floats) -> Ints:

@@ -9,7 +9,7 @@ multiplier of each limit: not negative for the first kind, of either sign for th
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,29 +29,22 @@ Matrix = Any  # a SciPy sparse matrix, which ships no types
 MARGIN, NEXT_TO_NOTHING = 1e-12, 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LinearLimits:
-    """The constraints on the mechanisms of a domain, over the parameters of its orbits."""
+    """The constraints on the mechanisms of a domain, over the parameters of its orbits; there may be none."""
 
     domain: Domain
     constraints: Constraints
+    given: bool = field(init=False)  # whether there are any
+    floor: float = field(init=False)  # the least probability of every output
+    deviation: Floats = field(init=False)  # (K, Y) y - f(c) where means are limited
+    barred: Bools = field(init=False)  # (K, Y) which outputs a class must not have
 
-    @property
-    def floor(self) -> float:
-        """The least probability of every output."""
-        return self.constraints.floor
-
-    @cached_property
-    def deviation(self) -> Floats:
-        """(K, Y) y - f(c) where means are limited."""
-        away = self.domain.deviation
-        return np.zeros(self.domain.orbit.shape) if away is None else away
-
-    @cached_property
-    def barred(self) -> Bools:
-        """(K, Y) which outputs a class must not have."""
-        barred = self.domain.barred
-        return np.zeros(self.domain.orbit.shape, dtype=bool) if barred is None else barred
+    def __post_init__(self) -> None:
+        shape, away, barred = self.domain.orbit.shape, self.domain.deviation, self.domain.barred
+        self.given, self.floor = bool(self.constraints.given), self.constraints.floor
+        self.deviation = np.zeros(shape) if away is None else away
+        self.barred = np.zeros(shape, dtype=bool) if barred is None else barred
 
     @property
     def bias(self) -> float:
@@ -137,7 +130,8 @@ class LinearLimits:
         found = []
         for which, add in (self.equal, conic.equal), (~self.equal, conic.at_most):
             part = scipy.sparse.coo_matrix(self.matrix[which][:, kept])
-            found.append((which, add(np.zeros(part.shape[0]), (part.row, part.col, part.data))))
+            if which.any():
+                found.append((which, add(np.zeros(part.shape[0]), (part.row, part.col, part.data))))
         return found
 
     def priced(self, multipliers: Floats) -> tuple[Floats, float, tuple[Price, ...]]:
@@ -153,10 +147,8 @@ class LinearLimits:
 
     def least(self, terms: Floats) -> Floats:
         """(K,) the least mean of the terms (K, Y) under a row that the constraints allow, whatever their limits."""
-        least = np.where(self.barred, np.inf, terms).min(axis=1)
-        if self.floor > 0:
-            least = (1 - self.floor * terms.shape[1]) * least + self.floor * terms.sum(axis=1)
-        return np.asarray(least)
+        least = np.asarray((np.where(self.barred, np.inf, terms) if self.given else terms).min(axis=1))
+        return (1 - self.floor * terms.shape[1]) * least + self.floor * terms.sum(axis=1) if self.floor > 0 else least
 
     @cached_property
     def inner(self) -> Floats | None:

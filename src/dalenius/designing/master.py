@@ -167,8 +167,8 @@ class Master:
 
     domain: Domain
     allowed: Bools  # whether a parameter may be positive
+    limits: LinearLimits
     settings: Settings = DEFAULT
-    limits: LinearLimits | None = None
     # Whether only nearest outputs are allowed, so that any budget of distortion is met.
     nearest_only: bool = False
 
@@ -216,18 +216,18 @@ class Master:
     def _start(self, pool: Pool, task: Task) -> _Point:
         """Every output alike; slacks that need not fit."""
         many, least = self._cost.size, self._chosen.slack
-        u = np.full(many, max(1.0 / self.domain.orbit.shape[1] - self._floor, TINY))
+        u = np.full(many, max(1.0 / self.domain.orbit.shape[1] - self.limits.floor, TINY))
         leaks, _ = pool.leakage(self._rows(u))
         t = task.height * float(leaks.max())
         slack = np.maximum(t + task.leakage - leaks, least)
         if self._limited(task):
-            slack = np.append(slack, max(task.distortion - float(self._cost @ (u + self._floor)), least))
-        slack = np.append(slack, np.maximum(-self._within(u + self._floor), least))
+            slack = np.append(slack, max(task.distortion - float(self._cost @ (u + self.limits.floor)), least))
+        slack = np.append(slack, np.maximum(-self._within(u + self.limits.floor), least))
         dual = np.full(slack.size, 1.0 / slack.size)
         return _Point(u, t, slack, dual, np.full(many, 1.0 / many), np.zeros(len(self._right)))
 
     def _equations(self, pool: Pool, task: Task, x: _Point) -> _Equations:
-        u, rows = x.u + self._floor, self._rows(x.u)
+        u, rows = x.u + self.limits.floor, self._rows(x.u)
         leaks, gradient = pool.leakage(rows)
         # g = (I_k - height t - leakage, E d - distortion, G u)
         above = leaks - task.height * x.t - task.leakage
@@ -288,10 +288,6 @@ class Master:
     def _chosen(self) -> MasterSearch:
         return self.settings.of(MasterSearch)
 
-    @property
-    def _floor(self) -> float:
-        return 0.0 if self.limits is None else self.limits.floor
-
     def _limited(self, task: Task) -> bool:
         return bool(np.isfinite(task.distortion)) and not self.nearest_only
 
@@ -302,7 +298,7 @@ class Master:
 
     def _rows(self, u: Floats) -> Floats:
         """The mechanism of parameters above the floor."""
-        return np.asarray(np.append(u + self._floor, 0.0)[self._place])
+        return np.asarray(np.append(u + self.limits.floor, 0.0)[self._place])
 
     def _added(self, table: Floats) -> Floats:
         """(P,) the sum of a table (K, Y) over the pairs of every allowed parameter."""
@@ -318,8 +314,6 @@ class Master:
     def _sums(self) -> Floats:
         """(E, P) rows of a mechanism sum to one, each different row once; and limits that are equations."""
         sums = np.unique(np.stack([self._added(one) for one in self._units]), axis=0)
-        if self.limits is None:
-            return sums
         return np.vstack([sums, self.limits.matrix[self.limits.equal][:, self.allowed].toarray()])
 
     @property
@@ -331,14 +325,12 @@ class Master:
     @cached_property
     def _right(self) -> Floats:
         """(E,) what these are."""
-        equal = 0 if self.limits is None else int(self.limits.equal.sum())
+        equal = int(self.limits.equal.sum())
         return np.append(np.ones(len(self._sums) - equal), np.zeros(equal))
 
     @cached_property
     def _limits(self) -> Matrix:
         """(J, P) limits that are at most 0."""
-        if self.limits is None:
-            return scipy.sparse.csr_matrix((0, int(self.allowed.sum())))
         return scipy.sparse.csr_matrix(self.limits.matrix[~self.limits.equal][:, self.allowed])
 
     def _within(self, u: Floats) -> Floats:

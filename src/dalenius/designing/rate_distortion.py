@@ -7,8 +7,7 @@ Z(x) = sum_y r(y) exp(-beta C), where the output law r minimises the convex func
     F(r) = -sum_x rho(x) log Z(x),      with gradient -g(y),  g(y) = sum_x rho(x) T(x,y).
 
 There g(y) = 1 where r(y) > 0, and g(y) <= 1 elsewhere: r(y) lambda(y) = 0 for the slacks lambda = 1 - g, as for a
-capacity. Where all outputs are used, g = 1 everywhere, and two linear systems give r: so it is where the slope is
-steep. Elsewhere Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
+capacity. Newton's method on r lambda = mu with falling mu carries the slope along, until the mechanism meets its
 budget. The ratios T/g are evidence for a lower bound by weak duality, whatever r and beta are.
 """
 
@@ -20,8 +19,8 @@ import numpy as np
 import scipy
 from numpy.linalg import LinAlgError
 
-from dalenius.designing.cutting_planes import Problem
-from dalenius.designing.weak_duality import Evidence, LowerBound, distortion_bound, floor
+from dalenius.designing.problem import Problem
+from dalenius.designing.weak_duality import Evidence, LowerBound, bound, floor
 from dalenius.numerics.information import TINY, logsumexp
 from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
@@ -41,9 +40,6 @@ class RateSearch(Part):
     first_slack: float = 0.1
     inside: float = 0.95
     fastest: float = 0.5
-    # Slopes that are tried as long as all outputs are used: three or four are enough. Blahut's iteration, which was
-    # first from 100 values on, was ahead of this and of Newton's method in one case of 33, by a tenth.
-    slopes: int = 10
     # Share of the tolerance that the equations may be off at the end.
     settled: float = 0.01
     # Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here, in units
@@ -94,16 +90,22 @@ def possible(records: int, knowledge: float) -> bool:
     return records == 1 and knowledge <= NO_KNOWLEDGE
 
 
-def applies(problem: Problem) -> bool:
-    """Whether, besides, every class is one value of the record, and the slope is finite."""
+def one_prior(problem: Problem) -> bool:
+    """Whether, besides, every class is one value of the record, and nothing else is asked of the mechanism."""
     domain = problem.domain
-    if not possible(len(domain.statistic.records), problem.knowledge):
+    if not possible(len(domain.statistic.records), problem.knowledge) or domain.first is not None:
         return False
-    if (np.add.reduce(domain.masses > 0, axis=0) != 1).any():
+    return not problem.limits.given and bool((np.add.reduce(domain.masses > 0, axis=0) == 1).all())
+
+
+def applies(problem: Problem) -> bool:
+    """Whether, besides, the slope is finite."""
+    if not one_prior(problem):
         return False
-    most = problem.distortion(problem.constant())
+    most = problem.distortion(problem.constant)
     if problem.goal == "distortion":
-        return 0 < problem.budget < _entropy(problem)
+        masses = problem.domain.masses
+        return 0 < problem.budget < float(scipy.special.entr(masses).sum())
     return problem.least + problem.settings.of(RateSearch).least_room * most < problem.budget < most
 
 
@@ -124,11 +126,11 @@ def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floa
     ratios[masses.argmax(axis=0)] = log_tilt
     evidence = (Evidence(0, masses, ratios),)
     if problem.goal == "distortion":
-        return x.r * x.tilt, distortion_bound(domain, evidence, np.array([1 / x.beta]), problem.budget)
-    # Every class is one value, so that W(x,y) = rho(x) log R(x,y): `leakage_bound` without a product of matrices.
+        return x.r * x.tilt, bound(problem, evidence, np.array([1 / x.beta]))
+    # Every class is one value, so that W(x,y) = rho(x) log R(x,y): `bound` without a product of matrices.
     inside = x.beta * domain.cost + rho[:, None] * log_tilt
-    lower = LowerBound(max(floor(inside, x.beta * problem.budget), 0.0), evidence, np.ones(1), x.beta)
-    return x.r * x.tilt, lower
+    least = floor(inside, x.beta * problem.budget, problem.limits)
+    return x.r * x.tilt, LowerBound(max(least, 0.0), evidence, np.ones(1), x.beta)
 
 
 # Numbers that are not finite end the iteration; they need no warning.
@@ -143,10 +145,6 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
     budget = problem.budget - problem.least if primal else problem.budget
     settled = chosen.settled * tolerance
     beta = _start(rho, cost, budget, chosen, primal=primal)
-    if primal and cost.shape[0] == cost.shape[1]:
-        exact = _all_used(rho, cost, beta, (budget, settled), chosen)
-        if exact is not None:
-            return exact
     x = _Point.at(rho, cost, np.full(cost.shape[1], 1 / cost.shape[1]), beta)
     slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.first_slack)
     steepest = chosen.steepest / float(cost.max())
@@ -198,43 +196,6 @@ def _meeting(
     return along
 
 
-def _all_used(rho: Floats, cost: Floats, beta: float, aim: tuple[float, float], chosen: RateSearch) -> _Point | None:
-    """The best output law, where it uses all outputs, at the slope that meets the budget; None where it does not.
-
-    g = 1 is then K^T w = 1 for the kernel K = exp(-beta C) and w = rho / Z, and Z = K r: two systems of one matrix. The
-    distortion is <w, (K C) r>, and Newton's method takes its derivative in the slope from two more.
-    """
-    budget, settled = aim
-    ones = np.ones(len(rho))
-    for _ in range(chosen.slopes):
-        kernel = np.exp(-beta * cost)
-        charged = kernel * cost
-        # Factors of the transpose, which LAPACK sees without a copy.
-        factors, pivots, failed = scipy.linalg.lapack.dgetrf(kernel.T)
-        w = scipy.linalg.lapack.dgetrs(factors, pivots, ones)[0]
-        if failed or not w[w.argmin()] > 0:
-            return None
-        r = scipy.linalg.lapack.dgetrs(factors, pivots, rho / w, trans=1)[0]
-        if not r[r.argmin()] > 0:
-            return None
-        mean = charged.dot(r)
-        miss = budget - float(w.dot(mean))
-        if abs(miss) * beta < settled:
-            x = _Point.at(rho, cost, r / float(r.dot(ones)), beta)
-            # Rounding, where the matrix is near a singular one.
-            good = float(x.g[x.g.argmax()]) - 1 < settled and abs(budget - x.distortion) * beta < settled
-            return x if good else None
-        # K^T dw = (K C)^T w,  dZ = -Z dw / w,  K dr = dZ + (K C) r
-        dw = scipy.linalg.lapack.dgetrs(factors, pivots, w.dot(charged))[0]
-        dr = scipy.linalg.lapack.dgetrs(factors, pivots, mean - rho / w * (dw / w), trans=1)[0]
-        bend = float(dw.dot(mean) + w.dot(charged.dot(dr)) - w.dot((charged * cost).dot(r)))
-        step = miss / bend if bend < 0 else np.inf
-        if not abs(step) <= chosen.fastest * beta:
-            return None
-        beta += step
-    return None
-
-
 def _start(rho: Floats, cost: Floats, budget: float, chosen: RateSearch, *, primal: bool) -> float:
     """The slope at which the uniform output law meets the budget, nearly."""
     r = np.full(cost.shape[1], 1 / cost.shape[1])
@@ -258,8 +219,3 @@ def _start(rho: Floats, cost: Floats, budget: float, chosen: RateSearch, *, prim
         if not low < log_beta < high:
             log_beta = (low + high) / 2
     return beta
-
-
-def _entropy(problem: Problem) -> float:
-    masses = problem.domain.masses
-    return float(-(masses[masses > 0] @ np.log(masses[masses > 0])))

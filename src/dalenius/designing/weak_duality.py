@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dalenius.designing.linear_limits import LinearLimits, Price
+from dalenius.designing.problem import Problem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.symmetry import Domain
+
+LIGHTEST = 1e-9  # share of the heaviest weight below which a prior is left out of a proof
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,116 +72,77 @@ def table(domain: Domain, evidence: Evidence) -> Floats:
     return domain.averaged(gains)
 
 
-def best_leakage(
-    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: LinearLimits | None = None
-) -> LowerBound:
-    """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, of mechanisms within the limits."""
-    tables = np.stack([table(domain, e) for e in evidence])
-    if not np.isfinite(budget):
-        return LowerBound(0.0)
-    prices = np.append(np.zeros(len(tables)), budget)
-    solved = _program(np.concatenate([tables, domain.cost[None]]), prices, None, limits)
-    if solved is None:
-        return LowerBound(0.0)
-    found, priced = solved
-    kept = _kept(found[:-1])
-    proof, total = tuple(e for e, k in zip(evidence, kept, strict=True) if k), found[:-1][kept].sum()
-    return leakage_bound(domain, proof, found[:-1][kept] / total, float(found[-1]), budget, limits, priced)
-
-
-def leakage_bound(  # noqa: PLR0917 - what a bound is made of
-    domain: Domain,
-    evidence: tuple[Evidence, ...],
-    weights: Floats,
-    nu: float,
-    budget: float,
-    limits: LinearLimits | None = None,
-    priced: Floats | None = None,
-) -> LowerBound:
-    """Guarantee: eps(D,b) >= result.value for D = budget, up to rounding, whatever the weights, which sum to one."""
-    inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), nu * domain.cost)
-    value, prices = least_within(limits, priced, inside, nu * budget)
-    return LowerBound(max(value, 0.0), evidence, weights, nu, prices)
-
-
-def best_distortion(
-    domain: Domain, evidence: tuple[Evidence, ...], budget: float, limits: LinearLimits | None = None
-) -> LowerBound:
-    """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, of mechanisms within the limits."""
-    least = floor(domain.cost, 0.0, limits)
-    if not evidence and limits is None:
-        return LowerBound(max(least, 0.0))
+def best(problem: Problem, evidence: tuple[Evidence, ...]) -> LowerBound:
+    """Guarantee: the optimum >= result.value, up to rounding."""
+    domain, limits, budget, primal = problem.domain, problem.limits, problem.budget, problem.goal == "leakage"
+    nothing = LowerBound(0.0 if primal else max(floor(domain.cost, 0.0, limits), 0.0))
+    # Limits alone may prove something of a distortion: where only one mechanism is left, what it costs.
+    if not np.isfinite(budget) or not (evidence or (limits.given and not primal)):
+        return nothing
     tables = np.array([table(domain, e) for e in evidence]).reshape(-1, *domain.cost.shape)
-    solved = _program(tables, np.full(len(tables), budget), domain.cost, limits)
-    if solved is None or (limits is None and not solved[0].max() > 0):
-        return LowerBound(max(least, 0.0))
-    # Limits alone may prove something: where only one mechanism is left, what it costs.
+    if primal:
+        prices = np.append(np.zeros(len(tables)), budget)
+        solved = _program(np.concatenate([tables, domain.cost[None]]), prices, None, limits)
+    else:
+        solved = _program(tables, np.full(len(tables), budget), domain.cost, limits)
+    if solved is None:
+        return nothing
     found, priced = solved
-    kept = _kept(found)
+    weights, nu = (found[:-1], float(found[-1])) if primal else (found, 1.0)
+    # A proof without the lightest priors is shorter, and as good.
+    kept = weights > LIGHTEST * weights.max(initial=0.0)
     proof = tuple(e for e, k in zip(evidence, kept, strict=True) if k)
-    bound = distortion_bound(domain, proof, found[kept], budget, limits, priced)
-    return bound if bound.value > least else LowerBound(max(least, 0.0))
+    weights = weights[kept] / (weights[kept].sum() if primal else 1.0)
+    return max(nothing, bound(problem, proof, weights, nu, priced), key=lambda one: one.value)
 
 
-def distortion_bound(  # noqa: PLR0917 - what a bound is made of
-    domain: Domain,
-    evidence: tuple[Evidence, ...],
-    weights: Floats,
-    budget: float,
-    limits: LinearLimits | None = None,
-    priced: Floats | None = None,
+def bound(
+    problem: Problem, evidence: tuple[Evidence, ...], weights: Floats, nu: float = 1.0, priced: Floats | None = None
 ) -> LowerBound:
-    """Guarantee: D(L,b) >= result.value for L = budget, up to rounding, whatever the weights."""
-    inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), domain.cost)
-    value, prices = least_within(limits, priced, inside, budget * float(weights.sum()))
-    return LowerBound(value, evidence, weights, prices=prices)
+    """Guarantee: the optimum >= result.value, up to rounding, whatever the weights.
+
+    weights: sum to one where the leakage is minimised; else nu is 1.
+    """
+    domain, primal = problem.domain, problem.goal == "leakage"
+    inside = sum((w * table(domain, e) for w, e in zip(weights, evidence, strict=True)), nu * domain.cost)
+    price = problem.budget * (nu if primal else float(weights.sum()))
+    value, prices = least_within(problem.limits, priced, inside, price)
+    return LowerBound(max(value, 0.0), evidence, weights, nu if primal else 0.0, prices)
 
 
 def least_within(
-    limits: LinearLimits | None, priced: Floats | None, inside: Floats, price: float
+    limits: LinearLimits, priced: Floats | None, inside: Floats, price: float
 ) -> tuple[float, tuple[Price, ...]]:
     """The least of sum q inside over mechanisms within the limits, less a price, by multipliers; and these."""
-    if limits is None:
-        return floor(inside, price), ()
-    added, cost, prices = limits.priced(np.zeros(limits.equal.size) if priced is None else priced)
+    if priced is None or not limits.given:
+        return floor(inside, price, limits), ()
+    added, cost, prices = limits.priced(priced)
     return floor(inside + added, price + cost, limits), prices
 
 
-def _kept(weights: Floats, lightest: float = 1e-9) -> NDArray[np.bool_]:
-    """Which weights are not below this share of the heaviest: a proof without the others is shorter, and as good."""
-    return np.asarray(weights > lightest * weights.max(initial=0.0))
-
-
-def floor(inside: Floats, price: float, limits: LinearLimits | None = None, margin: float = 1e-13) -> float:
-    """sum_c min_y inside(c,y) - price, less what rounding may have added: `margin`, relative to the terms added.
-
-    limits: what rows keep, each by itself.
-    """
-    least = inside.min(axis=1) if limits is None else limits.least(inside)
-    return float(least.sum() - price - margin * (np.abs(inside).max(axis=1).sum() + abs(price)) - margin)
+def floor(inside: Floats, price: float, limits: LinearLimits, margin: float = 1e-13) -> float:
+    """sum_c min_y inside(c,y) - price, less what rounding may have added: `margin`, relative to the terms added."""
+    return float(limits.least(inside).sum() - price - margin * (np.abs(inside).max(axis=1).sum() + abs(price)) - margin)
 
 
 def _program(
-    tables: Floats, prices: Floats, constant: Floats | None, limits: LinearLimits | None
+    tables: Floats, prices: Floats, constant: Floats | None, limits: LinearLimits
 ) -> tuple[Floats, Floats] | None:
     """max over x, m of sum_c min_y [ sum_k x_k T_k(c,y) + m A(c,y) + constant ] - <prices, x>; a linear program.
 
-    Without a constant all but the last x sum to one. A: the limits, if there are any, whose right-hand sides are 0.
-    With a floor the minimum is that of limits.least.
+    Without a constant all but the last x sum to one. A: the limits, whose right-hand sides are 0. With a floor the
+    minimum is that of limits.least.
     """
     many, size, width = tables.shape
-    extra, free = scipy.sparse.csr_matrix((0, size * width)), np.zeros(0, dtype=bool)
-    always, possible = 0.0, np.ones(size * width, dtype=bool)
-    if limits is not None:
-        extra, free, always, possible = limits.tables, limits.equal, limits.floor, ~limits.barred.ravel()
-    columns = scipy.sparse.hstack([tables.reshape(many, size * width).T, extra.T]).tocsr()
+    always, possible = limits.floor, ~limits.barred.ravel()
+    columns = scipy.sparse.hstack([tables.reshape(many, size * width).T, limits.tables.T]).tocsr()
     mean = -always * np.asarray(columns.sum(axis=0)).ravel()
     objective = np.concatenate([mean, np.full(size, always * width - 1.0)])
     objective[:many] += prices
     floors = scipy.sparse.kron(scipy.sparse.eye(size), np.ones((width, 1)))
     upper = scipy.sparse.hstack([-columns, floors]).tocsr()[possible]
     right = np.zeros(size * width) if constant is None else constant.ravel()
-    bounds = [(0, None)] * many + [(None if f else 0, None) for f in free] + [(None, None)] * size
+    bounds = [(0, None)] * many + [(None if free else 0, None) for free in limits.equal] + [(None, None)] * size
     simplex = (np.arange(objective.size) < many - 1).astype(float)[None] if constant is None else None
     solved = scipy.optimize.linprog(
         objective,
@@ -191,4 +154,4 @@ def _program(
     )
     if solved.x is None:
         return None
-    return np.maximum(solved.x[:many], 0.0), solved.x[many : many + extra.shape[0]]
+    return np.maximum(solved.x[:many], 0.0), solved.x[many : many + limits.equal.size]

@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +12,13 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import in_unit
 from dalenius.model.reference import Reference
 from dalenius.numerics.rounding import epsilon_up, outward, short
-from dalenius.report.audit_page import channel_chart
-from dalenius.report.charts import WIDTH, Axis, Band, Look, Series, line_chart, staircase, text
+from dalenius.report.charts import WIDTH, Axis, Chart, Series, line_chart, text
+from dalenius.report.drawn import curve_chart, frontier_chart
 from dalenius.report.plain import gain
-from dalenius.report.series_page import least_possible, named_series
+from dalenius.report.sections import channel_chart
 from dalenius.report.text import adversary_words, alive, checked_words, heaviest, why
 from dalenius.results.audit import Audit
-from dalenius.results.design import Design, Frontier, NamedPoint
+from dalenius.results.design import Design, NamedPoint
 
 # Cells of a channel that are drawn, and the width of a chart on a telephone.
 MOST_CELLS = 1024
@@ -149,64 +151,50 @@ def _weights_before(audit: Audit, many: int) -> list[float] | None:
     return [float(mass) for mass in np.exp(log_reference.ravel()[order])]
 
 
-def curve_chart(audits: Sequence[Audit], asked: Audit, independent: Audit | None, top: float, *, narrow: bool) -> str:
-    """Draw brackets against knowledge. Between them L never falls, which makes the band."""
-    unit, listed = asked.unit, sorted(audits, key=lambda audit: audit.knowledge)
-    knowledges, lows, highs = ([getattr(audit, name) for audit in listed] for name in ("knowledge", "lower", "upper"))
+def curve(audits: Sequence[Audit], asked: Audit, independent: Audit | None, top: float, *, narrow: bool) -> str:
+    """Draw brackets against knowledge, with what a person holds, independent records and the adversary asked about."""
+    unit = asked.unit
     most = in_unit(float(np.log(max(asked.mechanism.records))), unit)
     levels = [("all that one person has to hide", most)]
     if independent is not None:
         levels.append(("independent records, at most", independent.upper))
     place = ("this adversary", min(asked.knowledge, top)) if asked.adversary.kind != "independent" else None
-    bands = staircase("proved between the points", knowledges, lows, highs)
-    look = Look(width_of(narrow=narrow), stops=False, bands=bands, levels=levels, place=place)
-    series = [Series("audited", knowledges, lows, highs, joined=False)]
-    chart = line_chart(
-        series, Axis("knowledge", unit, top), Axis("leakage", unit, 1.08 * most), "Leakage against knowledge", look
+    axes: dict[str, Any] = {"x": Axis("knowledge", unit, top), "y": Axis("leakage", unit, 1.08 * most)}
+    whole = Chart("Leakage against knowledge", **axes, series=[])
+    if audits:
+        whole = curve_chart(audits)
+    chart = line_chart(replace(whole, **axes, levels=levels, place=place), width_of(narrow=narrow), stops=False)
+    listed = sorted(audits, key=lambda audit: audit.knowledge)
+    return chart + table(
+        ("knowledge", "leakage"), [(f"{a.knowledge:.4g}", bracket_words(a.lower, a.upper, unit)) for a in listed]
     )
-    rows = [(f"{a.knowledge:.4g}", bracket_words(a.lower, a.upper, unit)) for a in listed]
-    return chart + table(("knowledge", "leakage"), rows)
 
 
-def frontier_chart(
-    designs: Sequence[Design], named: Sequence[NamedPoint], release: Audit | None, best: Design | None, *, narrow: bool
+def frontier(
+    designs: Sequence[Design], named: Sequence[NamedPoint], beside: Sequence[tuple[str, float, Audit]], *, narrow: bool
 ) -> str:
-    """Draw the least leakage at every expected error, with its band, and mechanisms on the same axes."""
-    one = release or best or (designs[0] if designs else None)
-    if one is None:
+    """Draw the least leakage at every expected error, with its band, and mechanisms on the same axes.
+
+    beside: what stands beside the frontier, each with its name, its error and its leakage.
+    """
+    if not designs and not beside:
         return ""
-    unit = one.unit
-    series = [least_possible(designs)]
-    rows = [(f"least possible at {d.budget:.4g}", bracket_words(d.lower, d.upper, unit)) for d in designs]
-    if release is not None:
-        at = release.mechanism.expected_distortion() or 0.0
-        series.append(Series("this release", [at], [release.lower], [release.upper]))
-        rows.append((f"this release, at {at:.4g}", bracket_words(release.lower, release.upper, unit)))
-    if best is not None:
-        series.append(Series("designed for the same error", [best.distortion], [best.leakage.lower], [best.upper]))
-        rows.append((f"designed, at {best.distortion:.4g}", bracket_words(best.leakage.lower, best.upper, unit)))
-    series += named_series(named, joined=False)
-    families = list(dict.fromkeys(point.family for point in named))
-    rows += [
-        (f"{p.name}, at {p.distortion:.4g}", bracket_words(p.leakage.lower, p.leakage.upper, unit))
-        for p in sorted(named, key=lambda point: families.index(point.family))
-    ]
-    look = Look(width_of(narrow=narrow), stops=False, bands=_frontier_band(designs))
+    unit = designs[0].unit if designs else beside[0][2].unit
+    more = [Series(name, [error], [audit.lower], [audit.upper]) for name, error, audit in beside]
+    rows = [("least possible", d.budget, d.lower, d.upper) for d in designs]
+    rows += [(name, error, audit.lower, audit.upper) for name, error, audit in beside]
+    rows += [(p.name, p.distortion, p.leakage.lower, p.leakage.upper) for p in named]
     # Room for the name of the axis above the highest point.
-    end = 1.1 * max(high for one in series for high in one.high)
-    chart = line_chart(
-        series, Axis("expected error"), Axis("leakage", unit, end), "Leakage against expected error", look
-    )
-    return chart + table(("mechanism and its expected error", "leakage"), rows)
-
-
-def _frontier_band(designs: Sequence[Design], fine: int = 60) -> list[Band]:
-    if len(designs) < 2:  # between two points there is a band
-        return []
-    at = np.linspace(designs[0].budget, designs[-1].budget, fine)
-    low, high = Frontier(designs[0].query, tuple(designs)).band(at)
-    kept = np.isfinite(high)
-    return [Band("proved between the points", at[kept].tolist(), low[kept].tolist(), high[kept].tolist())]
+    axes: dict[str, Any] = {
+        "x": Axis("expected error"),
+        "y": Axis("leakage", unit, 1.1 * max(high for *_, high in rows)),
+    }
+    chart = Chart("Leakage against the expected error", **axes, series=more)
+    if designs:
+        chart = replace(frontier_chart(designs, named, more=more), **axes)
+    words = [(f"{name}, at {error:.4g}", bracket_words(low, high, unit)) for name, error, low, high in rows]
+    drawn = line_chart(chart, width_of(narrow=narrow), stops=False)
+    return drawn + table(("mechanism and its expected error", "leakage"), words)
 
 
 def instead(sentence: str) -> str:

@@ -178,7 +178,7 @@ def _curve(job: Job, release: Release, found: Audit, independent: Audit | None) 
     tolerance = in_unit(CURVE_TOLERANCE, asked.unit)
     warm_starts: dict[int, WarmStart] = {}
     spent = 0.0
-    job.tell("curve", chart=pieces.curve_chart(audits, found, independent, top, narrow=job.narrow), left=len(points))
+    job.tell("curve", chart=pieces.curve(audits, found, independent, top, narrow=job.narrow), left=len(points))
     # The ends first, then between: the shape is there early, and may do where there is no time for more.
     for k, place in enumerate((0, 8, 4, 2, 6, 1, 3, 5, 7)):
         knowledge = points[place]
@@ -189,7 +189,7 @@ def _curve(job: Job, release: Release, found: Audit, independent: Audit | None) 
         one = solve(audit_problem(mechanism, options, adversary, None), options, warm_starts)
         spent += one.seconds
         audits.append(one)
-        chart = pieces.curve_chart(audits, found, independent, top, narrow=job.narrow)
+        chart = pieces.curve(audits, found, independent, top, narrow=job.narrow)
         job.tell("curve", chart=chart, left=len(points) - k - 1)
     job.tell("whole")
 
@@ -267,7 +267,12 @@ class Drawn:
 
     def draw(self, left: str, **more: str) -> None:
         """Draw what is there; left: what is not."""
-        chart = pieces.frontier_chart(self.designs, self.named, self.release, self.best, narrow=self.job.narrow)
+        found, best = [], self.best
+        if self.release is not None:
+            found.append(("this release", self.release.mechanism.expected_distortion() or 0.0, self.release))
+        if best is not None:
+            found.append(("designed for the same error", best.distortion, best.leakage))
+        chart = pieces.frontier(self.designs, self.named, found, narrow=self.job.narrow)
         self.job.tell("frontier", chart=chart, left=left, **more)
 
 

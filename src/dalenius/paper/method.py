@@ -13,8 +13,8 @@ import numpy as np
 from dalenius.auditing.all_records import found_of
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.designing.cutting_planes import Problem
 from dalenius.designing.designer import Designer, DesignSearch
+from dalenius.designing.problem import Problem
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.errors import refuse
 from dalenius.model import checks
@@ -132,7 +132,7 @@ class Method:
         answer = design_answer(asked, problem, designed, budget=budget, run=run)
         if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
             # More, relatively, than the sum of a distortion over datasets can lose.
-            upper = problem.distortion(problem.constant()) * (1 + 1e-12)
+            upper = problem.distortion(problem.constant) * (1 + 1e-12)
             answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
         finished = finished and run.deadline.left > 0
         # Algorithm 6 has one reading, and the repair "penalty_owner" replaces both of Algorithm 9.

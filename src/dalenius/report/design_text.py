@@ -1,24 +1,34 @@
-"""A design and a frontier in plain words."""
+"""Designs, frontiers and calibrations in words."""
 
 import math
 
 from dalenius.model import checks
 from dalenius.model.channels import tables
-from dalenius.numerics.rounding import epsilon_up, outward, round_down, round_up, short, short_up, written_up
+from dalenius.numerics.rounding import (
+    decimals,
+    epsilon_up,
+    outward,
+    round_down,
+    round_up,
+    short,
+    short_up,
+    written_up,
+)
 from dalenius.report.plain import question
 from dalenius.report.text import (
     Facts,
     adversary_words,
-    all_checked_words,
     checked_words,
     from_file,
     loaded_words,
     more_time,
+    problem,
     starts,
     why,
 )
 from dalenius.results import guess
 from dalenius.results.audit import limit_words
+from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design, Frontier, NamedPoint
 from dalenius.results.result import missing_words
 
@@ -51,7 +61,7 @@ def frontier_table(frontier: Frontier) -> str:
         # How far a mechanism is above the best rests on its distortion, which no certificate has.
         lines += from_file(frontier, [_named_line(frontier, point, longest, width) for point in frontier.named])
     beside = () if both is None else both.designs
-    words = all_checked_words([*frontier.designs, *(point.leakage for point in frontier.named), *beside])
+    words = checked_words(*frontier.designs, *(point.leakage for point in frontier.named), *beside)
     absent = frontier.missing + (both.missing if both is not None else 0)
     missing = [missing_words(absent, frontier.stopped)] if absent else []
     return "\n".join([*lines, "", words, *missing])
@@ -132,6 +142,10 @@ def _mechanism(design: Design) -> list[str]:
     if design.reported is not None:
         reports = from_file(design, [f"the alternation reports {short(design.reported)} {design.unit}"])[0]
         leaks = f"{reports}; the mechanism it returns {leaks}"
+    budget = []
+    if not design.kept:
+        how = "exceeds" if audit.lower > design.budget else "is not certified to keep"
+        budget = [f"it {how} its budget of {design.budget:.9g} {design.unit}: do not use it where that must hold"]
     costs = f"its expected {error_words(design)} is at most {written_up(design.distortion)}"
     epsilon = design.mechanism.dp_epsilon()
     private = (
@@ -140,22 +154,11 @@ def _mechanism(design: Design) -> list[str]:
         else "it is not differentially private at any epsilon: some change of one record makes an output impossible"
     )
     return [
-        *from_file(design, _budget(design)),
+        *from_file(design, budget),
         leaks,
         *from_file(design, [costs], certified=design.kept),
         private,
     ]
-
-
-def _budget(design: Design) -> list[str]:
-    if design.kept:
-        return []
-    how = "exceeds" if design.leakage.lower > design.budget else "is not certified to keep"
-    return [f"it {how} its budget of {design.budget:.9g} {design.unit}: do not use it where that must hold"]
-
-
-def _algorithm(design: Design) -> str:
-    return f"Algorithm {6 if design.goal == 'leakage' else 9}"
 
 
 def _rows(design: Design, most: int = 12, widest: int = 109) -> list[str]:
@@ -167,8 +170,8 @@ def _rows(design: Design, most: int = 12, widest: int = 109) -> list[str]:
 def _stopped(design: Design) -> list[str]:
     if design.method == "paper":
         reason = "every start has ended" if design.stopped == "method" else why(design)
-        work = f"{design.rounds} iterations of {_algorithm(design)} from {starts(design.history)}"
-        return [f"{reason}; {design.seconds:.3g} s, {work}"]
+        work = f"{design.rounds} iterations of Algorithm {6 if design.goal == 'leakage' else 9}"
+        return [f"{reason}; {design.seconds:.3g} s, {work} from {starts(design.history)}"]
     reason = "no better mechanism or bound was found" if design.stopped == "method" else why(design)
     lines = [f"{reason}; {design.seconds:.3g} s, {design.rounds} round{'' if design.rounds == 1 else 's'}"]
     if design.stopped not in ("gap", "nearly"):
@@ -181,3 +184,54 @@ def _stopped(design: Design) -> list[str]:
                 "prove anything from below; fewer records, values or outputs (outputs=) may fit"
             )
     return lines
+
+
+def calibration_facts(found: Calibration) -> Facts:
+    """Return what a calibration answers in words."""
+    within = "" if found.together else ", within the budget"
+    alone = f"{_between(found.leakage.lower, found.leakage.upper)} {found.unit}{within}; {checked_words(found.leakage)}"
+    asked = f"the least {found.family} noise that leaks at most {found.budget:.9g} {found.unit} about a record"
+    leaks = [alone]
+    if found.together is not None:
+        asked += ", together with what was released before"
+        both = f"{_between(*found.together)} {found.unit} with all that was released before, within the budget"
+        leaks = [*from_file(found, [both]), f"by itself {alone}"]
+    all_leaks = None if found.together is None else found.together[1]
+    named: Facts = [
+        ("Calibrated", [problem(found.mechanism)]),
+        ("Asked", from_file(found, [asked])),
+        ("Leakage", leaks),
+        ("Guess", from_file(found, guess.sentences(found.leakage, all_leaks), certified=all_leaks is None)),
+        ("Noise", from_file(found, _noise(found))),
+        ("Adversary", [adversary_words(found.leakage)]),
+        ("Stopped", from_file(found, [_found(found)])),
+    ]
+    return [(name, lines) for name, lines in named if lines]
+
+
+def _noise(found: Calibration) -> list[str]:
+    lines = [f"{found.parameter} = {found.value!r}"]
+    if found.distortion is not None:
+        lines[0] += f"; the expected error of an answer is {short(found.distortion)} on uniform data"
+    epsilon = found.mechanism.dp_epsilon()
+    if math.isfinite(epsilon):
+        lines.append(f"it is {epsilon_up(epsilon)}-differentially private")
+    if found.quietest:
+        return [*lines, "this is the least noise that is tried; less of it would change practically nothing"]
+    if found.too_little is None:
+        return [*lines, "no parameter with less noise was found to leak more than the budget"]
+    return [*lines, f"at {found.parameter} = {found.too_little!r} it was found to leak more than the budget"]
+
+
+def _found(found: Calibration) -> str:
+    reasons = {
+        "accuracy": f"the parameter is known to a relative {found.accuracy:.2g}, if more noise leaks less",
+        "time_limit": "the time limit was reached; with more time less noise may turn out to be enough",
+        "interrupted": "it was interrupted; less noise may turn out to be enough",
+    }
+    return f"{reasons[found.stopped]}; {found.audits} audits, {found.seconds:.3g} s"
+
+
+def _between(lower: float, upper: float) -> str:
+    digits = decimals(upper)
+    return f"{round_down(lower, digits)} <= L <= {round_up(upper, digits)}"

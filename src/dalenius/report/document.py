@@ -1,63 +1,77 @@
-"""How every kind of result is shown: its words, its picture, and a report to send, with all that a reviewer needs."""
+"""How every kind of result is shown: its words, its picture, and a report to send with the evidence beside it.
+
+The evidence is one JSON file with all that a reviewer compares, and digests of what it rests on.
+"""
 
 import datetime as dt
+import hashlib
+import json
 import os
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dalenius.errors import refuse
 from dalenius.model import files
 from dalenius.model.files import __version__, path_of
-from dalenius.report.text import Facts, as_html, stacked
+from dalenius.report.text import Facts, adversary_words, as_html, problem, stacked
+from dalenius.verifier.rested import rested_on
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dalenius.report.page import Section
 
+FORMAT = "dalenius-evidence"
+PACKAGES = ("numpy", "scipy", "python-flint")
+
 
 class Kind(NamedTuple):
     """How one kind of result is shown: where the functions are that write or draw it, later rooms included.
 
     They are loaded when they are needed: most results are shown in words alone. subject, evidence: where these are not
-    read off the audits and designs inside.
+    read off the audits and designs inside, of which parts says the names.
     """
 
+    facts: str
     sections: str = ""
-    facts: str = ""
     picture: str = ""
     subject: str = ""
     evidence: str = ""
+    parts: tuple[str, ...] = ()
+
+
+def _of_page(room: str) -> Kind:
+    """A kind with a page of its own in a later room."""
+    return Kind(f"{room}.facts", f"{room}.sections", subject=f"{room}.subject", evidence=f"{room}.evidence")
 
 
 # By the name of the class: a process has results of few kinds.
 KINDS = {
-    "Audit": Kind("report.audit_page.audit_sections", "report.text.facts", "report.plots.plot_audit"),
-    "Design": Kind(
-        "report.audit_page.design_sections", "report.design_text.design_facts", "report.design_plots.plot_design"
+    "Audit": Kind("report.text.facts", "report.sections.audit_sections", "report.plots.plot_audit"),
+    "Design": Kind("report.design_text.design_facts", "report.sections.design_sections", "report.plots.plot_design"),
+    "Curve": Kind(
+        "report.text.curve_facts", "report.sections.curve_sections", "report.plots.plot_curve", parts=("audits",)
     ),
-    "Curve": Kind("report.series_page.curve_sections", "report.text.curve_facts", "report.plots.plot_curve"),
-    "Frontier": Kind("report.series_page.frontier_sections", picture="report.design_plots.plot_frontier"),
-    "Calibration": Kind("report.series_page.calibration_sections", "report.calibration_text.calibration_facts"),
+    "Frontier": Kind(
+        "", "report.sections.frontier_sections", "report.plots.plot_frontier", parts=("designs", "independent")
+    ),
+    "Calibration": Kind(
+        "report.design_text.calibration_facts", "report.sections.calibration_sections", parts=("leakage",)
+    ),
     "Profile": Kind(
-        "report.series_page.profile_sections", "report.profile_text.facts", "report.profile_text.plot_profile"
+        "report.profile_text.facts",
+        "report.sections.profile_sections",
+        "report.plots.plot_profile",
+        parts=("leakage", "independent"),
     ),
-    "Account": Kind(facts="tools.account.account_facts"),
-    "Ledger": Kind(
-        "tools.ledger_page.sections",
-        "tools.ledger_page.facts",
-        subject="tools.ledger_page.subject",
-        evidence="tools.ledger_page.evidence",
-    ),
-    "Study": Kind(
-        "studies.study_page.sections",
-        "studies.study_page.facts",
-        subject="studies.study_page.subject",
-        evidence="studies.study_page.evidence",
-    ),
+    "Account": Kind("tools.account.account_facts"),
+    "Ledger": _of_page("tools.ledger_page"),
+    "Study": _of_page("studies.study_page"),
 }
 
 
@@ -109,12 +123,11 @@ def write_document(
         refuse(f"{target} has ending {target.suffix!r}; a report is an .html file, and save() writes .json")
     if not results:
         refuse("there is nothing to report; give at least one result")
-    from dalenius.report.evidence import Details, pack
     from dalenius.report.page import write_report
 
     sections: list[Section] = []
     for k, result in enumerate(results):
-        kind = KINDS.get(type(result).__name__, Kind())
+        kind = KINDS.get(type(result).__name__, Kind(""))
         if not kind.sections:
             shown = ", ".join(sorted(name for name, one in KINDS.items() if one.sections))
             refuse(f"result {k} is a {type(result).__name__}; a report shows {shown}")
@@ -123,23 +136,32 @@ def write_document(
             headings = [f"Verdict: {_subject(result)}", *(section.heading for section in made[1:])]
             made = [replace(one, heading=f"{k + 1}. {name}") for one, name in zip(made, headings, strict=True)]
         sections += made
-    unit = getattr(results[0], "unit", "nats")
+    about = _subject(results[0]) if len(results) == 1 else f"{len(results)} results"
+    title, today = title or f"Leakage report: {about}", dt.datetime.now(tz=dt.UTC).date().isoformat()
     made_by = computed_by or (None if any(getattr(one, "loaded", False) for one in results) else __version__)
-    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    details = Details(title or _title(results), today, author, purpose)
     beside = evidence_path(target)
     listed = [*sections, _made(sections, made_by, today, beside.name)]
-    page = write_report(target, details.title, listed, unit, details.lines)
-    answers = [answer for result in results for answer in _evidence(result)]
-    files.write(beside, pack(answers, sections, details, (target.name, page)))
-
-
-def _evidence(result: Any) -> list[dict[str, Any]]:
-    """What a result says in the evidence: those of later rooms by a function of theirs."""
-    from dalenius.report.evidence import answers
-
-    own = KINDS[type(result).__name__].evidence
-    return cast("list[dict[str, Any]]", (_loaded(own) if own else answers)(result))
+    details = [(name, x) for name, x in (("Author", author), ("Purpose", purpose), ("Date", today)) if x]
+    page = write_report(target, title, listed, getattr(results[0], "unit", "nats"), details)
+    # Certificates as the page carries them, compressed where it says so.
+    carried = [download for section in sections for download in section.downloads]
+    content = {
+        "format": FORMAT,
+        "version": 1,
+        "title": title,
+        "author": author,
+        "purpose": purpose,
+        "date": today,
+        "versions": {
+            "dalenius": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+        },
+        "report": {"file": target.name, "sha256": digest(page)},
+        "certificate_files": [{"file": one.name, "sha256": digest(one.content)} for one in carried],
+        "results": [answer for result in results for answer in _evidence(result)],
+    }
+    files.write(beside, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def evidence_path(page: Path) -> Path:
@@ -147,24 +169,23 @@ def evidence_path(page: Path) -> Path:
     return page.with_suffix(".evidence.json")
 
 
-def _title(results: Sequence[Any]) -> str:
-    if len(results) == 1:
-        return f"Leakage report: {_subject(results[0])}"
-    return f"Leakage report: {len(results)} results"
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _subject(result: Any) -> str:
     name = type(result).__name__
     if KINDS[name].subject:
         return str(_loaded(KINDS[name].subject)(result))
+    first = _parts(result)[0]
     if name in ("Design", "Frontier"):
         from dalenius.report.design_text import query_words
 
-        one, ways = (result, "a way") if name == "Design" else (result.designs[0], "ways")
-        return f"{ways} to publish {query_words(one)}"
+        return f"{'a way' if name == 'Design' else 'ways'} to publish {query_words(first)}"
     from dalenius.report.plain import released
 
-    return released(result.audits[0].mechanism if name == "Curve" else result.mechanism)
+    return released(first.mechanism)
 
 
 def _made(sections: "Sequence[Section]", computed_by: str | None, today: str, evidence: str) -> "Section":
@@ -187,3 +208,49 @@ def _made(sections: "Sequence[Section]", computed_by: str | None, today: str, ev
     from dalenius.report.page import Section
 
     return Section("About this report", about + certified if carried else about)
+
+
+def _parts(result: Any) -> list[Any]:
+    """The audits and designs in a result."""
+    names = KINDS[type(result).__name__].parts
+    found = [part for name in names if (part := getattr(result, name)) is not None]
+    inside = [one for part in found for one in (part if isinstance(part, tuple) else _parts(part))]
+    return inside if names else [result]
+
+
+def _evidence(result: Any) -> list[dict[str, Any]]:
+    """What a result says in the evidence: those of later rooms by a function of theirs."""
+    own = KINDS[type(result).__name__].evidence
+    return cast("list[dict[str, Any]]", _loaded(own)(result) if own else list(map(_answer, _parts(result))))
+
+
+def _answer(result: Any) -> dict[str, Any]:
+    """One audit or design: what was asked, what was assumed, what was found and how that can be checked."""
+    from dalenius.report.plain import three_sentences, what_it_is_not
+
+    designed = type(result).__name__ == "Design"
+    audit = result.leakage if designed else result
+    released, against, gained = three_sentences(audit)
+    data = result.certificate.data
+    of, unit, design = "leakage", result.unit, {}
+    if designed:
+        of = f"least {'leakage' if result.goal == 'leakage' else result.distortion_name}"
+        design = {"budget": result.budget, "goal": of}
+    if designed and result.goal != "leakage":
+        # A distortion has no unit of information.
+        unit, design["leaks_at_most"] = None, audit.upper
+    return {
+        "question": {"released": problem(result.mechanism), "about": audit.to_dict()["secret"], **design},
+        "in_plain_words": [released, gained],
+        "assumptions": [f"the adversary {adversary_words(audit)}", against],
+        "limits": list(what_it_is_not(audit)),
+        "bracket": {"of": of, "lower": result.lower, "upper": result.upper, "unit": unit, "proved": result.proved},
+        "confidence": audit.confidence,
+        "search": {name: getattr(result, name) for name in ("tolerance", "relative", "seed", "stopped")},
+        "certificate": {
+            "sha256": digest(result.certificate.text().encode()),
+            "verified": bool(result.verified),
+            "rests_on": rested_on(data),
+        },
+        "problem_sha256": digest(json.dumps(data.get("problem"), sort_keys=True).encode()),
+    }

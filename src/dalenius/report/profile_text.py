@@ -1,22 +1,14 @@
-"""A profile in plain words, and its picture."""
-
-from typing import TYPE_CHECKING
+"""A profile in plain words."""
 
 from dalenius.numerics.rounding import decimals, outward, short
-from dalenius.report.plots import Axes, axes_of, plot_curve
-from dalenius.report.text import Facts, all_checked_words, from_file, problem
+from dalenius.report.text import Facts, checked_words, from_file, problem
 from dalenius.results.guess import at_point
 from dalenius.results.profile import Profile
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # What the two adversaries believe.
 BOUNDED = "the adversary may believe that records depend on each other in any way, but its knowledge is limited"
 INDEPENDENT = "the adversary believes that records are independent, and may know every record but one"
 FOLLOWING = "the adversary believes that the others follow the reference independently, and knows no more of them"
-# Styles of the horizontal lines, which differ without colour too.
-STYLES = ((0, (5, 2)), "-.", (0, (1, 1.5)), (0, (3, 1, 1, 1)))
 
 
 def facts(profile: Profile) -> Facts:
@@ -35,32 +27,6 @@ def facts(profile: Profile) -> Facts:
     return [(name, lines) for name, lines in named if lines]
 
 
-def plot_profile(profile: Profile, ax: Axes = None) -> "Figure":
-    """Draw the certified band of the leakage, with horizontal lines for what other measures say."""
-    figure = plot_curve(profile.leakage, ax)
-    axes = figure.axes[-1] if ax is None else axes_of(ax)[-1]
-    if not profile.mechanism.has_rows:
-        # All that very many people hold is far from the knowledge at which anything happens.
-        axes.set_xscale("symlog", linthresh=0.05)
-    lines = {
-        "capacity of the whole channel": None if profile.capacity is None else profile.capacity.upper,
-        "maximal leakage": profile.maximal_leakage,
-        "log|A|, all that a record holds": profile.record_entropy,
-    }
-    if profile.independent is not None:
-        lines["independent records, at most"] = profile.independent.upper
-    levels = [level for level in lines.values() if level is not None]
-    for (name, level), style in zip(lines.items(), STYLES, strict=False):
-        if level is None:
-            continue
-        label = f"{name}: {short(level)} {profile.unit}"
-        axes.axhline(level, color="0.25", linewidth=1.2, linestyle=style, label=label)
-    axes.set_ylim(top=max(axes.get_ylim()[1], 1.1 * max(levels)))
-    axes.set_ylabel(f"information ({profile.unit})")
-    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-    return figure
-
-
 def _leakage(profile: Profile) -> list[str]:
     """Every point by what the adversary knows, or by the entropy of its prior where that was given."""
     audits, unit = profile.leakage.audits, profile.unit
@@ -70,7 +36,7 @@ def _leakage(profile: Profile) -> list[str]:
     limit = "H(X) >= entropy"
     if given == "knowledge":
         limit = f"D(p || {'uniform' if audits[0].reference.uniform else 'reference'}) <= knowledge"
-    head = f"max_i max I(X_i;Y) over priors p with {limit}: about one record; {all_checked_words(audits)}"
+    head = f"max_i max I(X_i;Y) over priors p with {limit}: about one record; {checked_words(*audits)}"
     points = (
         f"  {name} = {place:>{width}} {unit}: {_bracket(audit.lower, audit.upper)} {unit}{at_point(audit)}"
         for place, audit in zip(places, audits, strict=True)
@@ -85,7 +51,7 @@ def _independent(profile: Profile) -> list[str]:
         return []
     belief = INDEPENDENT if audit.reference.uniform else FOLLOWING
     bracket = f"{_bracket(audit.lower, audit.upper)} {audit.unit}{at_point(audit)}"
-    return [f"{bracket}; {all_checked_words([audit])}", belief]
+    return [f"{bracket}; {checked_words(audit)}", belief]
 
 
 def _capacity(profile: Profile) -> list[str]:
@@ -99,7 +65,7 @@ def _guessing(profile: Profile) -> list[str]:
     if profile.maximal_leakage is None or profile.record_min_entropy_leakage is None:
         return []
     guessed, record = (
-        f"{_plain(x)} {profile.unit}" for x in (profile.maximal_leakage, profile.record_min_entropy_leakage)
+        f"{x:.{decimals(x)}f} {profile.unit}" for x in (profile.maximal_leakage, profile.record_min_entropy_leakage)
     )
     return [
         f"{guessed}: maximal leakage, log sum_y max_x q(y|x)",
@@ -143,7 +109,3 @@ def _stopped(profile: Profile) -> str:
 
 def _bracket(lower: float, upper: float) -> str:
     return " to ".join(outward(lower, upper, min(decimals(lower), decimals(upper))))
-
-
-def _plain(x: float) -> str:
-    return f"{x:.{decimals(x)}f}"

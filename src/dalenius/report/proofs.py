@@ -4,13 +4,26 @@ Certificates and JSON keep the short kind. docs/guarantees.md has an anchor for 
 """
 
 import html
-from dataclasses import dataclass
+from functools import cache
+from pkgutil import get_data
+from typing import NamedTuple
 
-from dalenius.report.tables import tables
+
+@cache
+def tables(package: str, name: str) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return the tables of a Markdown file of a package by the headings above them, without their first two lines."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    heading = ""
+    for line in (get_data(package, name) or b"").decode("utf-8").splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("|"):
+            cells = line.strip("|").split(" | ")
+            found.setdefault(heading, []).append(tuple(cell.strip().replace("\\|", "|") for cell in cells))
+    return {title: tuple(rows[2:]) for title, rows in found.items()}
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """How a report names a bound, what it states in one sentence, and the section of docs/mathematics.md."""
 
     name: str

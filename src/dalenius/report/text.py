@@ -1,8 +1,6 @@
 """An audit in plain words."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +51,7 @@ WHY: dict[Stopped, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A secret value and a class, with its mass under the witness."""
 
     words: str
@@ -87,18 +84,6 @@ def confidence_words(result: Audit | Curve) -> str:
     return "" if audit.confidence is None else f" with confidence {audit.confidence:.12g}"
 
 
-def sampled_leakage(audit: Audit, checked: str) -> list[str]:
-    """Return the lines on what leaks."""
-    most = round_up(audit.upper, decimals(audit.upper))
-    return [f"L <= {most} {audit.unit}{confidence_words(audit)}; {checked}", NOTHING_BELOW, ASSERTED]
-
-
-def sampled_witness(lines: list[str]) -> list[str]:
-    """Return the lines on the witness of an audit of the channel above, as what they are."""
-    what = "this prior leaks most under the channel above, which the samples cannot distinguish from the true one"
-    return [lines[0].replace("this prior attains the lower bound", what), *lines[1:]]
-
-
 def stacked(named: Facts, width: int = 11) -> str:
     """Return facts one under the other, headings to the left; names from files without control characters."""
     lines = []
@@ -115,33 +100,21 @@ def as_html(named: Facts) -> str:
     return explained(pairs((name, "\n".join(map(printable, lines))) for name, lines in named))
 
 
-def checked_words(result: "Audit | Design", by: str = BY_FILE) -> str:
-    """Return whether the certificate was checked, and what came of it. by: what checks it."""
-    if result.refused:
-        return f"NOT verified: {result.refused}; please report"
-    return "verified" if result.verified else f"{_origin(result)}{UNCHECKED}: {by} checks it"
-
-
-def all_checked_words(results: Iterable["Audit | Design"]) -> str:
-    """Return the same of several results: whether all were checked, and the first that was refused."""
-    listed = list(results)
-    refused = next((result for result in listed if result.refused), None)
-    if refused is not None:
-        return checked_words(refused)
-    if all(result.verified for result in listed):
+def checked_words(*results: "Audit | Design", by: str = BY_FILE) -> str:
+    """Return whether the certificates of results were checked, and what came of it. by: what checks them."""
+    if refused := next((result.refused for result in results if result.refused), ""):
+        return f"NOT verified: {refused}; please report"
+    if all(result.verified for result in results):
         return "verified"
-    origin = next(filter(None, map(_origin, listed)), "")
-    return f"{origin}{UNCHECKED.replace('certificate', 'certificates')}: {BY_FILE} checks them"
-
-
-def _origin(result: "Audit | Design") -> str:
-    return f"{FROM_FILE}; " if result.loaded else ""
+    origin = f"{FROM_FILE}; " if any(result.loaded for result in results) else ""
+    if len(results) == 1:
+        return f"{origin}{UNCHECKED}: {by} checks it"
+    return f"{origin}{UNCHECKED.replace('certificate', 'certificates')}: {by} checks them"
 
 
 def facts(audit: Audit) -> Facts:
     """Return what an audit says as pairs of a heading and lines of text."""
     others = len(audit.records.orbits) > 1 and audit.proved != "lower"  # then other records' brackets are named
-    witness = sampled_witness(_witness(audit)) if audit.proved == "upper" else _witness(audit)
     own_names = isinstance(audit.secret, Function)  # what its values are called
     named: Facts = [
         ("Audited", [problem(audit.mechanism)]),
@@ -152,7 +125,7 @@ def facts(audit: Audit) -> Facts:
         else ("Secret", from_file(audit, [_secret(audit)], certified=not own_names)),
         ("Adversary", [adversary_words(audit)]),
         ("Compare", from_file(audit, _compare(audit))),
-        ("Witness", from_file(audit, witness, certified=not own_names)),
+        ("Witness", from_file(audit, _witness(audit), certified=not own_names)),
         ("Stopped", from_file(audit, _stopped(audit))),
         *loaded_words(audit),
     ]
@@ -169,7 +142,7 @@ def curve_facts(curve: Curve) -> Facts:
     return [
         ("Audited", [problem(first.mechanism)]),
         ("Adversary", lines),
-        ("Proved", [all_checked_words(curve.audits)]),
+        ("Proved", [checked_words(*curve.audits)]),
         *([("Missing", [missing_words(curve.missing, curve.stopped)])] if curve.missing else []),
     ]
 
@@ -259,7 +232,11 @@ def secret_value(audit: Audit, value: int, longest: int = 24) -> str:
     query = audit.mechanism.query
     if isinstance(secret, Group):
         return commas(_called(query, v) or str(v) for v in secrets.values(secret, value, audit.mechanism.records))
-    return value_words(audit.mechanism.statistic, value, query)
+    if name := _called(query, value):
+        return name
+    statistic = audit.mechanism.statistic
+    adds = statistic.contributions[value] if isinstance(statistic, Sum) else value
+    return str(value) if adds == value else f"{value} (adds {adds})"
 
 
 def _called(query: Query | None, value: int) -> str:
@@ -271,15 +248,6 @@ def counted(query: Query | None, value: int) -> str:
     """Return `value 1`, or `"yes"`: whose count it is."""
     name = _called(query, value)
     return f'"{name}"' if name else f"value {value}"
-
-
-def value_words(statistic: Statistic, value: int, query: Query | None = None) -> str:
-    """Return a record's value, by its name if it has one; with what it adds to the sum where that is another number."""
-    if name := _called(query, value):
-        return name
-    if isinstance(statistic, Sum) and statistic.contributions[value] != value:
-        return f"{value} (adds {statistic.contributions[value]})"
-    return str(value)
 
 
 def class_words(statistic: Statistic, cls: int, query: Query | None = None) -> str:
@@ -315,20 +283,19 @@ def _leakage(audit: Audit) -> list[str]:
             'local search may miss worse priors; method="certified" bounds the leakage from above',
         ]
     if audit.proved == "upper":
-        return sampled_leakage(audit, checked_words(audit))
+        most = round_up(audit.upper, decimals(audit.upper))
+        bound = f"L <= {most} {audit.unit}{confidence_words(audit)}; {checked_words(audit)}"
+        return [bound, NOTHING_BELOW, ASSERTED]
     lines = [f"{low} <= L <= {high} {audit.unit}; the gap is at most {short_up(audit.gap)}; {checked_words(audit)}"]
     if audit.upper_by == "trivial":
         most = "the trivial one, min(log|A|, log|Y|)"
         better = f"the upper bound is {most}, and the witness comes within the gap of it"
         return [*lines, better if audit.closed else f"the upper bound is only {most}: no better one was found"]
-    return [*lines, *_held(audit)]
-
-
-def _held(audit: Audit) -> list[str]:
-    groups = {Group: "these records", Function: "the secret", Attributes: "the secret"}
-    whose = groups.get(type(audit.prior.secret), "this record")
-    share = share_held(audit)
-    return [f"at most {share} of the {short(_most_held(audit))} {audit.unit} that {whose} can hold"] if share else []
+    if share := share_held(audit):
+        groups = {Group: "these records", Function: "the secret", Attributes: "the secret"}
+        whose = groups.get(type(audit.prior.secret), "this record")
+        lines.append(f"at most {share} of the {short(_most_held(audit))} {audit.unit} that {whose} can hold")
+    return lines
 
 
 def share_held(audit: Audit) -> str:
@@ -391,26 +358,40 @@ def adversary_words(audit: Audit) -> str:
         return _independent_words(audit)
     if isinstance(audit.reference, Density) or not audit.reference.uniform or audit.priors > 1:
         return _beyond(audit)
-    most = in_unit(audit.mechanism.log_universe, audit.unit)
-    exact = audit.adversary.given == "entropy"
-    bound = f": H(X) >= {audit.entropy:.12g}" if exact else ""
-    knows = short(audit.knowledge) if exact else f"{audit.knowledge:.12g}"
     if audit.adversary.knowledge == 0:
         return "knows nothing before the release: its prior is uniform"
+    most = short(in_unit(audit.mechanism.log_universe, audit.unit))
+    exact = audit.adversary.given == "entropy"
+    bound = f": H(X) >= {audit.entropy:.12g}" if exact else ""
     if audit.adversary.free:
-        return f"may know everything, all {short(most)} {audit.unit}{bound}"
-    return f"knows at most {knows} of {short(most)} {audit.unit}{bound}"
+        return f"may know everything, all {most} {audit.unit}{bound}"
+    knows = short(audit.knowledge) if exact else f"{audit.knowledge:.12g}"
+    return f"knows at most {knows} of {most} {audit.unit}{bound}"
 
 
 def _independent_words(audit: Audit) -> str:
     """What an adversary with independent records believes."""
-    words = "any prior under which the records are independent"
+    words, rho = "any prior under which the records are independent", reference_words(audit.reference)
     if not audit.adversary.unlimited:
-        beyond = "" if audit.reference.uniform else f" beyond the reference prior: {reference_words(audit.reference)}"
+        beyond = "" if audit.reference.uniform else f" beyond the reference prior: {rho}"
         return f"{words}, and knows at most {audit.knowledge:.12g} {audit.unit}{beyond}"
     if audit.reference.uniform:
         return f"{words}: it may know all records but one"
-    return f"{words}; all records but the secret follow the reference exactly: {reference_words(audit.reference)}"
+    return f"{words}; all records but the secret follow the reference exactly: {rho}"
+
+
+def _beyond(audit: Audit) -> str:
+    """How much the adversary may know beyond a reference prior, or beyond a density of real-valued records."""
+    rho, real = reference_words(audit.reference), isinstance(audit.reference, Density)
+    if audit.priors > 1:
+        return f"has the worst of {audit.priors} listed priors and knows nothing else: {rho}"
+    known = "the density" if real else "the reference prior"
+    if audit.adversary.knowledge == 0:
+        return f"knows {known} and nothing else: {rho}"
+    most = "" if real else short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
+    if most and audit.adversary.free:
+        return f"may know everything: all {most} {audit.unit} beyond {known}, {rho}"
+    return f"knows at most {audit.knowledge:.12g}{f' of {most}' if most else ''} {audit.unit} beyond {known}: {rho}"
 
 
 def reference_words(reference: Reference) -> str:
@@ -428,56 +409,34 @@ def reference_words(reference: Reference) -> str:
     return "given weights of the datasets" if reference.kind else "the uniform prior"
 
 
-def _beyond(audit: Audit) -> str:
-    """How much the adversary may know beyond a reference prior, or beyond a density of real-valued records."""
-    rho = reference_words(audit.reference)
-    if audit.priors > 1:
-        return f"has the worst of {audit.priors} listed priors and knows nothing else: {rho}"
-    real = isinstance(audit.reference, Density)
-    known = "the density" if real else "the reference prior"
-    if audit.adversary.knowledge == 0:
-        return f"knows {known} and nothing else: {rho}"
-    most = "" if real else short(in_unit(-audit.reference.log_least(audit.mechanism.records), audit.unit))
-    if most and audit.adversary.free:
-        return f"may know everything: all {most} {audit.unit} beyond {known}, {rho}"
-    limit = f"{audit.knowledge:.12g}{f' of {most}' if most else ''}"
-    return f"knows at most {limit} {audit.unit} beyond {known}: {rho}"
+def _compare(audit: Audit, tight_share: float = 0.2) -> list[str]:
+    """Set the leakage beside that of the extreme adversaries, as far as it is known.
 
-
-def _compare(audit: Audit) -> list[str]:
-    """Set the leakage beside that of the extreme adversaries, as far as it is known."""
+    An adversary without limit is never worse off, L(b) <= L(0). Nothing is said of it where that is this one, where
+    only the lower bound is proved, and where no more is known of L(0) than that: its bracket is worth showing where it
+    is no wider than `tight_share` of L(0), or tells the two apart.
+    """
     if audit.extremes is None or audit.proved == "upper":
         return []
+    lines, (low, high) = [], audit.extremes.unconstrained
+    if not audit.adversary.free and audit.proved == "both":
+        if high <= audit.tolerance:
+            about = "a record" if audit.secret is None else secrets.name(audit.secret)
+            lines = [f"this release leaks practically nothing about {about}, whatever the adversary knows"]
+        elif high - low <= max(tight_share * high, audit.tolerance) or low > audit.upper:
+            between = f"{' to '.join(outward(low, high))} {audit.unit}"
+            lines = [f"without any limit on its knowledge an adversary could learn {between}", _share(audit, low, high)]
     digits = decimals(audit.extremes.uniform)
+    uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
     # The witness may be about one count of those that are released, or its leakage known from below only.
     if not audit.prior.complete:
         uniform = f"at least {round_down(audit.extremes.uniform, digits)} {audit.unit}"
-    else:
-        uniform = f"{audit.extremes.uniform:.{digits}f} {audit.unit}"
-    given = not audit.reference.uniform
-    little = "knows the reference prior only" if given else "knows nothing before the release"
-    if audit.adversary.knowledge == 0:
-        return [*_unlimited(audit), f"this one {little} and learns {uniform}"]
-    return [*_unlimited(audit), f"one that {little} would learn {uniform}"]
-
-
-def _unlimited(audit: Audit, tight_share: float = 0.2) -> list[str]:
-    """Compare with an adversary without limit, who is never worse off: L(b) <= L(0).
-
-    Nothing where that is this one, where only the lower bound is proved, and where no more is known of L(0) than that:
-    its bracket is worth showing where it is no wider than `tight_share` of L(0), or tells the two apart.
-    """
-    if audit.extremes is None or audit.adversary.free or audit.proved == "lower":
-        return []
-    low, high = audit.extremes.unconstrained
-    if high <= audit.tolerance:
-        about = "a record" if audit.secret is None else secrets.name(audit.secret)
-        return [f"this release leaks practically nothing about {about}, whatever the adversary knows"]
-    tight = high - low <= max(tight_share * high, audit.tolerance)
-    if not (tight or low > audit.upper):
-        return []
-    between = f"{' to '.join(outward(low, high))} {audit.unit}"
-    return [f"without any limit on its knowledge an adversary could learn {between}", _share(audit, low, high)]
+    little = "knows nothing before the release" if audit.reference.uniform else "knows the reference prior only"
+    nothing = audit.adversary.knowledge == 0
+    return [
+        *lines,
+        f"this one {little} and learns {uniform}" if nothing else f"one that {little} would learn {uniform}",
+    ]
 
 
 def _share(audit: Audit, low: float, high: float, same: float = 0.001) -> str:
@@ -500,7 +459,12 @@ def _witness(audit: Audit) -> list[str]:
         spread = f"D(p || reference) is {short(in_unit(audit.prior.divergence(), audit.unit))} {audit.unit}"
     if audit.prior.even:
         return [f"the uniform prior attains the lower bound; {spread}"]
-    lines = [f"this prior attains the lower bound; {spread}, its heaviest cells are"]
+    attains = "this prior attains the lower bound"
+    if audit.proved == "upper":
+        attains = (
+            "this prior leaks most under the channel above, which the samples cannot distinguish from the true one"
+        )
+    lines = [f"{attains}; {spread}, its heaviest cells are"]
     lines += [f"  {cell.words}: {cell.mass:.4g}" for cell in cells]
     lines += [f"  and {more} more cells"] if more else []
     if audit.prior.tied:

@@ -13,8 +13,8 @@ from dalenius.results.result import Stopped
 from dalenius.search.deadline import Deadline
 
 if TYPE_CHECKING:
-    from dalenius.designing.cutting_planes import Problem
     from dalenius.designing.designer import Designed
+    from dalenius.designing.problem import Problem
     from dalenius.designing.weak_duality import Evidence
     from dalenius.results.design import Design
 

@@ -27,7 +27,7 @@ from dalenius.search.progress import ProgressLine
 from dalenius.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
-    from dalenius.designing.cutting_planes import Problem
+    from dalenius.designing.problem import Problem
     from dalenius.results.design import Design
 
 # Seconds.

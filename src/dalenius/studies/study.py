@@ -249,13 +249,13 @@ class Study(Result):
 
     def plot(self, x: str, y: str = "upper", hue: str | None = None) -> "Figure":
         """Draw y against x, one line per value of hue; the bracket as a band where y is lower or upper."""
-        from dalenius.report.study_plots import plot_study
+        from dalenius.report.drawn import study_chart
+        from dalenius.report.plots import draw
 
         rows = [row for row in self._labelled() if row["status"] == "done"]
         dual = any(point.work.task.dual for point in self.points)
-        return plot_study(
-            rows, x, y, hue, varied=list(self.points[0].varied), bracket="distortion" if dual else "leakage L"
-        )
+        bracket = "distortion" if dual else "leakage L"
+        return draw(study_chart(rows, x, y, hue, varied=list(self.points[0].varied), bracket=bracket))
 
     def check_words(self) -> str:
         """Return whether the certificates were checked, and where the numbers are from."""

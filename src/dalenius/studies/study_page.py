@@ -9,12 +9,12 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.secret import size
 from dalenius.numerics.rounding import decimals, outward, round_up
-from dalenius.report.audit_page import EACH, MOST_CARRIED, TECHNICAL, gzip, verdict
 from dalenius.report.call import shell
-from dalenius.report.charts import Axis, Series, line_chart, number, text
-from dalenius.report.evidence import digest
+from dalenius.report.charts import Axis, Chart, Series, line_chart, number, text
+from dalenius.report.document import digest
 from dalenius.report.page import Download, Section, Table
 from dalenius.report.plain import CHECKED, against, capital, guesses, question, released, secret_words, what_it_is_not
+from dalenius.report.sections import EACH, MOST_CARRIED, TECHNICAL, gzip, verdict
 from dalenius.report.text import Facts
 from dalenius.results.guess import about_record, sentence
 from dalenius.studies import store as stores
@@ -145,7 +145,7 @@ def _chart(study: "Study", done: list[Row], names: list[str]) -> tuple[str, tupl
     dual = any(point.work.task.dual for point in study.points)
     up = Axis("expected error" if dual else "leakage", None if dual else done[0]["unit"])
     across = Axis(along, done[0]["unit"] if along in ("knowledge", "entropy", "leakage") else None)
-    return line_chart(series, across, up, study.name), words
+    return line_chart(Chart(study.name, across, up, series)), words
 
 
 def _lines(done: list[Row], along: str, others: list[str]) -> list[Series]:

@@ -15,7 +15,7 @@ from dalenius.errors import InputError, refuse
 from dalenius.model.files import read_bytes
 
 if TYPE_CHECKING:
-    from dalenius.designing.cutting_planes import Problem
+    from dalenius.designing.problem import Problem
     from dalenius.model.adversary import Adversary
     from dalenius.model.channels.mechanism import Mechanism
     from dalenius.model.problem import AuditProblem, DesignProblem
@@ -306,6 +306,8 @@ def check_question(work: Work) -> None:
 
     if work.task.task == "audit":
         audit_asked(work)
+    elif any(getattr(work.task, name) is not None for name in CONSTRAINTS):
+        design_asked(work)  # constraints may exclude each other, or the budget
     else:
         _reference(work, parse_query(work.task.query or "").records)
 

@@ -113,7 +113,7 @@ def bracket(lower: float, upper: float) -> str:
 
 def _how(account: Account) -> str:
     """How the upper bound was found; and whether its certificate was checked, where there is one."""
-    proof = f"; {checked_words(account.audit, BY_LEDGER)}" if account.audit is not None and account.exact else ""
+    proof = f"; {checked_words(account.audit, by=BY_LEDGER)}" if account.audit is not None and account.exact else ""
     return f"{HOW[account.bound]}{proof}"
 
 

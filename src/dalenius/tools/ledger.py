@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, get_args
 
@@ -35,7 +34,7 @@ from dalenius.results.calibration import Calibration
 from dalenius.results.design import Design
 from dalenius.results.guess import about_record
 from dalenius.results.options import Options, check_named, distortion_of, names_of
-from dalenius.results.result import Result, frame
+from dalenius.results.result import Result, finite, frame
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
 from dalenius.tools import people
@@ -154,9 +153,12 @@ class Ledger(Result):
         check_named(bare, "dl.Ledger(data")
         self.columns, self.records = _data(data, columns, n)
         checks.choice("unit", unit, ("nats", "bits"))
-        self._given: dict[str, Any] = {"independent": True}
         if checks.choice("adversary", adversary, ("bounded", "independent")) == "independent":
-            _check_alone(entropy=entropy, knowledge=knowledge, reference=reference)
+            for name, value in (("entropy", entropy), ("knowledge", knowledge), ("reference", reference)):
+                if value is not None:
+                    alone = 'with adversary="independent"; a ledger against independent records has none'
+                    refuse(f"{name} = {value!r} {alone}")
+            self._given: dict[str, Any] = {"independent": True}
             self._scheduled: tuple[Adversary, ...] = (Adversary.independent(self.records, None, unit, UNIFORM),)
         else:
             law = Reference.from_user(reference, self.records, names_of(data) if isinstance(data, Query) else ())
@@ -237,23 +239,33 @@ class Ledger(Result):
     ) -> Account:
         """Record that a mechanism has been run; return the new account.
 
-        columns: the columns that it looks at, of a ledger that has columns; the mechanism is then over n records of the
-        product of their sizes, first column slowest. Raises BudgetError, and records nothing, where all releases
-        together are not proved to keep the budget, unless force=True.
+        name: of its own, by default that of the mechanism. columns: the columns that it looks at, of a ledger that has
+        columns; the mechanism is then over n records of the product of their sizes, first column slowest. Raises
+        BudgetError, and records nothing, where all releases together are not proved to keep the budget, unless
+        force=True.
         """
         checks.flag("force", force)
+        if name is not None and not isinstance(name, str):
+            refuse(f"name = {show(name)} is not a text")
+        taken = [k for k, release in enumerate(self._releases, 1) if name is not None and release.name == name]
+        if taken:
+            refuse(f"name = {name!r} is that of release {taken[0]}; give every release a name of its own")
+        return self._record(mechanism, name, columns, force=force)
+
+    def what_if(self, mechanism: Mechanism, columns: Sequence[str] | None = None) -> Account:
+        """Return the account as it would be after one more release; record nothing."""
         book: Ledger = self._next()
-        new, account = book._foresee(mechanism, name, columns)
+        return book._foresee(mechanism, columns)[1]
+
+    def _record(self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None, *, force: bool) -> Account:
+        book: Ledger = self._next()
+        new, account = book._foresee(mechanism, columns)
+        new = replace(new, name=name or new.name)
         if book.budget is not None and account.upper > book.budget and not force:
             raise BudgetError(book._refusal(new, account, book.budget))
         book._releases, book._account, book._foreseen, book._ahead = (*book._releases, new), account, [], None
         vars(self).update(vars(book))
         return account
-
-    def what_if(self, mechanism: Mechanism, columns: Sequence[str] | None = None) -> Account:
-        """Return the account as it would be after one more release; record nothing."""
-        book: Ledger = self._next()
-        return book._foresee(mechanism, None, columns)[1]
 
     def calibrate(
         self,
@@ -286,15 +298,13 @@ class Ledger(Result):
         )
 
         def judge(mechanism: Mechanism, options: Options) -> Account:
-            new = book._release(mechanism, None, columns, Deadline(options.time_limit))
-            return book._after(new, options)
+            return book._after(book._release(mechanism, columns, options.time_limit), options)
 
         limits = Deadline(options.time_limit)
         answer, best = search_noise(
             family, query, judge, budget=budget, accuracy=accuracy, options=options, context=book._beside()
         )
-        account = best.found
-        new = book._release(best.mechanism, None, columns, Deadline(book.time_limit))
+        account, new = best.found, book._release(best.mechanism, columns, book.time_limit)
         book._remember(new, account)
         if account.audit is not None and account.audit.mechanism is best.mechanism:
             return answer(account.audit, None)
@@ -355,13 +365,18 @@ class Ledger(Result):
             )
         if instead is not None:
             groups = instead
-            spent = book._audit(groups, book.time_limit, book._options(book.tolerance, book.time_limit)).upper
+            spent = book._audit(groups).upper
             if budget <= spent:
                 raise BudgetError(book._nothing_left())
         first = joint(groups).written() if groups else None
         found = design_beside(task, first, book.adversary, options, budget=budget, spent=spent, verify=verify)
-        new = book._release(found.mechanism, None, None, Deadline(book.time_limit))
-        book._remember(new, book._accounted(new, found.leakage, instead=instead is not None))
+        new, lower = book._release(found.mechanism, None, book.time_limit), found.leakage.lower
+        if instead is None:
+            account = book._booked(new, (lower, found.leakage.upper), "audit", audit=found.leakage)
+        else:
+            alone = book._audit([(new.whole, 1)])
+            account = book._booked(new, (alone.lower, found.leakage.upper), "one release")
+        book._remember(new, account)
         return found
 
     def _next(self) -> "Ledger":
@@ -378,20 +393,11 @@ class Ledger(Result):
             )
             # The upper bound was of less knowledge: nothing may rest on it.
             book._releases, book._account = tuple(earlier), replace(self._account, upper=math.inf)
-            book._account = book._after(last, self._options(self.tolerance, self.time_limit))
+            book._account = book._after(last, book._options)
             book._releases = (*earlier, last)
             self._ahead = book
         self._ahead.budget = self.budget
         return self._ahead
-
-    def _accounted(self, new: Release, audit: Audit, *, instead: bool) -> Account:
-        """The account after a release that was audited together with all before, or with what tells no less."""
-        releases, lower = (*self._releases, new), self._account.lower
-        information = math.fsum(r.capacity for r in releases)
-        if instead:
-            alone = self._audit([(new.whole, 1)], self.time_limit, self._options(self.tolerance, self.time_limit))
-            return self._booked(releases, (max(lower, alone.lower), audit.upper), "one release", information, None)
-        return self._booked(releases, (max(lower, audit.lower), audit.upper), "audit", information, audit)
 
     def _in_place(self, groups: Sequence[Group]) -> list[Group] | None:
         """Releases that tell no less than these, and can be audited together by their rows."""
@@ -401,19 +407,21 @@ class Ledger(Result):
 
     def _booked(
         self,
-        releases: Sequence[Release],
+        new: Release,
         bracket: tuple[float, float],
         bound: Bound,
-        information: float,
-        audit: Audit | None,
         *,
+        information: float | None = None,
+        audit: Audit | None = None,
         joint: Certificate | None = None,
     ) -> Account:
-        """The account of these releases, whose last is new; information: about the whole data."""
-        before, lower, upper = self._account, bracket[0], max(bracket)
+        """The account after one more release; information: about the whole data, by default that of all releases."""
+        before, lower = self._account, max(self._account.lower, bracket[0])
+        upper = max(lower, bracket[1])
         added = max(0.0, lower - before.upper), max(0.0, upper - before.lower)
-        left = math.nan if self.independent else self._left(information)
-        many = len(releases)
+        told = math.fsum(r.capacity for r in (*self._releases, new)) if information is None else information
+        left = math.nan if self.independent else self._left(told)
+        many = len(self._releases) + 1
         return Account(many, self.unit, lower, upper, bound, added, left, audit, before.loaded, joint=joint)
 
     def _limit(self) -> float:
@@ -440,29 +448,25 @@ class Ledger(Result):
             "least; on the command line try dalenius ledger what-if), or record it anyway with force=True (--force)"
         )
 
-    def _foresee(
-        self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None
-    ) -> tuple[Release, Account]:
+    def _foresee(self, mechanism: Mechanism, columns: Sequence[str] | None) -> tuple[Release, Account]:
         """A release and the account after it, as it was computed before if it was."""
         if columns is not None:
             columns = checks.listed(columns, f"columns = {show(columns)} must list names of columns")  # type: ignore[assignment]
         for release, account in self._foreseen:
             if release.mechanism is mechanism and release.columns == columns:
-                return replace(release, name=_checked_name(name) or release.name), account
-        new = self._release(mechanism, name, columns, Deadline(self.time_limit))
-        account = self._after(new, self._options(self.tolerance, self.time_limit))
+                return release, account
+        new = self._release(mechanism, columns, self.time_limit)
+        account = self._after(new, self._options)
         self._remember(new, account)
         return new, account
 
     def _remember(self, new: Release, account: Account, most: int = 8) -> None:
         self._foreseen = [*self._foreseen, (new, account)][-most:]
 
-    def _release(
-        self, mechanism: Mechanism, name: str | None, columns: Sequence[str] | None, deadline: Deadline
-    ) -> Release:
+    def _release(self, mechanism: Mechanism, columns: Sequence[str] | None, seconds: float) -> Release:
+        deadline = Deadline(seconds)
         chosen, lifted = self._lifted(mechanism, columns)
-        called = _checked_name(name) or problem(mechanism).split(":")[0]
-        new = Release(called, mechanism, math.inf, chosen, lifted)
+        new = Release(problem(mechanism).split(":")[0], mechanism, math.inf, chosen, lifted)
         audit = self._alone(mechanism, deadline) if self.independent or new.apart else None
         most = audit.upper if audit is not None and self.independent else self._capacity(new.whole, deadline)
         return replace(new, capacity=most, alone=audit)
@@ -474,10 +478,11 @@ class Ledger(Result):
 
     def _alone(self, mechanism: Mechanism, deadline: Deadline) -> Audit | None:
         """What a release leaks against independent records; None where that needs more than a formula, and may fail."""
-        audits = [r.alone for r in self._releases if r.alone is not None and r.mechanism == mechanism]
-        if audits:
-            return audits[0]
-        options = replace(self._options(min(self.tolerance, 1e-6), max(self.least_seconds, deadline.left)), seed=0)
+        for release in self._releases:
+            if release.alone is not None and release.mechanism == mechanism:
+                return release.alone
+        seconds = max(self.least_seconds, deadline.left)
+        options = replace(self._options, tolerance=min(self.tolerance, 1e-6), time_limit=seconds)
         try:
             return people.alone(mechanism, options)
         except InputError:
@@ -492,7 +497,16 @@ class Ledger(Result):
         if not isinstance(mechanism, Mechanism):
             refuse(f"a release is a Mechanism, not {type(mechanism).__name__}; see dl.mechanisms")
         if columns is None:
-            self._check_data(mechanism)
+            if mechanism.records != self.records:
+                hint = "keep one ledger for each dataset"
+                if self.columns is not None:
+                    names = ", ".join(name for name, _ in self.columns.sizes)
+                    hint = f"name the columns that it looks at, out of {names}"
+                refuse(
+                    f"the mechanism is over {records_text(mechanism.records)}, the ledger over "
+                    f"{records_text(self.records)}; {hint}"
+                )
+            self.adversary.reference.check(mechanism.statistic)
             return None, None
         if self.columns is None:
             begin = "begin it with Ledger(columns={...}, n=...)"
@@ -504,17 +518,6 @@ class Ledger(Result):
         lifted = self.columns.lifted(mechanism, chosen)
         self.adversary.reference.check(lifted.statistic)
         return chosen, lifted
-
-    def _check_data(self, mechanism: Mechanism) -> None:
-        if mechanism.records != self.records:
-            hint = "keep one ledger for each dataset"
-            if self.columns is not None:
-                hint = f"name the columns that it looks at, out of {', '.join(name for name, _ in self.columns.sizes)}"
-            refuse(
-                f"the mechanism is over {records_text(mechanism.records)}, the ledger over "
-                f"{records_text(self.records)}; {hint}"
-            )
-        self.adversary.reference.check(mechanism.statistic)
 
     def _capacity(self, mechanism: Mechanism, deadline: Deadline) -> float:
         bound = information_bound(mechanism, self.adversary.knowledge, deadline, self.adversary.reference)
@@ -528,18 +531,18 @@ class Ledger(Result):
         """The account after one more release; see `account` for what is proved."""
         before, releases, deadline = self._account, (*self._releases, new), Deadline(options.time_limit)
         if self.independent or any(r.apart for r in releases):
-            return self._by_people(releases, deadline)
+            return self._by_people(new, deadline)
         groups = _grouped(releases)
         part = groups if self._fits(groups, DEFAULT.portfolio.most_outputs) else self._auditable(groups)
-        lower, information = before.lower, math.fsum(r.capacity for r in releases)
+        lower, information = 0.0, math.fsum(r.capacity for r in releases)
         ways: list[tuple[float, Bound]] = [
-            (self._in_unit(math.log(max(self.records))), "trivial"),
+            (self._trivial, "trivial"),
             ((before.upper + new.capacity) * (1 + ROUNDING), "chain rule"),
         ]
         whole = None
         if self._fits(groups):
             whole = self._audit(groups, deadline.left if part == groups else deadline.left / 2, options)
-            lower, information = max(lower, whole.lower), min(information, self._capacity(whole.mechanism, deadline))
+            lower, information = whole.lower, min(information, self._capacity(whole.mechanism, deadline))
             ways = [*([] if whole.closed else ways), (whole.upper, "audit")]
         elif (instead := self._in_place(groups)) is not None:
             ways.append((self._audit(instead, deadline.left / 2, options).upper, "one release"))
@@ -551,38 +554,41 @@ class Ledger(Result):
             left = contracted([r.whole for r in releases], self.adversary.knowledge, self.adversary.reference)
             ways.append((self._in_unit(left), "contraction"))
         upper, bound = min(ways)
-        return self._booked(releases, (lower, upper), bound, information, whole)
+        return self._booked(new, (lower, upper), bound, information=information, audit=whole)
 
-    def _by_people(self, releases: Sequence[Release], deadline: Deadline) -> Account:
+    def _by_people(self, new: Release, deadline: Deadline) -> Account:
         """The account by what each release tells of one record beside all others (docs/mathematics.md 10.1).
 
         Where records may depend on each other it is that and the knowledge; or what all releases tell at all.
         """
-        before, information = self._account, math.fsum(r.capacity for r in releases)
-        unit = NATS_PER_UNIT[self.unit]
+        releases, unit = (*self._releases, new), NATS_PER_UNIT[self.unit]
+        information = math.fsum(r.capacity for r in releases) * (1 + ROUNDING)
         ways: list[tuple[float, Bound]] = [
-            (self._in_unit(math.log(max(self.records))), "trivial"),
-            (information * (1 + ROUNDING), "people" if self.independent else "chain rule"),
+            (self._trivial, "trivial"),
+            (information, "people" if self.independent else "chain rule"),
         ]
         sizes, audits = self._sizes(), [r.alone or self._alone(r.mechanism, deadline) for r in releases]
-        knowledge = None if self.independent else self._known()
-        proof, lower = None, before.lower
+        proof, lower = None, 0.0
         if sizes and all(audit is not None for audit in audits):
             runs = [(audit, r.columns or tuple(sizes)) for r, audit in zip(releases, audits, strict=True) if audit]
-            proof = people.certificate(runs, sizes, len(self.records), knowledge)
-            lower = max(lower, down(proof.lower, unit))
+            proof = people.certificate(runs, sizes, len(self.records), self._known())
+            lower = down(proof.lower, unit)
             ways.append((up(proof.upper, unit), "people"))
         upper, bound = min(ways)
-        audit = None
-        if bound == "chain rule":
-            proof = None
-        elif bound == "people" and self.independent and len(releases) == 1:
-            audit, bound = audits[0], "audit"
-        return self._booked(releases, (lower, upper), bound, information, audit, joint=proof)
+        if bound == "people" and self.independent and len(releases) == 1:
+            return self._booked(new, (lower, upper), "audit", audit=audits[0], joint=proof)
+        return self._booked(new, (lower, upper), bound, joint=None if bound == "chain rule" else proof)
 
-    def _known(self) -> float:
-        """Guarantee: result >= the adversary's knowledge, in nats; the number that was given, where it was given."""
+    @property
+    def _trivial(self) -> float:
+        """All that a record can hold, in the unit."""
+        return self._in_unit(math.log(max(self.records)))
+
+    def _known(self) -> float | None:
+        """Guarantee: result >= the adversary's knowledge, in nats; the number given, where it was; None of no limit."""
         adversary = self.adversary
+        if self.independent:
+            return None
         return adversary.value if adversary.given == "knowledge" else math.nextafter(adversary.knowledge, math.inf)
 
     def _sizes(self) -> dict[str, int]:
@@ -591,12 +597,16 @@ class Ledger(Result):
             return dict(self.columns.sizes)
         return {"record": self.records[0]} if len(set(self.records)) == 1 else {}
 
-    def _options(self, tolerance: float, time_limit: float) -> Options:
-        return Options.from_user(unit=self.unit, tolerance=tolerance, time_limit=time_limit, seed=0, progress=False)
+    @property
+    def _options(self) -> Options:
+        """How an account is searched for."""
+        return Options.from_user(
+            unit=self.unit, tolerance=self.tolerance, time_limit=self.time_limit, seed=0, progress=False
+        )
 
-    def _audit(self, groups: Sequence[Group], seconds: float, options: Options) -> Audit:
-        limited = replace(options, time_limit=max(self.least_seconds, seconds))
-        together = joint(groups)
+    def _audit(self, groups: Sequence[Group], seconds: float | None = None, options: Options | None = None) -> Audit:
+        limit = self.time_limit if seconds is None else max(self.least_seconds, seconds)
+        limited, together = replace(options or self._options, time_limit=limit), joint(groups)
         self.adversary.reference.check(together.statistic)
         return solve(limited.audit(together, self.adversary), limited)
 
@@ -615,13 +625,15 @@ class Ledger(Result):
     def _auditable(self, groups: Sequence[Group]) -> list[Group]:
         """Return as many releases as an audit can bound together, those first that can tell most."""
         chosen: list[Group] = []
-        for mechanism, often in groups:
-            many = bisect_left(range(1, often + 1), x=True, key=partial(self._too_much, chosen, mechanism))
-            chosen += [(mechanism, many)] if many else []
+        for group in groups:
+            chosen += self._most_of(chosen, *group)
         return chosen
 
-    def _too_much(self, chosen: Sequence[Group], mechanism: Mechanism, often: int) -> bool:
-        return not self._fits([*chosen, (mechanism, often)], DEFAULT.portfolio.most_outputs)
+    def _most_of(self, chosen: Sequence[Group], mechanism: Mechanism, often: int) -> list[Group]:
+        """As many runs of a mechanism as fit beside those chosen."""
+        few = DEFAULT.portfolio.most_outputs
+        many = bisect_left(range(1, often + 1), x=True, key=lambda k: not self._fits([*chosen, (mechanism, k)], few))
+        return [(mechanism, many)] if many else []
 
     def _left(self, information: float) -> float:
         """Return b - information, rounded down, in the unit; nan where no b is given, with a reference."""
@@ -648,7 +660,9 @@ class Ledger(Result):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write releases and account as JSON; the file appears whole or not at all."""
         reference = self.adversary.reference
-        adversary: dict[str, Any] = {key: _without_infinity(x) for key, x in self._given.items()}
+        # JSON has no infinity: null stands for it.
+        listed = {key: [finite(k) for k in x] if isinstance(x, list) else x for key, x in self._given.items()}
+        adversary: dict[str, Any] = {key: None if x == math.inf else x for key, x in listed.items()}
         # Beside the number that it belongs to: an older reader refuses the file, and counts from no other prior.
         adversary |= {} if reference.uniform else {"reference": reference.describe()}
         content = {
@@ -725,7 +739,7 @@ class Ledger(Result):
             if not isinstance(entry["name"], str):
                 refuse(f"the name of a release is {entry['name']!r}, not a text")
             if verify:
-                ledger.release(mechanism, entry["name"], columns, force=True)
+                ledger._record(mechanism, entry["name"], columns, force=True)
             else:
                 chosen, lifted = ledger._lifted(mechanism, columns)
                 ledger._releases += (Release(entry["name"], mechanism, capacity, chosen, lifted, loaded=True),)
@@ -798,26 +812,6 @@ def _schedule(knowledge: Any) -> list[Any]:
                 "keeps: give a schedule that never falls"
             )
     return numbers
-
-
-def _without_infinity(given: Any) -> Any:
-    """A number or a schedule for JSON, which has no infinity: null stands for it."""
-    if isinstance(given, list):
-        return [_without_infinity(k) for k in given]
-    return None if given == math.inf else given
-
-
-def _check_alone(**given: object) -> None:
-    """Refuse what does not go with independence alone."""
-    for name, value in given.items():
-        if value is not None:
-            refuse(f'{name} = {value!r} with adversary="independent"; a ledger against independent records has none')
-
-
-def _checked_name(name: str | None) -> str | None:
-    if name is not None and not isinstance(name, str):
-        refuse(f"name = {show(name)} is not a text")
-    return name
 
 
 def _account(content: dict[str, Any], ledger: Ledger, loose: float = 1e-9) -> Account:

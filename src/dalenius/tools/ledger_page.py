@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.numerics.rounding import outward, round_down, round_up
-from dalenius.report.audit_page import TECHNICAL, certificate_section, plain_facts, verdict
 from dalenius.report.charts import Axis, brackets, number, text
-from dalenius.report.evidence import digest
+from dalenius.report.document import digest
 from dalenius.report.page import Section, Table
 from dalenius.report.plain import NOT_CHECKED, against, guesses, proof_words, released, secret_words, what_it_is_not
+from dalenius.report.sections import TECHNICAL, certificate_section, plain_facts, verdict
 from dalenius.report.text import UNCHECKED, Facts, checked_words, from_file, problem
 from dalenius.tools.account import HOW, account_facts, counted
 from dalenius.tools.composition import records_text
@@ -77,7 +77,7 @@ def sections(ledger: "Ledger") -> list[Section]:
         verdict(_plain(ledger), _figure(ledger), _checked(ledger)),
         Section("What the number is not", what_it_is_not(alone=False)),
         TECHNICAL,
-        Section("Numbers", facts=plain_facts(facts(ledger))),
+        plain_facts(facts(ledger)),
         Section(
             "Releases",
             () if ledger.independent else (TWO_KINDS,),

@@ -29,8 +29,7 @@ from dalenius.search.deadline import Deadline
 from dalenius.verifier.forms import reference as references
 from dalenius.verifier.forms import secret as verified
 from dalenius.verifier.forms import sums
-from dalenius.verifier.forms.asked import Asked
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import ZERO, Ball, precision
 from dalenius.verifier.kernel.cells import Knowledge, information
 from dalenius.verifier.kernel.reading import Refused

@@ -9,8 +9,7 @@ from typing import Any
 
 from flint import arb
 
-from .forms.asked import Asked
-from .forms.written import Channel, numeric
+from .forms.written import Asked, Channel, numeric
 from .forms.written import rebuild as rebuild  # noqa: PLC0414 - of this form
 from .kernel import order
 from .kernel.balls import ONE, ZERO, Ball

@@ -23,10 +23,10 @@ from flint import arb
 
 from . import saved
 from .forms import named, reference, secret
-from .forms.asked import Asked, Audited, Unwritten
 from .forms.counting import Statistic
 from .forms.reference import UNIFORM, Reference
 from .forms.secret import Secret
+from .forms.written import Asked, Audited, Unwritten
 from .kernel.balls import ZERO, precision, short
 from .kernel.cells import Knowledge
 from .kernel.limits import LARGEST, LONGEST, MEMORY, SLACK, TIME_LIMIT, NotChecked, tick, within
@@ -371,9 +371,9 @@ def _knowledge(adversary: dict[str, Any], statistic: Statistic, rho: Reference) 
         refuse("entropy is counted from the uniform prior; an adversary with a reference needs 'knowledge'")
     if set(adversary) != {"entropy"}:
         refuse("the adversary needs either 'entropy' or 'knowledge'")
-    most, b = statistic.log_universe(), number(adversary["entropy"], "the adversary's entropy", low=0.0)
+    most, b = reference.log_universe(statistic), number(adversary["entropy"], "the adversary's entropy", low=0.0)
     with precision(512):  # no float is the logarithm of an integer above 1: this many bits tell them apart
-        left = statistic.log_universe() - arb(b)
+        left = reference.log_universe(statistic) - arb(b)
         if left < -SLACK.entropy * max(1.0, float(most)):
             refuse(f"no prior has entropy {b!r} nats; log|X| is {short(most)}")
     none = bool(left <= 0)

@@ -16,9 +16,8 @@ from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import kl, mutual_information
 from dalenius.reductions.cells import Cells
 from dalenius.verifier.forms import sums
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.secret import Secret
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.steps.window import step as window_step
 

@@ -4,7 +4,7 @@ import copy
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -13,10 +13,10 @@ import brute_force
 import numpy as np
 import pytest
 from cases import LN2, binary_entropy, parity_leakage
-from damage import golden, put
+from damage import golden
 from kinds import Floats, Json
 from numpy.typing import ArrayLike
-from verdicts import accepted, at, holds, places, refused
+from verdicts import accepted, by_hand, holds, refused
 
 import dalenius as dl
 from dalenius.certificates.certificate import Certificate
@@ -55,12 +55,8 @@ def unproved(mechanism: Mechanism, adversary: Json) -> Json:
     records = range(1 if len(mechanism.statistic.orbits) == 1 else mechanism.n)
     different = len(np.unique(mechanism.rows, axis=0))
     most = [math.log(min(mechanism.records[i], mechanism.rows.shape[1], different)) + 1e-12 for i in records]
-    return {
-        "format": "dalenius/audit-certificate", "version": 2, "form": "rows",
-        "problem": mechanism.describe(), "adversary": adversary, "lower": 0.0, "upper": max(most),
-        "witness": {"record": 0, "kind": "masses", "masses": masses},
-        "proofs": [{"record": i, "upper": most[i], "kind": "trivial"} for i in records],
-    }  # fmt: skip
+    proofs = [{"record": i, "upper": x, "kind": "trivial"} for i, x in zip(records, most, strict=True)]
+    return by_hand(mechanism.describe(), adversary, masses, *proofs)
 
 
 def prior(record: int, masses: ArrayLike, ratios: ArrayLike, weight: float) -> Json:
@@ -540,12 +536,6 @@ def test_an_empty_pool_still_proves_the_distortion_that_the_outputs_force() -> N
     refused({**data, "lower": 0.5 + 1e-15}, "less than the claimed")
 
 
-def coarse() -> Json:
-    audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=3, modulus=3), flip=0.1), entropy=1.0)
-    problem = {"query": "modular_sum(n=3, modulus=3)", "distortion": "absolute", "distribution": "uniform"}
-    return parity(audit=audit, problem=problem, pool=[], lower=0.0, upper=audit["upper"])
-
-
 def two_parities(n: int, flip: float, **changes: Json) -> Json:
     """The same design with one row for each parity, which two flipped bits do not change."""
     audit = audited(dl.mechanisms.symmetric(dl.queries.modular_sum(n=n, modulus=2), flip=flip), entropy=0.5)
@@ -586,43 +576,26 @@ def wider() -> Json:
 
 FORGED: dict[str, tuple[Callable[[], Json], str]] = {
     "a column that the query has not": (wider, "3 outputs where modular_sum(n=3, modulus=2) has 2"),
-    "a domain of classes that are not orbits": (coarse, "one row per count vector, per dataset or per parity"),
     "a table that is not the finest": (partial_table, "one row per count vector, per dataset or per parity"),
-    "another adversary in the audit": (lambda: parity(adversary={"entropy": 1.1}), "another adversary"),
     "a weaker adversary in the audit": (lambda: parity(audit=parity_audit(3, 0.1, 2.0), adversary={"entropy": 1.0}),
                                         "another adversary"),
-    "another query": (lambda: parity(problem={"query": "count(n=3)", "distribution": "uniform",
-                                              "distortion": "absolute"}), "another query"),
     "another number of records": (lambda: parity(audit=parity_audit(4, 0.1, 1.0)), "another query"),
-    "another mechanism": (lambda: parity(audit=parity_audit(3, 0.3, 1.0)), "expected distortion"),
-    "a version to come": (lambda: parity(version=3), "version"),
     "no audit": (lambda: parity(audit=None), "the audit of the mechanism"),
     "a forged audit": (lambda: parity(audit={**parity_audit(3, 0.1, 1.0), "upper": 0.3}), "the audit of the mechanism"),
     "a design as its own audit": (lambda: parity(audit=parity()), "the audit of the mechanism"),
-    "both budgets": (lambda: parity(budget={"distortion": 0.1, "leakage": 1.0}), "either"),
-    "no budget": (lambda: parity(budget={}), "either"),
     "a negative budget": (lambda: parity(budget={"distortion": -0.1}), "between"),
     "a primal proof of the dual": (lambda: parity(budget={"leakage": 0.4}), "is not the upper bound"),
     "a dual proof of the primal": (lambda: dual_parity(budget={"distortion": 0.1}, upper=1.0), "multiplier"),
     "a negative multiplier": (lambda: parity(multiplier=-1e-9), "multiplier"),
     "no multiplier": (lambda: {k: v for k, v in parity().items() if k != "multiplier"}, "multiplier"),
-    "a negative weight": (lambda: parity(pool=[*parity_pool(3, 0.1), *parity_pool(3, 0.3, -1e-9)]), "weight"),
-    "bounds that cross": (lambda: parity(lower=0.5), "exceeds upper"),
-    "a distortion that is not the upper bound": (lambda: dual_parity(distortion=0.2), "is not the upper bound"),
     "a distribution of another length": (lambda: asking(distribution=[0.25] * 3), "distribution"),
-    "a distribution that sums to less": (lambda: asking(distribution=[0.2] * 4), "sum to"),
     "a negative probability": (lambda: asking(distribution=[0.5, 0.6, -0.1, 0]), "between"),
     "a word for a distribution": (lambda: asking(distribution="normal"), "distribution"),
-    "a word for a distortion": (lambda: asking(distortion="cubic"), "cubic"),
     "a distortion without a query": (lambda: asking(query=...), "table"),
     "a negative distortion": (lambda: asking(distortion=[[0, 1], [1, -1], [0, 1], [1, 0]]), "between"),
     "a table too short": (lambda: asking(distortion=[[0, 1]] * 3), "table of distortions"),
-    "a table too narrow": (lambda: asking(distortion=[[0]] * 4), "table of distortions"),
     "outputs that are texts": (lambda: asking(outputs=["0", "1"]), "outputs"),
     "outputs that are vectors": (lambda: asking(outputs=[[0], [1]]), "outputs"),
-    "too many outputs": (lambda: asking(outputs=[0, 1, 2]), "outputs"),
-    "outputs without a query": (lambda: asking(query=..., outputs=[0, 1], distortion=[[0, 1]] * 4), "outputs"),
-    "an unknown field": (lambda: asking(weights=[1]), "describe no design"),
     "a prior about no record": (lambda: pooled(record=3), "record"),
     "a prior without mass": (lambda: pooled(masses=[[0] * 4] * 2), "no mass"),
     "a prior where no dataset is": (lambda: pooled(masses=[[1] * 4] * 2), "no dataset"),
@@ -630,15 +603,10 @@ FORGED: dict[str, tuple[Callable[[], Json], str]] = {
     "masses of another shape": (lambda: pooled(masses=[[1, 0], [0, 1]]), "masses"),
     "ratios of another shape": (lambda: pooled(ratios=[[0.0]] * 2), "ratios"),
     "ratios without an end": (lambda: pooled(ratios=[[0.0, -math.inf]] * 2), "ratios"),
-    "outputs taken to one": (lambda: moved(values=[1, 0], outputs=[0, 0]), "permutation"),
     "values taken to one": (lambda: moved(values=[1, 1], outputs=[0, 1]), "permutation"),
     "a value that is none": (lambda: moved(values=[1, 2], outputs=[0, 1]), "values"),
     "outputs of another number": (lambda: moved(values=[1, 0], outputs=[0]), "outputs"),
-    "records of count vectors": (lambda: moved(records=[0, 1, 2], values=[[1, 0]] * 3, outputs=[0, 1]), "fields"),
     "no values": (lambda: moved(outputs=[1, 0]), "fields"),
-    "a map that changes the distortion": (lambda: moved(values=[1, 0], outputs=[0, 1]), "distortions"),
-    "a map that changes the distribution": (lambda: moved({"distribution": [0.1, 0.2, 0.3, 0.4]}, values=[1, 0],
-                                                          outputs=[1, 0]), "probability"),
     "a map that changes the table": (lambda: moved({"distortion": [[1, 0], [0, 1], [1, 0], [5e-324, 1]]},
                                                    values=[1, 0], outputs=[1, 0]), "distortions"),
 }  # fmt: skip
@@ -687,108 +655,6 @@ def test_records_with_other_alphabets_do_not_change_places() -> None:
 def test_what_is_too_large_is_refused() -> None:
     with sized(numbers=7):
         refused(parity(), "too many to check")
-
-
-def rich() -> Json:
-    """Uses every field; the flips of all three bits swap the outputs."""
-    return parity(
-        symmetries=[{"values": [1, 0], "outputs": [1, 0]}],
-        problem={"query": "modular_sum(n=3, modulus=2)", "outputs": [0, 1],
-                 "distribution": [0.125, 0.375, 0.375, 0.125], "distortion": [[1, 0], [0, 1], [1, 0], [0, 1]]},
-    )  # fmt: skip
-
-
-def best_known(data: Json) -> float:
-    """What the best of the binary symmetric channels and the constant ones attains, an upper bound of the optimum."""
-    b = float(data["adversary"]["entropy"])
-    n = 3
-    p0, d = judged_problem(data)
-    odd = np.array([1, 0, 1, 0])  # count vectors by ascending zeros
-    hit, miss = d[range(4), odd] @ p0, d[range(4), 1 - odd] @ p0
-    wrong = lambda flip: (1 - flip) * hit + flip * miss  # noqa: E731
-    ((kind, most),) = data["budget"].items()
-    flips = np.linspace(0, 1, 4001).tolist()
-    if kind == "distortion":
-        if miss != hit:
-            flips.append(float(np.clip((most - hit) / (miss - hit), 0, 1)))
-        known = [parity_leakage(n, min(p, 1 - p), b) for p in flips if wrong(p) <= most + 1e-15]
-        known += [0.0 for y in range(2) if d[:, y] @ p0 <= most + 1e-15]
-    else:
-        known = [wrong(p) for p in flips if parity_leakage(n, min(p, 1 - p), b) <= most]
-        known += [float(d[:, y] @ p0) for y in range(2)]
-    return min(known, default=math.inf)
-
-
-def judged_problem(data: Json) -> tuple[Floats, Floats]:
-    given = data["problem"]["distribution"]
-    p0 = np.array([1, 3, 3, 1]) / 8 if given == "uniform" else np.array(given) / sum(given)
-    d = data["problem"]["distortion"]
-    if isinstance(d, str):
-        outputs = np.array(data["problem"].get("outputs", [0, 1]), dtype=float)
-        d = np.abs(np.subtract.outer(np.array([1, 0, 1, 0]), outputs))
-    return p0, np.array(d, dtype=float)
-
-
-def judge(data: Json) -> None:
-    """Assert that an accepted certificate of a parity of three bits is true."""
-    assert data["lower"] <= best_known(data) + 1e-9
-    p0, d = judged_problem(data)
-    rows = np.array(data["audit"]["problem"]["rows"])
-    rows /= rows.sum(1, keepdims=True)
-    spent = float((p0[:, None] * rows * d).sum())
-    assert spent <= data["distortion"] + 1e-12
-    matrix = rows[Histogram(3, 2).class_table()]
-    even = np.array([x[1] ^ x[2] ^ 1 for x in product(range(2), repeat=3)]) / 4
-    b = float(data["adversary"]["entropy"])
-    leaked = brute_force.leaks(brute_force.allowed(even, b), matrix, [2, 2, 2])
-    assert leaked <= data["audit"]["upper"] + 1e-12
-    if "distortion" in data["budget"]:
-        assert spent <= data["budget"]["distortion"] + 1e-11
-        assert leaked <= data["upper"] + 1e-12
-    else:
-        assert leaked <= data["budget"]["leakage"] + 1.1e-9
-        assert data["distortion"] == data["upper"]
-
-
-def mutants(data: Json, many: int, seed: int) -> Iterator[Json]:
-    """One to three numbers changed, each in one of several ways."""
-    rng = random.Random(seed)
-    numbers = [p for p in places(data) if type(at(data, p)) in (int, float) and "proofs" not in p]
-    for _ in range(many):
-        changed = copy.deepcopy(data)
-        for path in rng.sample(numbers, rng.choice([1, 1, 2, 3])):
-            x, other = at(data, path), at(data, rng.choice(numbers))
-            small = rng.gauss(0, 0.02)
-            new = [x + small, x * (1 + small), -x, 0, 1, 2, other, x * 1e6, math.nextafter(x, 9), x + 1e-9]
-            put(changed, path, rng.choice(new))
-        yield changed
-
-
-SUBJECTS = {"primal": parity, "dual": dual_parity, "rich": rich}
-
-
-def run(name: str, many: int, seed: int) -> None:
-    counts = [0, 0]
-    for mutant in mutants(SUBJECTS[name](), many, seed):
-        answer = verify_here(mutant)
-        counts[answer.verified] += 1
-        if answer.verified:
-            judge(mutant)
-        else:
-            assert "cannot be checked" not in answer.reason
-    assert min(counts) > many // 20
-
-
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_whatever_is_accepted_is_true(name: str) -> None:
-    judge(SUBJECTS[name]())
-    run(name, 150, 0)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_whatever_is_accepted_is_true_of_many_more(name: str) -> None:
-    run(name, 4000, 1)
 
 
 def test_the_true_bound_is_all_that_any_pool_can_prove() -> None:

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from damage import GONE, changed
+from damage import changed
 from flint import arb
 from kinds import Json
 from large_samples import HISTOGRAMS, both_histograms
@@ -133,37 +133,19 @@ def tied() -> Json:
     ("tamper", "reason"),
     [
         ({"lower": lambda x: x + 1e-6}, "the witness leaks"),
-        ({"upper": lambda x: x - 1e-4}, "exceeds"),
         ({"proofs.0.upper": lambda x: x - 1e-4}, "exceeds claimed"),
         ({"proofs.0.order": lambda x: 1.3 * x}, "exceeds claimed"),
-        ({"proofs.0.order": 1.0}, "the order must be above 1"),
         ({"proofs.0.share": 0.5}, "exceeds claimed"),
-        ({"proofs.0.share": 1.5}, "the share"),
         ({"proofs.0.kind": "trivial"}, "exceeds claimed"),
-        ({"proofs.0.kind": "sibson"}, "none of trivial, blend, counted"),
-        ({"proofs.0.kind": "counted"}, "lacks 'tops'"),
-        ({"proofs": []}, "record 0 has no proof"),
         ({"adversary.knowledge": 0.39}, "has divergence"),
         ({"problem.query": "histogram(n=299, k=3)"}, "the witness"),
         ({"problem.query": "histogram(n=30000, k=3)"}, "the witness"),
-        ({"problem.query": "histogram(n=300, k=4)"}, "are needed"),
         ({"problem.query": "histogram(n=300, k=200000)"}, "takes more"),
         ({"problem.query": "histogram(n=50000000, k=3)"}, "takes more"),
         ({"problem.query": "histogram(n=4000000, k=64)"}, "takes more"),
-        ({"problem.query": "histogram(n=300, k=1)"}, "two values or more"),
-        ({"problem.query": "count(n=300)"}, "for histograms of two values or more"),
         ({"problem.mechanism": "geometric(epsilon=0.9)"}, "the witness leaks"),
-        ({"problem.mechanism": "exponential(epsilon=1)"}, "adds no integer noise"),
-        ({"problem": {"query": "histogram(n=2, k=2)", "rows": [[1.0]] * 3}}, "given by its name"),
-        ({"witness.cell": 3}, "whole number from 0 to 2"),
-        ({"witness.cell": -1}, "whole number from 0 to 2"),
-        ({"witness.cell": "0"}, "whole number from 0 to 2"),
         ({"witness.cell": 1}, "has divergence"),
-        ({"witness.cell": GONE}, "the witness lacks 'cell'"),
-        ({"form": "sum"}, "for noise on sums"),
         ({"witness.masses.0.50": lambda x: x + 0.1}, "the witness"),
-        ({"witness.masses": lambda m: m[::-1]}, "the witness"),
-        ({"secret": {"kind": "records", "records": [0, 1]}}, "names a record"),
     ],
 )
 def test_what_was_forged_is_refused(sound: Json, tamper: Json, reason: str) -> None:
@@ -178,37 +160,19 @@ def test_what_was_forged_is_refused(sound: Json, tamper: Json, reason: str) -> N
     [
         ({"lower": lambda x: x + 1e-6}, "the witness leaks"),
         ({"adversary.knowledge": 0.39}, "has divergence"),
-        ({"adversary.reference": {"marginal": [0.5, 0.3, 0.2]}}, "equally likely"),
-        ({"problem.query": "histogram(n=299, k=3)"}, "has divergence"),
         ({"problem.query": "histogram(n=300, k=4)"}, "has divergence"),
-        ({"problem.query": "histogram(n=100, k=3)"}, "the witness"),
-        ({"problem.query": "count(n=300)"}, "for histograms of two values or more"),
         ({"problem.mechanism": "geometric(epsilon=0.9)"}, "the witness leaks"),
-        ({"witness.kind": "untied"}, "which is none of blocks, tied"),
-        ({"witness.kind": []}, "which is none of blocks, tied"),
-        ({"witness.first": 0}, "whole number from 1 to 300"),
         ({"witness.first": lambda t: t + 1}, "the witness"),
-        ({"witness.masses": []}, "no mass"),
-        ({"witness.masses.0": -1e-9}, "masses of the witness"),
         ({"witness.masses.100": lambda x: x + 0.1}, "has divergence"),
-        ({"witness.cuts": lambda c: c[::-1]}, "do not ascend"),
-        ({"witness.cuts.0": 0}, "whole number from 1 to 300"),
         ({"witness.cuts": lambda c: c[1:]}, "are needed"),
         ({"witness.weights": lambda e: e[::-1]}, "the witness leaks"),
         ({"witness.weights.0": 0}, "whole number from 1"),
-        ({"witness.weights.0": 1.5}, "whole number from 1"),
         ({"witness.weights.-1": 2**16}, "the witness"),
-        ({"witness.weights.-1": 2**17}, "whole number from 1"),
-        ({"witness.nodes.0": -1.0}, "nodes of the witness"),
         ({"witness.nodes": []}, "the witness"),
         ({"witness.nodes": lambda u: u * 10**5}, "too many to check"),
         ({"witness.step": 10.0}, "the witness leaks"),
-        ({"witness.step": -0.8}, "the step of the witness"),
-        ({"witness.window": [90, 80]}, "ends before it begins"),
-        ({"witness.window": [0, 301]}, "whole number from 0 to 300"),
         ({"witness.window": [95, 105], "witness.tilt": lambda h: h[95:106]}, "the witness"),
         ({"witness.window": [95, 105]}, "entries where 11 are needed"),
-        ({"witness.window": GONE}, "lacks 'window'"),
     ],
 )
 def test_a_forged_tie_is_refused(tied: Json, tamper: Json, reason: str) -> None:

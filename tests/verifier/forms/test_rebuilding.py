@@ -7,7 +7,7 @@ import pytest
 from flint import arb
 from kinds import Json
 
-from dalenius.verifier.forms import choosing, counting, named
+from dalenius.verifier.forms import counting, named, offices
 from dalenius.verifier.forms.real_records import Density
 from dalenius.verifier.forms.written import rebuild
 from dalenius.verifier.kernel.balls import precision
@@ -167,7 +167,7 @@ def test_rows_of_laplace_noise_are_two_recursions_less_what_is_missing_at_the_an
 def test_noisy_max_chooses_as_its_definition_says(counts: tuple[int, ...]) -> None:
     epsilon, best = arb("0.7"), max(counts)
     weights = [(epsilon * c / 2).exp() for c in counts]
-    gumbel = choosing.gumbel(counts, epsilon)
+    gumbel = offices.gumbel(counts, epsilon)
     assert all(p.overlaps(w / sum(weights)) for p, w in zip(gumbel, weights, strict=True))
     # Permute and flip: every order is as likely, and the first whose coin shows heads is taken.
     heads = [(epsilon * (c - best) / 2).exp() for c in counts]
@@ -177,7 +177,7 @@ def test_noisy_max_chooses_as_its_definition_says(counts: tuple[int, ...]) -> No
         for v in order:
             chance[v] += left * heads[v]
             left *= 1 - heads[v]
-    found = choosing.permute_and_flip(counts, epsilon)
+    found = offices.permute_and_flip(counts, epsilon)
     assert all(p.overlaps(q) for p, q in zip(found, chance, strict=True))
     channel = rebuild(described("histogram(n=3, k=3)", "noisy_max(epsilon=0.7, noise='permute_and_flip')"))
     assert channel.outputs == 3

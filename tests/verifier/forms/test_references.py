@@ -12,13 +12,13 @@ import pytest
 from damage import changed
 from flint import arb, fmpq
 from kinds import Floats, Json
-from verdicts import accepted, refused
+from verdicts import accepted, by_hand, refused
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
 from dalenius.verifier.forms import reference
 from dalenius.verifier.forms.counting import Histogram, Statistic, Sum, Table
-from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Uniform, Weights
+from dalenius.verifier.forms.reference import UNIFORM, Product, Reference, Weights
 from dalenius.verifier.forms.secret import Secret, joint
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.verify import verify_here
@@ -40,7 +40,7 @@ def exact(law: Sequence[float]) -> list[Fraction]:
 
 def probabilities(rho: Reference, statistic: Statistic) -> list[Fraction]:
     every = datasets(statistic)
-    if isinstance(rho, Uniform):
+    if rho.uniform:
         return [Fraction(1, len(every))] * len(every)
     if isinstance(rho, Weights):
         return exact(rho.weights)
@@ -200,19 +200,7 @@ def leakage(masses: Floats, rows: Json = ROWS) -> float:
 
 
 def certificate(adversary: Json, lower: float, masses: Json, *proofs: Json, problem: Json = TABLE) -> Json:
-    return copy.deepcopy(
-        {
-            "format": "dalenius/audit-certificate",
-            "version": 2,
-            "form": "rows",
-            "problem": problem,
-            "adversary": adversary,
-            "lower": lower,
-            "upper": max(proof["upper"] for proof in proofs),
-            "witness": {"record": 0, "kind": "masses", "masses": np.asarray(masses).tolist()},
-            "proofs": [{"record": j, **proof} for j, proof in enumerate(proofs)],
-        }
-    )
+    return by_hand(problem, adversary, masses, *proofs, lower=lower)
 
 
 def without_knowledge(rho: Json) -> Json:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from damage import GONE, Described, damaged, golden, reason
@@ -242,6 +243,15 @@ def test_answers_that_repeat_have_no_contraction_of_their_own() -> None:
     problem = {"query": "pairs(n=5)", "mechanism": "gaussian(sigma=2)"}
     assert sums.rebuild(problem).contraction() == 1
     assert sums.rebuild(problem | {"query": "count(n=5)"}).contraction() < 1
+
+
+def test_sums_that_do_not_occur_add_nothing_to_an_order() -> None:
+    channel = sums.rebuild({"query": "total(n=3, values=[0, 2, 5])", "mechanism": "geometric(epsilon=1)"})
+    given: dict[int, list[int]] = {}
+    for first, *others in product((0, 2, 5), repeat=3):
+        given.setdefault(first + sum(others), [0] * 3)[(0, 2, 5).index(first)] += 1
+    expected = sum((sum((arb(x) / 9) ** 2 for x in law) / 3).sqrt() for law in given.values())
+    assert abs(sums._sibson(sums.ask(channel, Secret((0,)), UNIFORM), arb(0), 2.0) - 2 * expected.log()) < 1e-25
 
 
 def test_what_the_reference_tells_is_enclosed() -> None:

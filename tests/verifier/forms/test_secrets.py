@@ -2,14 +2,14 @@
 
 import copy
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from damage import Place, changed
 from kinds import Floats, Json
 from scipy.stats import binom
-from verdicts import accepted, refused
+from verdicts import accepted, by_hand, refused
 
 import dalenius as dl
 from dalenius.numerics.information import mutual_information
@@ -32,21 +32,9 @@ PARITY = {"kind": "function", "values": [x.bit_count() % 2 for x in range(8)]}
 
 def certificate(asked: Json, knowledge: float, masses: Json, proof: Json, **more: Json) -> Json:
     """A certificate about three records; by default its lower bound claims nothing."""
-    return copy.deepcopy(
-        {
-            "format": "dalenius/audit-certificate",
-            "version": 2,
-            "form": "rows",
-            "problem": THREE,
-            "adversary": {"knowledge": knowledge},
-            "secret": asked,
-            "lower": 0.0,
-            "upper": proof["upper"],
-            "witness": {"kind": "masses", "masses": np.asarray(masses).tolist()},
-            "proofs": [proof],
-            **more,
-        }
-    )
+    witness = {"kind": "masses", "masses": np.asarray(masses).tolist()}
+    known = {"witness": witness, "proofs": [proof], "secret": asked, "problem": THREE, **more}
+    return by_hand(known.pop("problem"), known.pop("adversary", {"knowledge": knowledge}), masses, proof, **known)
 
 
 def uniform_cells(values: list[int]) -> Floats:
@@ -169,53 +157,40 @@ def test_functions_have_different_names() -> None:
     assert Secret(tuple(range(30))).text != Secret(tuple(range(1, 31))).text
 
 
-def _put(*path: Any) -> Callable[[Json], None]:
-    *keys, last, value = path
-
-    def change(data: Json) -> None:
-        for key in keys:
-            data = data[key]
-        data[last] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("changes", "reason"),
     [
-        (_put("secret", None), "the secret must be an object, not None"),
-        (_put("secret", 0), "the secret must be an object"),
-        (_put("secret", {}), "the secret lacks 'kind'"),
+        ({"secret": None}, "the secret must be an object, not None"),
+        ({"secret": 0}, "the secret must be an object"),
+        ({"secret": {}}, "the secret lacks 'kind'"),
         (
-            _put("secret", {"kind": "attributes", "records": [0], "values": PARITY["values"]}),
+            {"secret": {"kind": "attributes", "records": [0], "values": PARITY["values"]}},
             "values of the secret has",
         ),
-        (_put("secret", {"kind": "records", "records": []}), "one or more"),
-        (_put("secret", {"kind": "records", "records": [0, 0]}), "must ascend, one or more of them, each once"),
-        (_put("secret", {"kind": "records", "records": [1, 0]}), "must ascend"),
-        (_put("secret", {"kind": "records", "records": [0, 3]}), "a whole number from 0 to 2, not 3"),
-        (_put("secret", {"kind": "records", "records": [-1, 0]}), "a whole number from 0 to 2, not -1"),
-        (_put("secret", {"kind": "records", "records": [0.0, 1]}), "a whole number"),
-        (_put("secret", {"kind": "records", "records": [False, True]}), "a whole number"),
-        (_put("secret", {"kind": "records", "records": 0}), "must be a list"),
-        (_put("secret", {"kind": "function", "values": [0, 1]}), "has 2 entries where 8 are needed"),
-        (_put("secret", {"kind": "function", "values": [0, 2] * 4}), "no dataset has the secret value 1"),
-        (_put("secret", {"kind": "function", "values": [1] * 8}), "no dataset has the secret value 0"),
-        (_put("secret", {"kind": "function", "values": [0, -1] * 4}), "a whole number from 0 to 7, not -1"),
-        (_put("secret", {"kind": "function", "values": [0, 1.0] * 4}), "a whole number"),
-        (_put("secret", {"kind": "function", "values": [0, 8] * 4}), "a whole number from 0 to 7, not 8"),
-        (_put("witness", "record", 0), "the witness names a record"),
-        (_put("proofs", 0, "record", 0), "proof of the secret: it names a record"),
-        (_put("proofs", []), "proofs has 0 entries where 1 are needed"),
-        (lambda data: data["proofs"].append(data["proofs"][0]), "proofs has 2 entries where 1 are needed"),
-        (_put("witness", "masses", [[0.5] * 8, [0.5] * 8]), "has 2 entries where 4 are needed"),
-        (_put("witness", "masses", 0, 7, 0.1), "mass on value 0, class 7, where there is no dataset"),
+        ({"secret": {"kind": "records", "records": []}}, "one or more"),
+        ({"secret": {"kind": "records", "records": [0, 0]}}, "must ascend, one or more of them, each once"),
+        ({"secret": {"kind": "records", "records": [1, 0]}}, "must ascend"),
+        ({"secret": {"kind": "records", "records": [0, 3]}}, "a whole number from 0 to 2, not 3"),
+        ({"secret": {"kind": "records", "records": [-1, 0]}}, "a whole number from 0 to 2, not -1"),
+        ({"secret": {"kind": "records", "records": [0.0, 1]}}, "a whole number"),
+        ({"secret": {"kind": "records", "records": [False, True]}}, "a whole number"),
+        ({"secret": {"kind": "records", "records": 0}}, "must be a list"),
+        ({"secret": {"kind": "function", "values": [0, 1]}}, "has 2 entries where 8 are needed"),
+        ({"secret": {"kind": "function", "values": [0, 2] * 4}}, "no dataset has the secret value 1"),
+        ({"secret": {"kind": "function", "values": [1] * 8}}, "no dataset has the secret value 0"),
+        ({"secret": {"kind": "function", "values": [0, -1] * 4}}, "a whole number from 0 to 7, not -1"),
+        ({"secret": {"kind": "function", "values": [0, 1.0] * 4}}, "a whole number"),
+        ({"secret": {"kind": "function", "values": [0, 8] * 4}}, "a whole number from 0 to 7, not 8"),
+        ({"witness.record": 0}, "the witness names a record"),
+        ({"proofs.0.record": 0}, "proof of the secret: it names a record"),
+        ({"proofs": []}, "proofs has 0 entries where 1 are needed"),
+        ({"proofs": lambda listed: listed * 2}, "proofs has 2 entries where 1 are needed"),
+        ({"witness.masses": [[0.5] * 8, [0.5] * 8]}, "has 2 entries where 4 are needed"),
+        ({"witness.masses.0.7": 0.1}, "mass on value 0, class 7, where there is no dataset"),
     ],
 )
-def test_bad_secrets_are_refused(change: Callable[[Json], None], reason: str) -> None:
-    data = at_rest(*CASES["the first two"])
-    change(data)
-    refused(data, reason)
+def test_bad_secrets_are_refused(changes: dict[str | Place, object], reason: str) -> None:
+    refused(changed(at_rest(*CASES["the first two"]), changes), reason)
 
 
 def test_a_certificate_without_a_secret_needs_records() -> None:

@@ -32,26 +32,16 @@ FORGERIES: list[tuple[Callable[[Json], object], str]] = [
     (lambda c: c["problem"].update(mechanism="symmetric(flip=0.21)"), "less than the claimed"),
     (lambda c: c["problem"].update(mechanism="symmetric(flip=0.19)"), "proof of record 0"),
     (lambda c: c["problem"].update(mechanism="symmetric(flip=1.2)"), "flip"),
-    (lambda c: c["problem"].update(mechanism="symmetric(flip=-0.2)"), "flip"),
-    (lambda c: c["problem"].update(mechanism="randomized_response(epsilon=0)"), "must be above 0"),
-    (lambda c: c["problem"].update(mechanism="geometric(epsilon=1)"), "not for geometric of identity"),
     (lambda c: c["problem"].update(query="identity(k=5)"), "proof of record 0"),
     (lambda c: c["problem"].update(query="identity(k=1)"), "not for symmetric of identity"),
-    (lambda c: c["problem"].update(query="identity(k=0)"), "k of the query"),
     (lambda c: c["problem"].update(query="count(n=1)"), "not for symmetric of count"),
-    (lambda c: c["problem"].update(query="table(n=2, shape=[2])"), "not for symmetric of table"),
     (lambda c: c["problem"].update(query="count(n=3)"), "not for symmetric of count"),
-    (lambda c: c["problem"].update(rows=[[1.0]]), "given by its name"),
     (lambda c: c["witness"].update(kind="masses"), "which is none of part, uniform"),
-    (lambda c: c["witness"].pop("kind"), "the witness lacks 'kind'"),
-    (lambda c: c["witness"].update(record=1), "record"),
     (lambda c: c["proofs"][0].update(kind="maximal"), "none of trivial, reference"),
     (
         lambda c: c["adversary"].update(reference={"marginal": [0.4, 0.2, 0.2, 0.2]}),
         "for the uniform prior as the reference",
     ),
-    (lambda c: c.update(secret={"kind": "function", "values": [0, 0, 1, 1]}), "names a record"),
-    (lambda c: c.update(proofs=[]), "record 0 has no proof"),
 ]
 
 

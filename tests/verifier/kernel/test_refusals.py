@@ -8,10 +8,9 @@ import pytest
 from damage import GONE, damaged, golden, reason
 from flint import arb
 
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import UNIFORM, Product, Reference
 from dalenius.verifier.forms.secret import Secret
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel import chains, convex, cuts, order, posteriors
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge
@@ -149,11 +148,10 @@ def test_a_row_without_a_leaf_proves_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_lines_that_are_no_numbers_are_below_nothing() -> None:
-    place = bellman._Place([(arb(2), arb(0)), (arb(0), arb(2))])
-    assert place.below(arb(1), arb("0.9"))
-    assert not place.below(arb(1), arb("1.1"))
-    assert not place.below(arb(3), arb(0))
-    assert not place.below(arb.nan(), arb(0))
+    lines = [(arb(2), arb(0)), (arb(0), arb(2))], [-2.0, 0.0]
+    assert bellman._below(*lines, arb(1), arb("0.9"))
+    for low, high in ((arb(1), arb("1.1")), (arb(3), arb(0)), (arb.nan(), arb(0))):
+        assert not bellman._below(*lines, low, high)
 
 
 def test_a_value_without_mass_adds_nothing_to_a_product() -> None:

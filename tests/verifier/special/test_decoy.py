@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import arb
 from kinds import Json
-from verdicts import accepted, refused
+from verdicts import accepted, by_hand, refused
 
 import dalenius as dl
 from dalenius.bounds.decoys.programme import DecoySearch
@@ -173,25 +173,16 @@ def test_designs_in_blocks_are_verified_and_cost_what_they_say() -> None:
 
 def in_two_blocks(**changes: object) -> Json:
     """A forged audit of blocks of a count."""
-    data = {
-        "format": "dalenius/audit-certificate",
-        "version": 2,
-        "form": "rows",
-        "problem": {"query": "count(n=8)", "blocks": [0, 5], "rows": [[1.0, 0.0], [0.0, 1.0]]},
-        "adversary": {"knowledge": 0.05, "reference": {"marginals": [[0.5, 0.5]] * 6 + [[0.0, 1.0]] * 2}},
-        "secret": {"kind": "records", "records": [0]},
-        "lower": 0.0,
-        "upper": 0.1391,
-        "witness": {"kind": "masses", "masses": [[0.25, 0.25], [0.125, 0.375]]},
-        "proofs": [
-            {
-                "kind": "convex", "upper": 0.1391, "s": 1.2110390155024213, "eta": 1.0, "theta": 1.0,
-                "rho": [-0.17752871137909074, -1.8160744441670664],
-                "lam": [[0.1465866875351563, -8.361038542920758], [-0.2001688677839679, 0.6158349036949793]],
-            }
-        ],
+    proof = {
+        "kind": "convex", "upper": 0.1391, "s": 1.2110390155024213, "eta": 1.0, "theta": 1.0,
+        "rho": [-0.17752871137909074, -1.8160744441670664],
+        "lam": [[0.1465866875351563, -8.361038542920758], [-0.2001688677839679, 0.6158349036949793]],
     }  # fmt: skip
-    return {**data, **changes}
+    about = {"secret": {"kind": "records", "records": [0]}, "proofs": [proof]}
+    problem = {"query": "count(n=8)", "blocks": [0, 5], "rows": [[1.0, 0.0], [0.0, 1.0]]}
+    adversary = {"knowledge": 0.05, "reference": {"marginals": [[0.5, 0.5]] * 6 + [[0.0, 1.0]] * 2}}
+    witness = {"kind": "masses", "masses": [[0.25, 0.25], [0.125, 0.375]]}
+    return {**by_hand(problem, adversary, [], proof, witness=witness, **about), **changes}
 
 
 def test_records_that_are_certain_shift_the_law_of_blocks() -> None:

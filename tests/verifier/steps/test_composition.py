@@ -5,10 +5,9 @@ import pytest
 from flint import arb
 
 from dalenius.numerics.information import mutual_information
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.reference import read
 from dalenius.verifier.forms.secret import Secret
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import precision
 from dalenius.verifier.kernel.cells import Knowledge, Question
 from dalenius.verifier.kernel.proofs import KINDS

@@ -18,9 +18,8 @@ import dalenius as dl
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import SharedGrids
 from dalenius.reductions.lump import Merged, lump
-from dalenius.verifier.forms.asked import Asked
 from dalenius.verifier.forms.secret import Secret
-from dalenius.verifier.forms.written import rebuild
+from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import float_below, precision
 from dalenius.verifier.kernel.cells import Falling, Knowledge, Question
 from dalenius.verifier.kernel.limits import sized

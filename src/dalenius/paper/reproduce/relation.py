@@ -10,7 +10,7 @@ from dalenius.paper.reproduce.numbers import Numbers, Results, numbers
 from dalenius.paper.reproduce.page import leakage_table
 from dalenius.paper.reproduce.rows import Row, bracket, rising
 from dalenius.paper.reproduce.wording import PLACE, filled, finding
-from dalenius.report.tables import tables
+from dalenius.report.proofs import tables
 
 MARK = "<!-- written by dalenius reproduce; do not edit -->"
 # Experiments whose findings stand under the claims, in this order.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dalenius.numerics.rounding import short, short_up
 from dalenius.paper.reproduce.numbers import Numbers, numbers
 from dalenius.paper.reproduce.rows import Row, percent
-from dalenius.report.tables import tables
+from dalenius.report.proofs import tables
 
 PLACE = re.compile(r"<<([\w.-]+)(?:\|([^>]*))?>>")
 # How a number is written, beside the formats of Python.

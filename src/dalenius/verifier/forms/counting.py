@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import accumulate, combinations_with_replacement, product, repeat
 from operator import mul, or_, sub
@@ -22,7 +22,7 @@ from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.limits import tick, ticking
 from dalenius.verifier.kernel.reading import fits, refuse
 
-from .reference import UNIFORM, Law, Product, Reference, Uniform, Weights, normalised
+from .reference import UNIFORM, Law, Product, Reference, Weights, normalised
 
 # Bits from which on a law of their sum is also had near its mean only, and how many standard deviations from it, and
 # for rare bits a third of the square of that more: beyond there is a chance of 2^-256 or so (Bernstein).
@@ -53,12 +53,10 @@ class Sum:
     n: int
     contributions: tuple[int, ...]
     modulus: int | None = None
+    # What `law` has found, by the reference and the records that are left out; of one law by how many they are.
+    laws: dict[tuple[Product, object], dict[int, Ball]] = field(default_factory=dict, compare=False, repr=False)
 
     interchangeable = True
-
-    def log_universe(self) -> Ball:
-        """Return log|X|, at the precision in force."""
-        return arb(len(self.contributions)).log() * self.n
 
     def alphabet(self, record: int) -> int:
         return len(self.contributions)
@@ -68,38 +66,26 @@ class Sum:
         """The law of the sum of n - 1 records, attainable values only."""
         return self.law(UNIFORM, (0,))
 
-    def law(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
+    def law(self, reference: Product, without: Sequence[int]) -> dict[int, Ball]:
         """The law of the sum of all records but some; values of positive probability only."""
-        if not reference.common:
-            return self._law_without(reference, without)
-        key = (reference, len(without))
-        if key not in self._laws:
-            self._laws[key] = self._law_without(reference, without)
-        return self._laws[key]
-
-    @cached_property
-    def _laws(self) -> dict[tuple[Uniform | Product, int], dict[int, Ball]]:
-        """What `law` has found, by the reference and how many records are left out."""
-        return {}
-
-    def _law_without(self, reference: Uniform | Product, without: Sequence[int]) -> dict[int, Ball]:
-        many = self.n - len(without)
-        q, p = self.bits(reference)
+        key = reference, len(without) if reference.common else tuple(without)
+        if key in self.laws:
+            return self.laws[key]
+        many, (q, p) = self.n - len(without), self.bits(reference)
         if q > 0 and p > 0:
             fits(many, "the law of the sum")
-            plain = dict(enumerate(binomial(many, q, p, range(many + 1)).masses))
+            found = dict(enumerate(binomial(many, q, p, range(many + 1)).masses))
         else:
-            k = len(self.contributions)
-            laws = {(1 / k,) * k: many} if isinstance(reference, Uniform) else reference.tally(self.n, without)
-            plain = _product(laws, self.contributions)
-        if self.modulus is None:
-            return plain
-        folded: dict[int, Ball] = {}
-        for value, x in plain.items():
-            folded[value % self.modulus] = folded.get(value % self.modulus, ZERO) + x
-        return folded
+            found = _product(reference.tally(self.n, len(self.contributions), without), self.contributions)
+        if self.modulus is not None:
+            folded: dict[int, Ball] = {}
+            for value, x in found.items():
+                folded[self._reduced(value)] = folded.get(self._reduced(value), ZERO) + x
+            found = folded
+        self.laws[key] = found
+        return found
 
-    def bits(self, reference: Uniform | Product) -> tuple[Ball, Ball]:
+    def bits(self, reference: Product) -> tuple[Ball, Ball]:
         """The chances of contributing 0 and 1, where that is all that a record may do and all have one law; else 0."""
         if not (self._ones and reference.common):
             return ZERO, ZERO
@@ -107,7 +93,7 @@ class Sum:
         q, p = (sum((x for c, x in pairs if c == v), ZERO) for v in (0, 1))
         return q, p
 
-    def near(self, reference: Uniform | Product, without: Sequence[int]) -> "Near | None":
+    def near(self, reference: Product, without: Sequence[int]) -> "Near | None":
         """The law of the sum of all records but some, near its mean; None where that is not a part of a long law."""
         many, (q, p) = self.n - len(without), self.bits(reference)
         if self.modulus is not None or not (q > 0 and p > 0):
@@ -119,41 +105,43 @@ class Sum:
     def values(self) -> Sequence[int]:
         if self._ones and self.modulus is None:
             return range(self.n + 1)
-        added = sorted(set(self.contributions))
-        if (
-            self.modulus is None
-            and dense(self.others)
-            and max(map(sub, added[1:], added), default=0) <= len(self.others)
-        ):
+        added, others = sorted(set(self.contributions)), self.others
+        low, high, gap = min(others), max(others), max(map(sub, added[1:], added), default=0)
+        if self.modulus is None and gap <= len(others) == high - low + 1:
             # Runs of others' sums, one for each contribution, without a gap between them.
-            return range(min(self.others) + added[0], max(self.others) + added[-1] + 1)
+            return range(low + added[0], high + added[-1] + 1)
         sums: set[int] = set()
         for c in added:
             tick()
-            sums.update(map(c.__add__, self.others))
-        return sorted(sums if self.modulus is None else set(map(self._reduced, sums)))
+            sums.update(map(c.__add__, others))
+        return sorted(set(map(self._reduced, sums)))
 
     @property
     def size(self) -> int:
-        if self._ones:
-            return min(self.n + 1, self.modulus or self.n + 1)
-        return len(self.values)
+        return min(self.n + 1, self.modulus or self.n + 1) if self._ones else len(self.values)
 
-    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The class of every value."""
+        return {value: t for t, value in enumerate(self.values)}
+
+    def line(self, others: int) -> list[int]:
+        """The classes of the datasets whose other records have this sum, for every value of a record."""
+        return [self.place[self._reduced(others + c)] for c in self.contributions]
+
+    def shares(self, *records: int, reference: Product = UNIFORM) -> list[Shares]:
         """rho(a,t) = P(x_G = a) P(sum of the others = value - contribution of a)."""
-        place = {value: t for t, value in enumerate(self.values)}
         others = self.law(reference, records)
         return [
-            {} if p.is_zero() else {place[self._reduced(v + c)]: x * p for v, x in others.items()}
+            {} if p.is_zero() else {self.place[self._reduced(v + c)]: x * p for v, x in others.items()}
             for c, p in self.group(records, reference)
         ]
 
-    def group(self, records: Sequence[int], reference: Uniform | Product) -> list[tuple[int, Ball]]:
+    def group(self, records: Sequence[int], reference: Product) -> list[tuple[int, Ball]]:
         """For every value a of the group, what it contributes to the sum and P(x_G = a)."""
         result = [(0, ONE)]
         for i in records:
-            law = reference.law(i, len(self.contributions))
-            pairs = list(zip(self.contributions, law, strict=True))
+            pairs = list(zip(self.contributions, reference.law(i, len(self.contributions)), strict=True))
             result = [(total + c, p * q) for total, p in result for c, q in pairs]
         return result
 
@@ -161,8 +149,7 @@ class Sum:
         totals = [0]
         for _ in range(self.n):
             totals = [t + c for t in totals for c in self.contributions]
-        place = {value: t for t, value in enumerate(self.values)}
-        return (place[self._reduced(t)] for t in totals)
+        return (self.place[self._reduced(t)] for t in totals)
 
     def total(self, counts: Sequence[int]) -> int:
         """T of the datasets in which counts[a] records have the value a."""
@@ -195,14 +182,10 @@ class Blocks:
     def size(self) -> int:
         return len(self.starts)
 
-    def log_universe(self) -> Ball:
-        """Return log|X|, at the precision in force."""
-        return self.of.log_universe()
-
     def alphabet(self, record: int) -> int:
         return self.of.alphabet(record)
 
-    def near(self, reference: Uniform | Product, without: Sequence[int]) -> Near:
+    def near(self, reference: Product, without: Sequence[int]) -> Near:
         """The law of the count of all records but some, with all of it that is not in the first or the last block."""
         found = self.of.near(reference, without)
         if (
@@ -216,7 +199,7 @@ class Blocks:
         values = range(min(law), max(law) + 1)
         return Near(values, [law[v] for v in values], ZERO)
 
-    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+    def shares(self, *records: int, reference: Product = UNIFORM) -> list[Shares]:
         """rho(a,b) of blocks b: sums of those of counts."""
         others, ends = self.near(reference, records), (0, self.size - 1)
         sums = [ZERO, *accumulate(others.masses)]
@@ -245,10 +228,6 @@ class Records:
 
     interchangeable = True
 
-    def log_universe(self) -> Ball:
-        """Return log|X|, at the precision in force."""
-        return arb(self.k).log() * self.n
-
     def alphabet(self, record: int) -> int:
         return self.k
 
@@ -267,11 +246,20 @@ class Histogram(Records):
         sums = combinations_with_replacement(range(self.n + 1), self.k - 1)
         return [tuple(map(sub, (*s, self.n), (0, *s))) for s in ticking(sums)]
 
+    @cached_property
+    def place(self) -> dict[tuple[int, ...], int]:
+        """The class of every count vector."""
+        return {c: t for t, c in enumerate(self.counts)}
+
+    def line(self, others: Sequence[int]) -> list[int]:
+        """The classes of the datasets whose other records have these counts, for every value of a record."""
+        return [self.place[(*others[:a], others[a] + 1, *others[a + 1 :])] for a in range(self.k)]
+
     @property
     def size(self) -> int:
         return math.comb(self.n + self.k - 1, self.k - 1)
 
-    def shares(self, *records: int, reference: Uniform | Product = UNIFORM) -> list[Shares]:
+    def shares(self, *records: int, reference: Product = UNIFORM) -> list[Shares]:
         """rho(a,c) = (n-g)! prod_v p_v^c_v / (c_v - d_v)! with d the count vector of a, for a law p of all records."""
         law, left = reference.law(0, self.k), self.n - len(records)
         factorial = list(accumulate(range(1, self.n + 1), mul, initial=ONE))
@@ -295,8 +283,7 @@ class Histogram(Records):
         vectors = [(0,) * self.k]
         for _ in range(self.n):
             vectors = [(*v[:a], v[a] + 1, *v[a + 1 :]) for v in vectors for a in range(self.k)]
-        place = {c: t for t, c in enumerate(self.counts)}
-        return (place[v] for v in vectors)
+        return map(self.place.__getitem__, vectors)
 
 
 @dataclass(frozen=True)
@@ -308,16 +295,23 @@ class Table:
     size: int
     interchangeable: bool = False
 
-    def log_universe(self) -> Ball:
-        """Return log|X|, at the precision in force."""
-        return arb(len(self.classes)).log()
-
     def alphabet(self, record: int) -> int:
         return self.records[record]
 
     @property
     def n(self) -> int:
         return len(self.records)
+
+    @cached_property
+    def strides(self) -> list[int]:
+        """How far apart datasets are whose value of a record differs by one."""
+        return list(accumulate(self.records[:0:-1], mul, initial=1))[::-1]
+
+    def line(self, x: Sequence[int], record: int) -> list[int]:
+        """The classes of the datasets that are x but for one record, by its value."""
+        step = self.strides[record]
+        first = sum(map(mul, x, self.strides)) - x[record] * step
+        return [self.classes[first + a * step] for a in range(self.records[record])]
 
     def shares(self, *records: int) -> list[Shares]:
         """rho(a,t) under the uniform prior."""
@@ -361,21 +355,15 @@ def tallied(secrets: Iterable[int], classes: Iterable[int], values: int) -> list
     return [{t: share[c] for t, c in tally.items()} for tally in tallies]
 
 
-def histogram(n: int, k: int) -> Histogram:
-    """Return the histogram of n records of k values, refused before anything large is built."""
-    fits(count_vectors(n, k) * k, f"a histogram of {n} records of {k} values")
+def histogram(n: int, k: int, *, listed: bool = True) -> Histogram:
+    """Return the histogram of n records of k values, refused before anything large is built; listed: its vectors."""
+    fits(count_vectors(n, k) * k if listed else n * k, f"a histogram of {n} records of {k} values")
     return Histogram(n, k)
 
 
 def count_vectors(n: int, k: int) -> int:
     """How many count vectors there are; 2^64 where more, which no number of either side up to 64 reaches."""
     return math.comb(n + k - 1, k - 1) if min(n, k) <= MOST_SIDE else 2**64
-
-
-def unlisted(n: int, k: int) -> Histogram:
-    """Return the histogram of n records of k values, whose count vectors are not listed."""
-    fits(n * k, f"a histogram of {n} records of {k} values")
-    return Histogram(n, k)
 
 
 def is_parity(statistic: Statistic) -> bool:
@@ -393,8 +381,7 @@ def classes_are_orbits(statistic: Statistic, reference: Reference = UNIFORM) -> 
         return statistic.size == len(statistic.classes)
     if isinstance(statistic, Blocks) or isinstance(reference, Weights) or not reference.common:
         return False
-    even = isinstance(reference, Uniform) or len(set(reference.given(0))) == 1
-    if is_parity(statistic) and even:
+    if is_parity(statistic) and reference.even(0, 2):
         return True
     n, bars = statistic.n, statistic.alphabet(0) - 1
     return statistic.size == count_vectors(n, bars + 1)
@@ -414,10 +401,9 @@ def relabelled(statistic: Sum | Histogram, values: Sequence[int]) -> list[int]:
 
 def images(table: Table, records: Sequence[int], values: Sequence[Sequence[int]]) -> list[int]:
     """Return where every dataset goes when value v of record i becomes value values[i][v] of record records[i]."""
-    strides = list(accumulate(table.records[:0:-1], mul, initial=1))[::-1]
     result = [0]
     for target, new in zip(records, values, strict=True):
-        result = [x + v * strides[target] for x in result for v in new]
+        result = [x + v * table.strides[target] for x in result for v in new]
     return result
 
 
@@ -427,11 +413,6 @@ def rearranged(table: Table, records: Sequence[int], values: Sequence[Sequence[i
     for t, x in zip(table.classes, images(table, records, values), strict=True):
         moved[t] = table.classes[x]
     return moved
-
-
-def dense(law: dict[int, Ball]) -> bool:
-    """Whether there is no gap between the values of a law."""
-    return max(law) - min(law) + 1 == len(law)
 
 
 def likely(n: int, q: Ball, p: Ball) -> range:
@@ -469,13 +450,16 @@ def _product(laws: dict[Law, int], contributions: tuple[int, ...]) -> dict[int, 
     Rounding may hide coefficients that are small beside others, so the precision is such that the least one keeps its
     digits. Which ones are zero is known from the sets of values alone, as bits of integers.
     """
-    n = sum(laws.values())
-    low, step, shape = steps(contributions)
-    degree = n * max(shape)
+    n, (low, step, shape) = sum(laws.values()), steps(contributions)
     # The least coefficient may be as small as the product of the least probabilities: 2^-loss.
     loss = math.ceil(sum(-math.log2(min(p for p in law if p > 0)) * many for law, many in laws.items()))
-    fits(degree * (PRECISION + loss) / LONG_BITS, "the law of the sum")
-    attainable = _attainable(laws, shape)
+    fits(n * max(shape) * (PRECISION + loss) / LONG_BITS, "the law of the sum")
+    attainable = 1
+    for law, many in laws.items():
+        held = [v for v, p in zip(shape, law, strict=True) if p > 0]
+        # Where every contribution is the same, the only sum is 0.
+        for _ in ticking(range(many if max(shape) else 0)):
+            attainable = reduce(or_, (attainable << v for v in held))
     with precision(2 * PRECISION + loss):
         factors = [arb_poly([ONE])]
         for law, many in laws.items():
@@ -502,17 +486,6 @@ def steps(contributions: tuple[int, ...]) -> tuple[int, int, list[int]]:
     low = min(contributions)
     step = math.gcd(*(c - low for c in contributions)) or 1
     return low, step, [(c - low) // step for c in contributions]
-
-
-def _attainable(laws: dict[Law, int], shape: list[int]) -> int:
-    """The sums that have positive probability: bit j is set where j is one of them."""
-    sums = 1
-    for law, many in laws.items():
-        held = [v for v, p in zip(shape, law, strict=True) if p > 0]
-        # Where every contribution is the same, the only sum is 0.
-        for _ in ticking(range(many if max(shape) else 0)):
-            sums = reduce(or_, (sums << v for v in held))
-    return sums
 
 
 def polynomial(terms: Collection[tuple[int, Ball]], step: int = 1) -> arb_poly:

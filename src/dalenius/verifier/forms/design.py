@@ -9,8 +9,9 @@ q1(m|c) = sum_y J is what was released before, its second part the mechanism, J 
 and W(c,y) = sum_m q1(m|c) W(c,m,y). Proofs: docs/mathematics.md, 6.2 to 6.9.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, reduce
 from itertools import accumulate, pairwise, permutations
@@ -25,11 +26,11 @@ from dalenius.verifier.kernel.limits import SLACK, tick, ticking
 from dalenius.verifier.kernel.reading import field, fits, mapping, number, numbers, refuse, sequence, show, whole
 
 from . import named
-from .asked import Asked, Audited
 from .counting import Blocks, Statistic, Table, classes_are_orbits, images, rearranged, relabelled
 from .independent import Independent, lines
-from .reference import UNIFORM, Law, Reference, Uniform, Weights, digest, normalised, stated
-from .secret import of_record
+from .reference import UNIFORM, Law, Reference, Weights, digest, normalised, stated
+from .secret import Secret, of_record
+from .written import Asked, Audited
 
 Exact: TypeAlias = int | float | Fraction  # compared without rounding
 Pairs: TypeAlias = list[Any]  # one entry for every (c,y), y fastest
@@ -107,14 +108,6 @@ class Task:
     def _together(self) -> str:
         return "" if self.beside == 1 else " together with what was released before"
 
-    def _check_product(self) -> None:
-        """Guarantee: every row is its first part times its second part, up to SLACK.product."""
-        for row, (first, second) in zip(self.audited.channel.rows, self.parts, strict=True):
-            tick()
-            both = (m * y for m in first for y in second)
-            if not all(abs(q - p) <= SLACK.product for q, p in zip(row, both, strict=True)):
-                refuse("the joint release is not the product of what was released before and of a mechanism")
-
     @cached_property
     def _neighbours(self) -> set[tuple[int, int]]:
         """Classes of datasets that differ in one record; none where no privacy is asked for."""
@@ -174,12 +167,17 @@ class Task:
     def _attained(self, claimed: float, upper: float) -> None:
         """Guarantee: distortion <= claimed, leakage <= audited.upper; the one is `upper`, the other within budget."""
         channel = self.audited.channel
+        rows = channel.rows
         if self.beside > 1:
-            self._check_product()
-            rows = (q for row in channel.row_of for q in self.parts[row][1])
-        else:
-            rows = (q for row in channel.row_of for q in channel.rows[row])
-        expected = sum((q * cost for q, cost in zip(rows, self.costs, strict=True)), ZERO)
+            # What is audited is the product of both parts, up to SLACK.product.
+            for row, (first, second) in zip(rows, self.parts, strict=True):
+                tick()
+                both = (m * y for m in first for y in second)
+                if not all(abs(q - p) <= SLACK.product for q, p in zip(row, both, strict=True)):
+                    refuse("the joint release is not the product of what was released before and of a mechanism")
+            rows = [second for _, second in self.parts]
+        entries = (q for row in channel.row_of for q in rows[row])
+        expected = sum((q * cost for q, cost in zip(entries, self.costs, strict=True)), ZERO)
         if not expected <= claimed:
             refuse(f"the mechanism has expected distortion {short(expected)}, more than the claimed {claimed!r}")
         leaked = self.audited.upper
@@ -203,15 +201,13 @@ class Task:
         """P0(c) d(c,y)."""
         if self.given is not None:
             return self.given
-        ball: dict[Exact, Ball] = {}
-        result = []
-        for p, row in zip(_distribution(self.weights, self.audited.channel.statistic), self.distances, strict=True):
-            tick()
-            for d in row:
-                if d not in ball:
-                    ball[d] = exact(d)
-                result.append(p * ball[d])
-        return result
+        if self.weights is not None:
+            law = normalised(self.weights)
+        else:  # the share of all datasets
+            shares = self.audited.channel.statistic.shares(0)
+            law = [sum((share[c] for share in shares if c in share), ZERO) for c in range(len(self.distances))]
+        ball = cache(exact)
+        return [p * ball(d) for p, row in zip(law, ticking(self.distances), strict=True) for d in row]
 
     def _lower_bound(self, content: dict[str, Any]) -> Ball:
         """Guarantee: result <= optimum (the two formulas of kernel/closing.py); 0 in any case."""
@@ -235,45 +231,35 @@ class Task:
         return closing.least(terms, self.width, maps, self.kept.floor, self.kept.barred) - spent
 
     def _gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
-        """Return sum_k lam_k and W(c,y)."""
-        channel, knowledge = self.audited.channel, self.audited.knowledge
-        if knowledge is None:
-            return self._known_gains(pool)
-        asked = cache(lambda about: Asked(channel, about, knowledge, self.audited.reference))
-        total, gains = ZERO, arb_mat(channel.statistic.size, self.width)
-        for j, value in enumerate(pool):
-            tick()
-            where = f"prior {j} of the pool"
-            item = mapping(value, where)
-            weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
-            about = asked(of_record(item, channel.statistic, where))
-            prior = held(about.prior(field(item, "masses", where), where), about.shares, knowledge, where)
-            shape = channel.statistic.size, channel.outputs
-            gains += weight * self._before(closing.gains(prior, field(item, "ratios", where), shape, where))
-            total += weight
-        return total, gains
+        """Return sum_k lam_k and W(c,y). Against independent records every prior knows the others."""
+        channel, knowledge, reference = self.audited.channel, self.audited.knowledge, self.audited.reference
+        shape = channel.statistic.size, channel.outputs
 
-    def _known_gains(self, pool: Sequence[Any]) -> tuple[Ball, Matrix]:
-        """Return the same for independent records: every prior knows the others, and has a law of its own record."""
-        statistic = self.audited.channel.statistic
-        asked = cache(
-            lambda about: Independent(self.audited.channel, UNIFORM, follows=False, knowledge=None, about=about)
-        )
-        total, gains = ZERO, [[ZERO] * self.width for _ in range(statistic.size)]
+        @cache
+        def asked(about: Secret) -> Any:
+            if knowledge is None:
+                return Independent(channel, UNIFORM, follows=False, knowledge=None, about=about)
+            return Asked(channel, about, knowledge, reference)
+
+        total, gains, own = ZERO, arb_mat(channel.statistic.size, self.width), [[ZERO] * self.width] * shape[0]
         for j, value in enumerate(pool):
             tick()
             where = f"prior {j} of the pool"
             item = mapping(value, where)
             weight = arb(number(field(item, "weight", where), f"the weight of {where}", low=0.0))
-            question = asked(of_record(item, statistic, where))
-            law = law_of(field(item, "law", where), statistic.alphabet(question.record), f"the law of {where}")
-            classes = question.known_classes(item, question.record)
+            question = asked(of_record(item, channel.statistic, where))
+            total += weight
+            if knowledge is not None:
+                prior = held(question.prior(field(item, "masses", where), where), question.shares, knowledge, where)
+                gains += weight * self._before(closing.gains(prior, field(item, "ratios", where), shape, where))
+                continue
+            classes = question.known_classes(item)
+            law = law_of(field(item, "law", where), len(classes), f"the law of {where}")
             prior = [{} if p.is_zero() else {c: p} for c, p in zip(classes, law, strict=True)]
             ratios = closing.legal(prior, field(item, "ratios", where), self.width, where)
             for c, p, row in zip(classes, law, ratios, strict=True):
-                gains[c] = [w + weight * p * r for w, r in zip(gains[c], row, strict=True)]
-            total += weight
-        return total, matrix(gains)
+                own[c] = [w + weight * p * r for w, r in zip(own[c], row, strict=True)]
+        return total, matrix(own) if knowledge is None else gains
 
     def _before(self, gains: Matrix) -> Matrix:
         """W(c,y) of W(c,m,y): the mean over what was released before, sum_m q1(m|c) W(c,m,y)."""
@@ -354,7 +340,7 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     if joint % beside:
         refuse(f"a joint release of {joint} outputs has no first part of {beside}")
     width = joint // beside
-    blocks = isinstance(statistic, Blocks) and isinstance(audited.reference, Uniform) and beside == 1
+    blocks = isinstance(statistic, Blocks) and audited.reference.uniform and beside == 1
     if not (blocks or classes_are_orbits(statistic)):
         refuse("the mechanism needs one row per count vector, per dataset or per parity, or better ones are left out")
     if not (blocks or classes_are_orbits(statistic, audited.reference)):
@@ -362,7 +348,16 @@ def read(content: dict[str, Any], audited: Audited) -> Task:
     problem = mapping(field(content, "problem", "the certificate"), "the problem")
     if not set(problem) <= {"query", "outputs", "distribution", "distortion", *CONSTRAINTS}:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, problem))))}, which describe no design")
-    asked, distances, words, costs = _errors(problem, content["audit"]["problem"], audited, width)
+    asked: Named = None, [], ""
+    if isinstance(statistic, Blocks):
+        outputs, costs = _in_blocks(problem, audited.channel)
+        distances, words = (
+            list[list[Exact]](),
+            f"{problem['distortion']} error on {width} outputs (sha256 {digest(outputs)})",
+        )
+    else:
+        asked, costs = _query(problem, content["audit"]["problem"], audited, width), None
+        distances, words = _distances(problem, asked, statistic.size, width)
     given = field(problem, "distribution", "the problem")
     # None where it is uniform over datasets.
     weights = None if given == "uniform" else stated(given, statistic.size, "the distribution")
@@ -428,35 +423,28 @@ def _kept(problem: dict[str, Any], asked: Named, beside: int) -> Kept:
     private, floor, within = (
         number(problem[name], name, low=0.0) if name in problem else None for name in ("max_epsilon", "floor", "within")
     )
-    means, zeros = ("unbiased" in problem, "keep_zero" in problem)
     if any(problem.get(name, True) is not True for name in ("unbiased", "keep_zero")):
         refuse("unbiased and keep_zero are true where they are stated")
     words = f", of mechanisms with {', '.join(f'{name} = {problem[name]!r}' for name in given)}" if given else ""
-    if not means and not zeros and within is None:
-        return Kept(private, floor or 0.0, words=words)
+    kept = Kept(private, floor or 0.0, words=words)
+    if not {"unbiased", "keep_zero", "within"} & set(given):
+        return kept
     answers, outputs, _ = asked
     if answers is None or isinstance(answers[0], (list, tuple)):
         refuse(f"{given[-1]} needs a query by name whose answers are numbers")
+    means, most = "unbiased" in given, math.inf if within is None else within
     errors, barred = [[y - f for y in outputs] for f in answers], set[int]()
     for c, (f, row) in enumerate(zip(answers, errors, strict=True)):
         tick()
-        out = {y for y, e in enumerate(row) if (within is not None and abs(e) > within) or (zeros and f == 0 and e)}
+        out = {y for y, e in enumerate(row) if abs(e) > most or ("keep_zero" in given and f == 0 and e)}
         inside = [e for y, e in enumerate(row) if y not in out]
-        if means and not (any(e > 0 for e in inside) and any(e < 0 for e in inside)):
+        if means and (max(inside, default=0) <= 0 or min(inside) >= 0):
             # No output lies beyond the answer on one side: the mean is the answer if nothing else is told.
             out |= {y for y, e in enumerate(row) if e}
         if len(out) == len(row):
             refuse(f"the constraints leave class {c} no output")
         barred |= {c * len(row) + y for y in out}
-    return Kept(private, floor or 0.0, errors, means, frozenset(barred), words)
-
-
-def _distribution(weights: Law | None, statistic: Statistic) -> list[Ball]:
-    """P0(c): the weights divided by their exact sum, or the share of all datasets."""
-    if weights is not None:
-        return normalised(weights)
-    shares = statistic.shares(0)
-    return [sum((share[c] for share in shares if c in share), ZERO) for c in range(statistic.size)]
+    return replace(kept, errors=errors, means=means, barred=frozenset(barred))
 
 
 def _distances(problem: dict[str, Any], asked: Named, size: int, width: int) -> tuple[list[list[Exact]], str]:
@@ -471,17 +459,6 @@ def _distances(problem: dict[str, Any], asked: Named, size: int, width: int) -> 
     rows = sequence(wanted, "the table of distortions", size)
     table = [numbers(row, width, f"row {c} of the table of distortions", low=0.0) for c, row in enumerate(rows)]
     return [list(row) for row in table], f"distortion by a table (sha256 {digest(table)}){words}"
-
-
-def _errors(
-    problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int
-) -> tuple["Named", list[list[Exact]], str, Pairs | None]:
-    """Return the query, d(c,y), words for it; and P0(c) d(c,y) in place of it where the classes are blocks."""
-    if isinstance(audited.channel.statistic, Blocks):
-        outputs, costs = _in_blocks(problem, audited.channel)
-        return (None, [], ""), [], f"{problem['distortion']} error on {width} outputs (sha256 {digest(outputs)})", costs
-    asked = _query(problem, described, audited, width)
-    return asked, *_distances(problem, asked, audited.channel.statistic.size, width), None
 
 
 def _query(problem: dict[str, Any], described: dict[str, Any], audited: Audited, width: int) -> Named:
@@ -546,9 +523,9 @@ def _moved(statistic: Statistic, reference: Reference, symmetry: dict[str, Any],
 
 def _same_laws(reference: Reference, records: Sequence[int], values: Sequence[Sequence[int]], where: str) -> None:
     """Refuse a map that takes value v of record i to value values[i][v] of records[i], of another probability."""
-    if isinstance(reference, (Uniform, Weights)):
+    if isinstance(reference, Weights):
         return
     for i, (target, new) in enumerate(zip(records, values, strict=True)):
-        law, image = reference.given(i), reference.given(target)
+        law, image = (reference.given(j, len(new)) for j in (i, target))
         if any(law[v] != image[w] for v, w in enumerate(new)):
             refuse(f"{where} takes a value of record {i} to one of another probability in the reference")

@@ -20,7 +20,7 @@ from dalenius.verifier.special import counted, moved, product_laws, tied
 
 from . import named, sums
 from .counting import Histogram, Records, Sum, binomial, likely, people
-from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .reference import UNIFORM, Product, Reference, Weights
 from .secret import Secret, by_label
 
 
@@ -32,7 +32,7 @@ class Noisy:
     noise: named.Added
     text: str
     records: tuple[int, ...] = (0,)
-    reference: Uniform | Product = UNIFORM
+    reference: Product = UNIFORM
     # Of every value of the record, where the secret is a function of it.
     labels: tuple[int, ...] = ()
 
@@ -44,10 +44,9 @@ class Noisy:
         return sums.Large(one, query, self.noise, self.text, self.records, self.reference, self.labels)
 
     @property
-    def masses(self) -> list[float]:
-        """The law of a record as it was given, one weight for each value; equal ones where it is uniform."""
-        reference = self.reference
-        return [1.0] * self.statistic.k if isinstance(reference, Uniform) else list(reference.given(0))
+    def masses(self) -> tuple[float, ...]:
+        """The law of a record as it was given, one weight for each value."""
+        return self.reference.given(0, self.statistic.k)
 
     def contraction(self, records: list[tuple[int, list[Ball]]]) -> Ball:
         """Return eta with D(p q || W q) <= eta D(p || W), where under W so many records have each of these laws."""

@@ -19,16 +19,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, product
-from operator import mul
+from itertools import product
 from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, xlogx
-from dalenius.verifier.kernel.cells import Knowledge, allowed, attains, law_of, mutual
+from dalenius.verifier.kernel.balls import ZERO, Ball, divergence, mixed, xlogx
+from dalenius.verifier.kernel.cells import Knowledge, allowed, attains, held, law_of, mutual
 from dalenius.verifier.kernel.closing import largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
 from dalenius.verifier.kernel.proofs import claimed
@@ -36,14 +34,13 @@ from dalenius.verifier.kernel.reading import field, fits, number, numbers, refus
 from dalenius.verifier.proofs import check
 
 from . import histograms, per_record, sums
-from .asked import Asked, Unwritten, no_steps
 from .counting import Blocks, Histogram, Statistic, Sum, Table
 from .histograms import Noisy
 from .per_record import Local
-from .reference import UNIFORM, Product, Uniform
-from .secret import Secret
+from .reference import UNIFORM, Product
+from .secret import Secret, joint
 from .sums import Large
-from .written import Channel
+from .written import Asked, Channel, Unwritten, no_steps
 
 Rows = list[list[Ball]]
 KINDS = ("lines", "averaged", "indicators", "counts")
@@ -55,7 +52,7 @@ class Independent:
     """What is asked: the channel, the reference that others follow or knowledge counts from, and that knowledge."""
 
     channel: Channel | Large | Noisy | Local
-    reference: Uniform | Product
+    reference: Product
     follows: bool  # the others follow the reference exactly
     knowledge: Knowledge | None
     about: Secret
@@ -78,11 +75,10 @@ class Independent:
 
     def check_witness(self, witness: dict[str, Any], lower: float) -> None:
         """Guarantee: some prior with independent records that the adversary may hold leaks at least `lower`."""
-        record = self.record
         given = field(witness, "law", "the witness")
-        law = law_of(given, self.statistic.alphabet(record), "the law of the witness")
+        law = law_of(given, self.statistic.alphabet(self.record), "the law of the witness")
         if not self.follows:
-            self._inside(given, record, "the law of the witness")
+            self._inside(given, self.record, "the law of the witness")
         if witness["kind"] == "known":
             if self.follows or not (self.knowledge is None or self.knowledge.free):
                 refuse("the witness knows the other records, but they follow the reference")
@@ -91,38 +87,35 @@ class Independent:
             if isinstance(self.channel, Noisy):
                 if len(set(given)) > 1:
                     refuse("a witness of noisy counts has the same chance for every value of its record")
-                self._counted(witness, record)
+                self._counted(witness)
                 attains(_seen(self.channel), lower)
                 return
-            rows = self._known(witness, record)
+            rows = self._known(witness)
         elif isinstance(self.channel, Local):
             # What the others are is the same to it.
-            rows = self.channel.rows
-            self._held(given, law, record)
+            rows, law = self.channel.rows, self._held(law, ZERO)
         else:
             if not (self.follows or self.knowledge is not None):
                 refuse("the witness does not state what the other records are")
-            rows = self._beside(witness, record, law)
+            others, apart = self._others(witness)
+            rows = self._averaged(law, others, witness)[0]
+            law = self._held(law, apart)
         attains(mutual([[p * q for q in row] for p, row in zip(law, rows, strict=True)], law), lower)
 
-    def _beside(self, witness: dict[str, Any], record: int, law: list[Ball]) -> Rows:
-        """The rows where the others follow the reference, or, with knowledge, a law of their own, one for all."""
-        own = witness["law"]
+    def _others(self, witness: dict[str, Any]) -> tuple[Product, Ball]:
+        """The law of the others: the reference, or with knowledge one of their own; and how far from it they are."""
         if witness["kind"] == "following":
-            rows = self._averaged(record, law, self.reference, witness)[0]
-            self._held(own, law, record)
-            return rows
+            return self.reference, ZERO
         if self.follows or not self.reference.common:
             refuse("the others of the witness have a law of their own, but all follow the reference")
-        k, n = self.statistic.alphabet(record), self.statistic.n
-        given = numbers(field(witness, "beside", "the witness"), k, "the law of the others of the witness", low=0.0)
-        self._inside(given, record, "the law of the others of the witness")  # all have the reference of this record
-        apart = divergence(law_of(given, k, "the law of the others of the witness"), self._reference_law(record))
-        self._held(own, law, record, (n - 1) * apart)
-        if isinstance(self.statistic, Table) and len({self.statistic.alphabet(i) for i in range(n)}) > 1:
+        where, n, k = "the law of the others of the witness", self.statistic.n, self.statistic.alphabet(self.record)
+        given = numbers(field(witness, "beside", "the witness"), k, where, low=0.0)
+        self._inside(given, self.record, where)  # all have the reference of this record
+        if any(self.statistic.alphabet(i) != k for i in range(n if isinstance(self.statistic, Table) else 0)):
             refuse("the records of the witness have different values, and no law in common")
-        # Of the record's own law nothing is used but which values have some.
-        return self._averaged(record, law, Product((tuple(given),)), witness)[0]
+        return Product((tuple(given),)), (n - 1) * divergence(
+            law_of(given, k, where), self.reference.law(self.record, k)
+        )
 
     def _inside(self, law: Sequence[float], record: int, where: str) -> None:
         """Refuse a law with mass where the reference of a record has none."""
@@ -134,89 +127,61 @@ class Independent:
         """The values of a record that have mass under the reference."""
         return self.reference.values(record, self.statistic.alphabet(record))
 
-    def _is_reference(self, given: Sequence[float], record: int, more: Ball) -> bool:
-        """Whether numbers are those of the reference, up to a factor, which no ball could show."""
-        rho = self.reference
-        if not more.is_zero():
-            return False
-        listed = [Fraction(p) for p in given]
-        stated = [Fraction(p) for p in rho.given(record)] if isinstance(rho, Product) else [Fraction(1)] * len(listed)
-        return all(p * sum(stated) == q * sum(listed) for p, q in zip(listed, stated, strict=True))
+    def _held(self, law: list[Ball], apart: Ball) -> list[Ball]:
+        """The law of the record, or the reference in its place, with others that are so far from it (`held`)."""
+        if self.knowledge is None:
+            return law
+        rho = self.reference.law(self.record, len(law))
+        if not apart.is_zero():
+            allowed(divergence(law, rho) + apart, self.knowledge, "the witness")
+            return law
+        prior, reference = ([{} if p.is_zero() else {0: p} for p in x] for x in (law, rho))
+        return [x.get(0, ZERO) for x in held(prior, reference, self.knowledge, "the witness")]
 
-    def _held(self, given: Sequence[float], law: list[Ball], record: int, more: Ball = ZERO) -> None:
-        """Refuse a law of the record that is farther from the reference than the adversary's knowledge.
+    def _known(self, witness: dict[str, Any]) -> Rows:
+        """The rows q(.|a,x') of the others that the witness knows; of a sum with outputs beyond `reach` together."""
+        channel = self.channel
+        if not isinstance(channel, Large):
+            return self._rows(self.known_classes(witness))
+        reach = whole(field(witness, "reach", "the witness"), "the reach of the witness", 0, largest().reach)
+        others = channel.statistic.total(self._counted(witness))
+        centres = [others + c for c in channel.statistic.contributions]
+        low, high = max(channel.low, min(centres) - reach), min(channel.low + channel.width - 1, max(centres) + reach)
+        fits(high - low, "a record whose values are far apart")
+        return channel.noise.rows(centres, low, high)
 
-        given: as the witness has it. more: how far the others are.
-        """
-        if self.knowledge is not None and not self._is_reference(given, record, more):
-            allowed(divergence(law, self._reference_law(record)) + more, self.knowledge, "the witness")
-
-    def _reference_law(self, record: int) -> list[Ball]:
-        return list(self.reference.law(record, self.statistic.alphabet(record)))
-
-    def _known(self, witness: dict[str, Any], record: int) -> Rows:
-        """The rows q(.|a,x') of the others that the witness knows."""
-        if isinstance(self.channel, Large):
-            return self._window(self.channel, witness, self._counts_by_value(witness, record))
-        return self._rows(self.known_classes(witness, record))
-
-    def _counts_by_value(self, witness: dict[str, Any], record: int) -> list[tuple[int, ...]]:
-        """Counts of all records for every value of this one, with the others that the witness knows."""
-        counts = self._counted(witness, record)
-        return [tuple(c + (v == a) for v, c in enumerate(counts)) for a in range(self.statistic.alphabet(record))]
-
-    def known_classes(self, witness: dict[str, Any], record: int) -> list[int]:
+    def known_classes(self, witness: dict[str, Any]) -> list[int]:
         """The class of the datasets with the others that the witness knows, for every value of the record."""
-        statistic = self.statistic
-        if isinstance(statistic, Sum):
-            return [self._places[statistic.total(c)] for c in self._counts_by_value(witness, record)]
-        if isinstance(statistic, Histogram):
-            return [self._places[c] for c in self._counts_by_value(witness, record)]
-        x, classes = self._dataset(witness, record), []
-        for a in range(statistic.alphabet(record)):
-            index = 0
-            for i, v in enumerate(x):
-                index = index * statistic.alphabet(i) + (a if i == record else v)
-            classes.append(statistic.classes[index])
-        return classes
+        statistic: Statistic = self.statistic
+        if isinstance(statistic, Table):
+            return statistic.line(self._dataset(witness), self.record)
+        assert isinstance(statistic, (Sum, Histogram))  # for the type checker: blocks were refused
+        counts = self._counted(witness)
+        return statistic.line(statistic.total(counts)) if isinstance(statistic, Sum) else statistic.line(counts)
 
-    @cached_property
-    def _places(self) -> dict[Any, int]:
-        """The class of every sum, or of every count vector."""
-        listed = self.statistic.values if isinstance(self.statistic, Sum) else self.statistic.counts
-        return {value: t for t, value in enumerate(listed)}
-
-    def _counted(self, witness: dict[str, Any], record: int) -> list[int]:
+    def _counted(self, witness: dict[str, Any]) -> list[int]:
         """How many of the others have each value, as the witness knows: counts, or one by one where laws differ."""
-        statistic, k = self.statistic, self.statistic.alphabet(0)
+        k, n = self.statistic.alphabet(0), self.statistic.n
         if not self.reference.common:
-            known = self._dataset(witness, record)
-            tally = Counter(known[:record] + known[record + 1 :])
+            known = self._dataset(witness)
+            tally = Counter(known[: self.record] + known[self.record + 1 :])
             return [tally[v] for v in range(k)]
         listed = sequence(field(witness, "others", "the witness"), "the others of the witness", k)
-        counts = [whole(c, "a count of the others", 0, statistic.n) for c in listed]
-        if sum(counts) != statistic.n - 1:
-            refuse(f"the others of the witness are {sum(counts)} records, not {statistic.n - 1}")
-        self._inside(counts, record, "what the witness knows of the others")
+        counts = [whole(c, "a count of the others", 0, n) for c in listed]
+        if sum(counts) != n - 1:
+            refuse(f"the others of the witness are {sum(counts)} records, not {n - 1}")
+        self._inside(counts, self.record, "what the witness knows of the others")
         return counts
 
-    def _dataset(self, witness: dict[str, Any], record: int) -> list[int]:
+    def _dataset(self, witness: dict[str, Any]) -> list[int]:
         """What the witness knows of the others, one by one; what it says of the record itself does not matter."""
         statistic = self.statistic
         listed = sequence(field(witness, "others", "the witness"), "the others of the witness", statistic.n)
         x = [whole(v, "a value of the others", 0, statistic.alphabet(i) - 1) for i, v in enumerate(listed)]
         for i, v in enumerate(x):
-            if i != record and v not in self._values(i):
+            if i != self.record and v not in self._values(i):
                 refuse(f"the witness knows value {v} of record {i}, to which the reference gives no mass")
         return x
-
-    def _window(self, channel: Large, witness: dict[str, Any], moved: list[tuple[int, ...]]) -> Rows:
-        """Outputs beyond `reach` of the answers put together, which tells no more."""
-        reach = whole(field(witness, "reach", "the witness"), "the reach of the witness", 0, largest().reach)
-        centres = [channel.statistic.total(c) for c in moved]
-        low, high = max(channel.low, min(centres) - reach), min(channel.low + channel.width - 1, max(centres) + reach)
-        fits(high - low, "a record whose values are far apart")
-        return channel.noise.rows(centres, low, high)
 
     @cached_property
     def _told(self) -> list[list[int]]:
@@ -229,44 +194,34 @@ class Independent:
         return [self.channel.rows[self.channel.row_of[t]] for t in classes]
 
     def _averaged(
-        self, record: int, law: Sequence[Ball], reference: Uniform | Product, witness: dict[str, Any] | None = None
+        self, law: Sequence[Ball], others: Product, witness: dict[str, Any] | None = None
     ) -> tuple[Rows, Ball]:
         """Q(.|a) for every value a of the record, any row for values that no law within the knowledge has.
 
         And the chance of outputs that were put together, where that may lose something (sums.rows).
         """
-        if isinstance(self.channel, Large):
-            return sums.rows(sums.ask(self.channel, Secret((record,)), reference))
-        if isinstance(self.channel, Noisy):  # one of its counts, which tells no more than all
-            where, k = "the witness", self.channel.statistic.k
+        channel, about = self.channel, Secret((self.record,))
+        if isinstance(channel, Noisy):  # one of its counts, which tells no more than all
+            where, k = "the witness", channel.statistic.k
             cell = whole(field(witness or {}, "cell", where), "the cell of the witness", 0, k - 1)
-            return sums.rows(histograms.ask(self.channel, Secret((record,)), reference).count(cell))
-        assert isinstance(self.channel, Channel)  # for the type checker
-        nothing = Knowledge(ZERO, none=True, free=False)
-        asked = Asked(self.channel, Secret((record,)), nothing, self._free_at(record, reference))
-        shares, result = self.channel.cells(asked.shares), []
-        for a, share in enumerate(shares):
-            total = sum(share.values(), ZERO)
+            return sums.rows(histograms.ask(channel, about, others).count(cell))
+        if isinstance(channel, Large):
+            return sums.rows(sums.ask(channel, about, others))
+        assert isinstance(channel, Channel)  # for the type checker
+        if self.follows and not all(others.given(self.record, len(law))):
+            # The law of the record itself is free, and says nothing of the others given its value.
+            laws = [others.given(i, self.statistic.alphabet(i)) for i in range(self.statistic.n)]
+            laws[self.record] = (1.0,) * len(law)
+            others = Product(tuple(laws))
+        result = []
+        for a, share in enumerate(channel.cells(joint(self.statistic, about, others))):
+            tick()
             if not share and (self.follows or not law[a].is_zero()):
-                refuse(f"value {a} of record {record} has no mass under the reference")
-            z = [ZERO] * self.channel.outputs
-            for row, p in share.items():
-                tick()
-                z = [x + p / total * q for x, q in zip(z, self.channel.rows[row], strict=True)]
-            result.append(z)
+                refuse(f"value {a} of record {self.record} has no mass under the reference")
+            total = sum(share.values(), ZERO)
+            rows = [channel.rows[row] for row in share]
+            result.append(mixed([p / total for p in share.values()], rows) if share else [ZERO] * channel.outputs)
         return result, ZERO
-
-    def _free_at(self, record: int, rho: Uniform | Product) -> Uniform | Product:
-        """The reference, with a uniform law of the record where its own leaves out a value and is not asked about.
-
-        The law of the record is free where others follow the reference, and says nothing of them given its value.
-        """
-        statistic = self.channel.statistic
-        if not self.follows or not isinstance(rho, Product) or min(rho.given(record)) > 0:
-            return rho
-        laws = [rho.given(i) for i in range(statistic.n)]
-        laws[record] = (1.0,) * statistic.alphabet(record)
-        return Product(tuple(laws))
 
     def check_proof(self, proof: dict[str, Any], where: str) -> float:
         """Return the bound that a proof claims, or refuse it.
@@ -283,34 +238,32 @@ class Independent:
             asked = form.ask(self.channel, self.about, self.reference)
             return Unwritten(form, asked, self.knowledge).check_proof(proof, where)
         no_steps(proof, where)
-        bounds = {kind: lambda *_: largest_of(self._bounds(kind, proof, self.record, where))}
-        return claimed(bounds, (), proof, where)
-
-    def _bounds(self, kind: str, proof: dict[str, Any], record: int, where: str) -> Iterator[Ball]:
         if isinstance(self.channel, Noisy) != (kind in ("indicators", "counts")):
             refuse(f"{where}: proofs by indicators or counts are for noise on every count, which has no others")
-        if isinstance(self.channel, Noisy):
-            yield _seen_exactly(self.channel, where) if kind == "indicators" else _moved(self.channel, proof, where)
-            return
-        k = self.statistic.alphabet(record)
-        if kind == "averaged":
-            if not self.follows or isinstance(self.channel, Local):
-                refuse(f"{where}: the others do not follow the reference, or tell nothing of a record")
-            law = law_of(field(proof, "weights", where), k, f"weights of {where}")
-            rows, far = self._averaged(record, law, self.reference)
-            lost = (self.channel.lost + far) * arb(k).log()
-            yield from (d + lost for d in divergences(rows, law))
-            return
-        values = range(k) if self.follows else self._values(record)
-        given, many = sequence(field(proof, "weights", where), f"weights of {where}"), 0
-        for rows, lost in self._lines(record, proof, where):
+        kinds = {"lines": self._by_lines, "averaged": self._by_average, "indicators": _by_signs, "counts": _by_counts}
+        return claimed(kinds, (self.channel,), proof, where)
+
+    def _by_average(self, channel: Any, proof: dict[str, Any], where: str) -> Ball:
+        k = self.statistic.alphabet(self.record)
+        if not self.follows or isinstance(channel, Local):
+            refuse(f"{where}: the others do not follow the reference, or tell nothing of a record")
+        law = law_of(field(proof, "weights", where), k, f"weights of {where}")
+        rows, far = self._averaged(law, self.reference)
+        return largest_of(divergences(rows, law)) + (channel.lost + far) * arb(k).log()
+
+    def _by_lines(self, _: Any, proof: dict[str, Any], where: str) -> Ball:
+        k = self.statistic.alphabet(self.record)
+        values = range(k) if self.follows else self._values(self.record)
+        given, bounds = sequence(field(proof, "weights", where), f"weights of {where}"), list[Ball]()
+        for rows, lost in self._lines(self.record, proof, where):
+            many = len(bounds)
             if many >= len(given):
                 refuse(f"{where}: it has {len(given)} laws, fewer than what the others may be")
             found = divergences(rows, law_of(given[many], k, f"weights {many} of {where}"))
-            many += 1
-            yield from (found[a] + lost for a in values)
-        if many != len(given):
-            refuse(f"{where}: it has {len(given)} laws for {many} that the others may be")
+            bounds.append(largest_of(found[a] for a in values) + lost)
+        if len(bounds) != len(given):
+            refuse(f"{where}: it has {len(given)} laws for {len(bounds)} that the others may be")
+        return largest_of(bounds)
 
     def _lines(self, record: int, proof: dict[str, Any], where: str) -> Iterator[tuple[Rows, Ball]]:
         """The rows of the record's values for everything that the others may be, and what is lost by them."""
@@ -350,14 +303,14 @@ def _seen(channel: Noisy) -> Ball:
     return arb(k).log() + 2 * alpha.log() * flipped - mean
 
 
-def _seen_exactly(channel: Noisy, where: str) -> Ball:
+def _by_signs(channel: Noisy, _: dict[str, Any], where: str) -> Ball:
     """The capacity of these bits, where they are all that the release tells."""
     if channel.noise.family != "geometric":
         refuse(f"{where}: a proof by indicators is for geometric noise, not for {channel.noise.text}")
     return _seen(channel)
 
 
-def _moved(channel: Noisy, proof: dict[str, Any], where: str) -> Ball:
+def _by_counts(channel: Noisy, proof: dict[str, Any], where: str) -> Ball:
     """D( 1 + N || r ) + (k-1) D( N || r ), r = (1-w) N + w (1+N), with outputs beyond `reach` put together."""
     noise, k = channel.noise, channel.statistic.k
     share = arb(number(field(proof, "share", where), f"the share of {where}", 0.0, 1.0))
@@ -384,29 +337,17 @@ def divergences(rows: Rows, law: Sequence[Ball]) -> list[Ball]:
     return total
 
 
-def lines(statistic: Statistic, record: int, reference: Uniform | Product = UNIFORM) -> Iterator[list[int]]:
+def lines(statistic: Statistic, record: int, reference: Product = UNIFORM) -> Iterator[list[int]]:
     """The classes of the datasets that agree but for one record, by its value, for everything that others may be.
 
     Sums by the sum of the others, ascending; histograms by their count vectors, tables by their values, both in
     lexicographic order. Sums and tables leave out what has no mass under the reference.
     """
     if isinstance(statistic, Sum):
-        place = {value: t for t, value in enumerate(statistic.values)}
-        modulus = statistic.modulus
-        for s in sorted(statistic.law(reference, (record,)) if reference.zeros else statistic.others):
-            sums = (s + c for c in statistic.contributions)
-            yield [place[v if modulus is None else v % modulus] for v in sums]
+        yield from map(statistic.line, sorted(statistic.law(reference if reference.zeros else UNIFORM, (record,))))
     elif isinstance(statistic, Histogram):
-        place_of = {c: t for t, c in enumerate(statistic.counts)}
-        for c in statistic.counts:
-            if c[0]:
-                rest = (c[0] - 1, *c[1:])
-                yield [place_of[(*rest[:a], rest[a] + 1, *rest[a + 1 :])] for a in range(statistic.k)]
+        yield from (statistic.line((c[0] - 1, *c[1:])) for c in statistic.counts if c[0])
     else:
         assert isinstance(statistic, Table)  # for the type checker: blocks were refused
-        sizes = statistic.records
-        strides = list(accumulate(sizes[:0:-1], mul, initial=1))[::-1]
-        values = [[0] if i == record else reference.values(i, k) for i, k in enumerate(sizes)]
-        for x in product(*values):
-            first = sum(map(mul, x, strides))
-            yield [statistic.classes[first + a * strides[record]] for a in range(sizes[record])]
+        values = [[0] if i == record else reference.values(i, k) for i, k in enumerate(statistic.records)]
+        yield from (statistic.line(x, record) for x in product(*values))

@@ -18,8 +18,8 @@ from dalenius.verifier.kernel.cells import Falling
 from dalenius.verifier.kernel.limits import SLACK, largest, tick, ticking
 from dalenius.verifier.kernel.reading import Refused, fits, number, refuse, sequence, show, whole
 
-from . import choosing, discrete, offices
-from .counting import Histogram, Statistic, Sum, Table, histogram, unlisted
+from . import discrete, offices
+from .counting import Histogram, Statistic, Sum, Table, histogram
 from .reference import digest
 
 Rows = list[list[Ball]]
@@ -202,7 +202,7 @@ def query(text: object, *, listed: bool = True) -> Query:
     n = whole(given.get("n", 1), "n of the query", 1, largest().records)
     if name in ("histogram", "table"):
         k = _cells(given) if name == "table" else whole(given["k"], "k of the query", 1, largest().numbers)
-        vectors = histogram(n, k) if listed else unlisted(n, k)
+        vectors = histogram(n, k, listed=listed)
         found = Query(name, vectors, vectors.size, 2 if k > 1 else 0)
     else:
         found = NUMERIC[name](n, given)
@@ -391,10 +391,10 @@ def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
     """The most frequent value, with noise: one output for each value of a record."""
     if not isinstance(asked.statistic, Histogram):
         refuse(f"noisy_max is for histograms and tables, not for {asked.text}")
-    if given["noise"] not in choosing.LAWS:
-        refuse(f"noise is {show(given['noise'])}; noisy_max has {', '.join(choosing.LAWS)}")
+    if given["noise"] not in offices.LAWS:
+        refuse(f"noise is {show(given['noise'])}; noisy_max has {', '.join(offices.LAWS)}")
     _fits(asked, asked.statistic.k)
-    law, epsilon = choosing.LAWS[given["noise"]], _positive(given, "epsilon")
+    law, epsilon = offices.LAWS[given["noise"]], _positive(given, "epsilon")
     return [law(counts, epsilon) for counts in asked.statistic.counts]
 
 

@@ -30,7 +30,7 @@ from dalenius.verifier.special.bellman import bellman
 
 from . import named, offices
 from .counting import Records, people
-from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .reference import UNIFORM, Product, Reference, Weights
 from .secret import Secret, by_label
 
 Rows = list[list[Ball]]
@@ -46,7 +46,7 @@ class Local:
     exact: tuple[str, Fraction]  # the name of the channel, and its one parameter
     text: str
     records: tuple[int, ...] = (0,)
-    reference: Uniform | Product = UNIFORM
+    reference: Product = UNIFORM
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
 
@@ -64,17 +64,13 @@ class Local:
     def symmetric(self, where: str) -> Ball:
         """What one record tells at most, and at the uniform prior exactly: log k + c log c + (k-1) d log d."""
         one = self.statistic.n == 1 and self.response and not self.labels
-        if not one or not isinstance(self.reference, Uniform):
+        if not one or not self.reference.uniform:
             refuse(f"{where} is for one record through a symmetric channel, and for the uniform prior as the reference")
         return capacity(self.statistic.k, *response(*self.exact, self.statistic.k))
 
     def law(self, record: int) -> list[Ball]:
         """The law of a record."""
         return self.reference.law(record, self.statistic.k)
-
-    def even(self, record: int) -> bool:
-        """Whether that law is uniform."""
-        return isinstance(self.reference, Uniform) or len(set(self.reference.given(record))) == 1
 
     @cached_property
     def secret(self) -> tuple[list[Ball], Rows]:
@@ -89,7 +85,7 @@ class Local:
     @cached_property
     def different(self) -> list[int]:
         """One record of every law among those that are not asked about."""
-        if isinstance(self.reference, Uniform) or self.reference.common:
+        if self.reference.common:
             return [0] if self.statistic.n > len(self.records) else []
         asked = set(self.records)
         return list({law: i for i, law in enumerate(self.reference.laws) if i not in asked}.values())
@@ -310,7 +306,7 @@ def _information(channel: Local, masses: list[Ball], told: list[list[Ball]]) -> 
 
 def _trivial(channel: Local, *_: object) -> Ball:
     """log|A|; of values that are all equally likely nothing is listed, as there may be very many."""
-    if isinstance(channel.reference, Uniform) and not channel.labels:
+    if channel.reference.uniform and not channel.labels:
         return arb(channel.statistic.k).log() * len(channel.records)
     rho, _rows = channel.secret
     labels = channel.labels or range(len(rho))
@@ -350,7 +346,13 @@ def _product(channel: Local, knowledge: Knowledge, proof: dict[str, Any], where:
     given = field(proof, "law", where)
     law = law_of(given, len(rho), f"the law of {where}", positive=True)
     for i in channel.different:
-        if not local.contracts(channel.rows, channel.law(i), eta, even=channel.even(i), response=channel.response):
+        if not local.contracts(
+            channel.rows,
+            channel.law(i),
+            eta,
+            even=channel.reference.even(i, channel.statistic.k),
+            response=channel.response,
+        ):
             refuse(f"{where}: the channel of record {i} is not shown to contract divergence by eta = {float(eta)!r}")
     even = len(set(given)) == 1
     if sigma > 0 and len(channel.records) > 1:

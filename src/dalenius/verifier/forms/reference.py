@@ -26,45 +26,22 @@ Law: TypeAlias = tuple[float, ...]  # as given, not yet divided by its sum
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """All datasets have the same probability."""
-
-    text = "the uniform prior"
-    common = True
-    zeros = False
-
-    def law(self, record: int, k: int) -> list[Ball]:
-        """The law of a record of k values."""
-        return [ONE / k] * k
-
-    def values(self, record: int, k: int) -> range:
-        """The values of a record of k values that have mass."""
-        return range(k)
-
-    def alike(self, record: int) -> object:
-        """What records that may change places without a change of rho have in common."""
-        return None
-
-    def farthest(self, data: "Data") -> Ball:
-        """Return log(1/rho_min), rho_min the least positive rho(x).
-
-        Guarantee: D(p || rho) <= result for every prior p without mass where rho has none.
-        """
-        return data.log_universe()
-
-
-@dataclass(frozen=True)
 class Product:
-    """Independent records. One law: that of every record; else laws[i] is that of record i."""
+    """Independent records. No law: all values are equally likely; one: that of every record; else one for each."""
 
-    laws: tuple[Law, ...]
+    laws: tuple[Law, ...] = ()
     # Numbers that are written out for a reader; of more, a digest.
     shown: ClassVar[int] = 16
 
     @property
+    def uniform(self) -> bool:
+        """Whether it was stated as the prior under which all datasets have the same probability."""
+        return not self.laws
+
+    @property
     def common(self) -> bool:
         """Whether all records have the same law, so that any permutation of them leaves rho alone."""
-        return len(self.laws) == 1
+        return len(self.laws) <= 1
 
     @property
     def zeros(self) -> bool:
@@ -79,37 +56,47 @@ class Product:
             words = f"law {list(self.laws[0])}" if self.common else f"laws {[list(law) for law in self.laws]}"
         return f"independent records with {words}{' each' if self.common else ''}"
 
-    def given(self, record: int) -> Law:
-        """The law of a record as it was given."""
-        return self.laws[0 if self.common else record]
+    def given(self, record: int, k: int) -> Law:
+        """The law of a record of k values as it was given."""
+        return (1 / k,) * k if self.uniform else self.laws[0 if self.common else record]
 
-    def tally(self, records: int, without: Sequence[int]) -> dict[Law, int]:
+    def even(self, record: int, k: int) -> bool:
+        """Whether the values of a record are equally likely."""
+        return len(set(self.given(record, k))) == 1
+
+    def tally(self, records: int, k: int, without: Sequence[int]) -> dict[Law, int]:
         """How many records have which law, some records left out."""
         if self.common:
-            return {self.laws[0]: records - len(without)}
+            return {self.given(0, k): records - len(without)}
         left_out = set(without)
         return Counter(law for i, law in enumerate(self.laws) if i not in left_out)
 
     def law(self, record: int, k: int) -> list[Ball]:
-        return normalised(self.given(record))
+        return [ONE / k] * k if self.uniform else normalised(self.given(record, k))
 
     def values(self, record: int, k: int) -> list[int]:
-        return [v for v, p in enumerate(self.given(record)) if p > 0]
+        """The values of a record that have mass."""
+        return [v for v, p in enumerate(self.given(record, k)) if p > 0]
 
     def alike(self, record: int) -> object:
+        """What records that may change places without a change of rho have in common."""
         return None if self.common else self.laws[record]
 
     def farthest(self, data: "Data") -> Ball:
-        """rho_min is the product of every record's least positive probability."""
-        times = self.tally(data.n, ())
+        """Return log(1/rho_min), rho_min the least positive rho(x): the product of those of the records.
+
+        Guarantee: D(p || rho) <= result for every prior p without mass where rho has none.
+        """
+        if self.uniform:
+            return log_universe(data)
+        times = self.tally(data.n, 0, ())
         return -sum((least(law).log() * many for law, many in times.items()), ZERO)
 
     def probabilities(self, data: "Data") -> Iterator[Ball]:
         """rho(x) of the datasets, in lexicographic order with the last record fastest."""
-        universe(data)  # refuses
         result = [ONE]
         for i in range(data.n):
-            law = self.law(i, 0)
+            law = self.law(i, data.alphabet(i))
             result = [p * q for p in result for q in law]
         return iter(result)
 
@@ -120,7 +107,7 @@ class Weights:
 
     weights: Law
 
-    common = False
+    common = uniform = False
 
     @property
     def text(self) -> str:
@@ -138,8 +125,8 @@ class Weights:
         return (arb(w) / total if w else ZERO for w in self.weights)
 
 
-Reference: TypeAlias = Uniform | Product | Weights
-UNIFORM = Uniform()
+Reference: TypeAlias = Product | Weights
+UNIFORM = Product()
 
 
 def read(value: object, data: "Data") -> Reference:
@@ -168,6 +155,13 @@ def universe(data: "Data") -> int:
         many *= data.alphabet(i)
         fits(many, "a list of the datasets")
     return many
+
+
+def log_universe(data: "Data") -> Ball:
+    """Return log|X|, at the precision in force."""
+    if data.interchangeable:
+        return arb(data.alphabet(0)).log() * data.n
+    return sum((arb(data.alphabet(i)).log() for i in range(data.n)), ZERO)
 
 
 def normalised(law: Law) -> list[Ball]:

@@ -13,7 +13,7 @@ from dalenius.verifier.kernel.limits import ticking
 from dalenius.verifier.kernel.reading import field, fits, mapping, refuse, sequence, show, whole
 
 from .counting import Blocks, Histogram, Statistic, Sum, numbered, tallied
-from .reference import Reference, Uniform, Weights, digest, universe
+from .reference import Reference, Weights, digest, universe
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def joint(statistic: Statistic, secret: Secret, reference: Reference) -> list[Sh
     universe(statistic)  # refuses
     alphabets = [statistic.alphabet(i) for i in range(statistic.n)]
     many, numbers = secret.size(statistic), secret.labels or numbered(alphabets, secret.records)
-    if isinstance(reference, Uniform):
+    if reference.uniform:
         return tallied(numbers, statistic.datasets(), many)
     result: list[Shares] = [{} for _ in range(many)]
     probabilities = reference.probabilities(statistic)

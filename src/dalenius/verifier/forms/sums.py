@@ -11,11 +11,11 @@ enclosed. Of very many records those near the mean do (`Large.near_mean`): all o
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import accumulate, pairwise, repeat, takewhile
-from operator import add, mul
+from operator import mul
 from typing import Any
 
 from flint import arb, arb_poly
@@ -42,7 +42,7 @@ from dalenius.verifier.steps import points, window
 
 from . import named
 from .counting import Near, Sum, people, polynomial, steps
-from .reference import UNIFORM, Product, Reference, Uniform, Weights
+from .reference import UNIFORM, Product, Reference, Weights
 from .secret import Secret, by_label, merged
 
 Proof = dict[str, Any]
@@ -65,7 +65,7 @@ class Large:
     noise: named.Added
     text: str
     records: tuple[int, ...] = (0,)
-    reference: Uniform | Product = UNIFORM
+    reference: Product = UNIFORM
     # Of every value of the records, where the secret is a function of them.
     labels: tuple[int, ...] = ()
     # The law of the sum of the others near its mean, where no more of it is looked at.
@@ -94,10 +94,15 @@ class Large:
         """For every secret value a, what it contributes to the sum and rho(a)."""
         return self.statistic.group(self.records, self.reference)
 
+    @cached_property
+    def held(self) -> list[tuple[int, Ball]]:
+        """The same of those with mass: others never occur."""
+        return [(c, p) for c, p in self.values if not p.is_zero()]
+
     @property
     def log_values(self) -> Ball:
-        """log|A|, A what the secret may be: values without mass never occur."""
-        return arb(sum(not p.is_zero() for _, p in self.values)).log()
+        """log|A|, A what the secret may be."""
+        return arb(len(self.held)).log()
 
     @cached_property
     def laws(self) -> dict[int, list[Ball]]:
@@ -312,8 +317,7 @@ def in_window(channel: Large, knowledge: Knowledge, stated: dict[str, Any]) -> Q
     See steps/window.py. Classes that are not seen are far, and a mass above theirs serves for them.
     """
     rows, outputs = window.ranges(stated, len(channel.answers), channel.width)
-    values = [(c, p) for c, p in channel.values if not p.is_zero()]
-    fits(len(values) * len(rows) * (len(outputs) + len(values)), "the window")
+    fits(len(channel.held) * len(rows) * (len(outputs) + len(channel.held)), "the window")
     low, end = channel.low + outputs.start, channel.low + outputs.stop
     first, last = channel.low, channel.low + channel.width - 1
     below = cache(channel.noise.below)
@@ -344,14 +348,12 @@ def _at_reference(channel: Large, knowledge: Knowledge, _: Proof, where: str) ->
 def _reference(channel: Large, starts: list[int]) -> list[Shares]:
     """rho(a, block), a being a label where there are labels; blocks that are not known to have mass left out."""
     rest = [ZERO if whole else channel.left * arb(0.5, 0.5) for whole in _inside(channel, starts)]
-    sums = {c: list(map(add, _block_masses(channel, c, starts), rest)) for c in {c for c, _ in channel.values}}
+    sums = {}
+    for c in {c for c, _ in channel.values}:
+        parts = _parts(channel, _law(channel, c), starts)
+        sums[c] = [sum(part, more) for part, more in zip(parts, rest, strict=True)]
     shares = merged([{b: x * p for b, x in enumerate(sums[c])} for c, p in channel.values], channel.labels)
     return [{b: x for b, x in share.items() if x > 0} for share in shares]
-
-
-def _block_masses(channel: Large, c: int, starts: list[int]) -> list[Ball]:
-    """rho(block | a), of the classes that are seen."""
-    return [sum(part, ZERO) for part in _parts(channel, _law(channel, c), starts)]
 
 
 def _law(channel: Large, c: int) -> list[Ball]:
@@ -379,9 +381,9 @@ def _inside(channel: Large, starts: list[int]) -> list[bool]:
 
 def _given(channel: Large) -> Iterator[list[tuple[int, Ball]]]:
     """For every class of which all is seen, a and rho(t|a) of the secret values a that it can hold; never none."""
-    others, sums = channel.others, [c for c, p in channel.values if not p.is_zero()]
+    others = channel.others
     for value in ticking(channel.statistic.values if channel.near is None else channel.whole):
-        listed = [(a, others[value - c]) for a, c in enumerate(sums) if value - c in others]
+        listed = [(a, others[value - c]) for a, (c, _) in enumerate(channel.held) if value - c in others]
         if not listed:
             refuse("the reference leaves a class without mass")
         yield listed
@@ -402,14 +404,13 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
     if order <= 1:
         refuse("the order must be above 1")
     alpha, others = arb(order), channel.others
-    values = [(c, p) for c, p in channel.values if not p.is_zero()]
     rare = {k for k, x in others.items() if x < RARE}
     # What no value gives often: its x together are at least their mean.
-    total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(values)
+    total = (sum((others[k] for k in rare), ZERO) + channel.left) * len(channel.held)
     powers = {k: (x.log() * alpha).exp() for k, x in ticking(others.items()) if k not in rare}
     step = steps(channel.statistic.contributions)[1]
     # sum_a rho(a) rho(t|a)^alpha of every class t that occurs, as one product of polynomials.
-    for x in ticking((polynomial(values, step) * polynomial(powers.items(), step)).coeffs()):
+    for x in ticking((polynomial(channel.held, step) * polynomial(powers.items(), step)).coeffs()):
         # What its rounding leaves of a class that does not occur counts with its upper end.
         powered = x if x > 0 else x.upper()
         if powered > 0:
@@ -420,9 +421,9 @@ def _sibson(channel: Large, knowledge: Ball, order: float) -> Ball:
 
 def _cells(channel: Large) -> list[Shares]:
     """rho(a,t) of the values a with mass, at least; what is not seen of a value tells it, by a class of its own."""
-    pairs = [(zip(channel.seen, _law(channel, c), strict=True), p) for c, p in channel.values if not p.is_zero()]
-    cells = [{t: p * x for t, x in law if not x.is_zero()} for law, p in pairs]
-    for a, (_, p) in enumerate([] if channel.left.is_zero() else pairs):
+    laws = [zip(channel.seen, _law(channel, c), strict=True) for c, _ in channel.held]
+    cells = [{t: p * x for t, x in law if not x.is_zero()} for law, (_, p) in zip(laws, channel.held, strict=True)]
+    for a, (_, p) in enumerate([] if channel.left.is_zero() else channel.held):
         cells[a][-1 - a] = p * channel.left
     return cells
 
@@ -437,9 +438,8 @@ def _blend(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ba
     """
     nu, theta = order_and_share(proof, where)
     power = 1 / (nu - 1)
-    masses = [p for _, p in channel.values if not p.is_zero()]
     sums = _ratios(channel.near_mean, power) or _ratios(channel, power) or {}
-    told = [(masses[a], x.log() / power) for a, x in sorted(sums.items())]
+    told = [(channel.held[a][1], x.log() / power) for a, x in sorted(sums.items())]
     return blended(told, knowledge.most, nu, theta, channel.contraction())
 
 
@@ -447,9 +447,8 @@ def _ratios(channel: Large, power: Ball) -> dict[int, Ball] | None:
     """sum_t rho(t|a) ( rho(t|a) / rho(t) )^power of every value a; None where what is not seen is not enclosed."""
     sums: dict[int, Ball] = {}
     ends: list[dict[int, Ball]] = []
-    masses = [p for _, p in channel.values if not p.is_zero()]
     for listed in _given(channel):
-        rho = sum((masses[a] * x for a, x in listed), ZERO)
+        rho = sum((channel.held[a][1] * x for a, x in listed), ZERO)
         terms = {a: x * ((x / rho).log() * power).exp() for a, x in listed}
         ends = [*ends[:1], terms]
         for a, x in terms.items():
@@ -474,7 +473,7 @@ def _beyond_ends(channel: Large, first: dict[int, Ball], last: dict[int, Ball], 
     q, p = channel.statistic.bits(channel.reference)
     low, high = channel.whole[0], channel.whole[-1]
     found = []
-    for a, c in enumerate(c for c, mass in channel.values if not mass.is_zero()):
+    for a, (c, _) in enumerate(channel.held):
         rest = ZERO
         for t, ones, odds, end in ((high, c, p / q, last), (n - low, g - c, q / p, first)):
             if t == n:
@@ -511,14 +510,6 @@ def blended(told: Sequence[tuple[Ball, Ball]], knowledge: Ball, nu: Ball, theta:
     return narrow.min(wide) if narrow.is_finite() else wide
 
 
-def _closed(channel: Large, divergences: Iterable[Ball], s: Ball, knowledge: Ball) -> Ball:
-    """The closing formula of I <= sum pi D_t, D_t of every class t, which is the same for all values: s > 0."""
-    total, masses = ZERO, [p for _, p in channel.values if not p.is_zero()]
-    for divergence, listed in zip(divergences, _given(channel), strict=True):
-        total += sum((masses[a] * x for a, x in listed), ZERO) * (divergence / s).exp()
-    return close([s * total.log()], s, knowledge)
-
-
 def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) -> Ball:
     """Guarantee: I <= result for every prior with D(pi || rho) <= knowledge.
 
@@ -534,15 +525,18 @@ def _output_law(channel: Large, knowledge: Knowledge, proof: Proof, where: str) 
     sizes = [high - low for low, high in pairwise([channel.low, *cuts, last + 1])]
     density = [x - total - arb(size).log() for x, size in zip(given, sizes, strict=True)]
     divergences = [own - mean for own, mean in zip(_own(channel), _mean(channel, cuts, density), strict=True)]
-    most = knowledge.most
-    return close(divergences, s, most) if s.is_zero() else _closed(channel, divergences, s, most)
+    if s.is_zero():
+        return close(divergences, s, knowledge.most)
+    total = ZERO
+    for divergence, listed in zip(divergences, _given(channel), strict=True):
+        total += sum((channel.held[a][1] * x for a, x in listed), ZERO) * (divergence / s).exp()
+    return close([s * total.log()], s, knowledge.most)
 
 
 def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
     """The answers and their laws, for noise with a log-concave law of full support."""
     if channel.noise.parameter is None:
         refuse(f"{where}: monotone rows on points are for answers with noise")
-    laws = [(p, c) for c, p in channel.values if not p.is_zero()]
     ends = min(c for c, _ in channel.values) + max(c for c, _ in channel.values)
 
     return points.Noisy(
@@ -550,10 +544,10 @@ def noisy(channel: Large, knowledge: Knowledge, where: str) -> points.Noisy:
         channel.low,
         channel.low + channel.width - 1,
         channel.answers,
-        laws,
+        [(p, c) for c, p in channel.held],
         lambda c, low, high: points.inside(channel.seen_answers, _law(channel, c), low, high),
         lambda order: _sibson(channel, knowledge.most, order),
-        {c: ends - c for _, c in laws},
+        {c: ends - c for c, _ in channel.held},
         points.mirror(channel.statistic, channel.answers, channel.reference),
         channel.left,
         None if channel.noise.steady else channel.noise,

@@ -33,26 +33,21 @@ def bellman(  # noqa: PLR0917 - the letters of the formula
 ) -> Ball:
     """The bound, once every stage is shown to lie below its lines; others: the laws of the other records, in order."""
     s = arb(above_zero(proof, "s", where))
-    stages = _stages(proof, len(others) + 1, where)
+    # The lines of all stages: one of the secret's own output, and one for each other record.
+    stages: list[list[Line]] = []
+    for j, stage in enumerate(sequence(field(proof, "lines", where), f"the lines of {where}", len(others) + 1)):
+        given = [
+            numbers(line, 2, f"a line of stage {j}") for line in ticking(sequence(stage, f"the lines of stage {j}"))
+        ]
+        if not given:
+            refuse(f"{where}: stage {j} has no line")
+        stages.append([(arb(low), arb(high)) for low, high in given])
     nodes = sequence(field(proof, "nodes", where), f"the nodes of {where}", len(stages[0]) + 1)
     _begins(rows, [arb(v) for v in numbers(nodes, len(nodes), f"the nodes of {where}", low=0.0)], stages[0], where)
     for j, law in enumerate(others, start=1):
         _follows(rows, law, s, stages[j - 1], stages[j], f"{where}, stage {j}")
     held = [(a, s * p.log()) for a, p in enumerate(rho) if not p.is_zero()]
     return largest_of(close((line[a] + x for a, x in held), s, knowledge, theta=ONE) for line in ticking(stages[-1]))
-
-
-def _stages(proof: dict[str, Any], many: int, where: str) -> list[list[Line]]:
-    """The lines of all stages: one of the secret's own output, and one for each other record."""
-    listed = sequence(field(proof, "lines", where), f"the lines of {where}", many)
-    stages = []
-    for j, stage in enumerate(listed):
-        given = sequence(stage, f"the lines of stage {j}")
-        if not given:
-            refuse(f"{where}: stage {j} has no line")
-        ends = (numbers(line, 2, f"a line of stage {j}") for line in ticking(given))
-        stages.append([(arb(low), arb(high)) for low, high in ends])
-    return stages
 
 
 def _begins(rows: Sequence[Row], nodes: list[Ball], lines: list[Line], where: str) -> None:
@@ -79,40 +74,32 @@ def _follows(  # noqa: PLR0917 - the letters of the formula
     # exp( W(y|x) c_ak / s ), and rho(x) times it for y = 0
     tilted = [[[[(row[y] * c[a] / s).exp() for c in before] for y in (0, 1)] for row in rows] for a in (0, 1)]
     first = [[[p * e for e in tilted[a][x][0]] for x, p in enumerate(law)] for a in (0, 1)]
-    place = _Place(lines)
+    falling = [-float(low) for low, _ in lines]
     for k in range(len(before)):
         tick()
         own = [[first[a][x][k] for x in (0, 1)] for a in (0, 1)]
         for i in range(len(before)):
             g = [s * (own[a][0] * tilted[a][0][1][i] + own[a][1] * tilted[a][1][1][i]).log() for a in (0, 1)]
-            if not place.below(g[0], g[1]):
+            if not _below(lines, falling, g[0], g[1]):
                 refuse(f"{where}: the line of lines {k} and {i} is above those that follow")
 
 
-class _Place:
-    """Where a line has its place among lines that are given with falling c_0."""
+def _below(lines: list[Line], falling: list[float], low: Ball, high: Ball) -> bool:
+    """Guarantee: if true, (low, high) is at most a mean of two of the lines at v = 0 and at v = 1.
 
-    def __init__(self, lines: list[Line]) -> None:
-        self.lines = lines
-        self._falling = [-float(low) for low, _ in lines]
-
-    def below(self, low: Ball, high: Ball) -> bool:
-        """Guarantee: if true, (low, high) is at most a mean of two of the lines at v = 0 and at v = 1.
-
-        The order of the lines is used for finding the two; what is shown of them does not rest on it.
-        """
-        top = math.nextafter(float(low.upper()), math.inf)
-        # The last line with c_0 >= top.
-        k = bisect_right(self._falling, -top) - 1
-        if k < 0:
-            return False
-        c_low, c_high = self.lines[k]
-        room = c_low - low
-        if not room >= 0:
-            return False
-        if k + 1 == len(self.lines) or c_high >= high:
-            return bool(c_high >= high)
-        next_low, next_high = self.lines[k + 1]
-        # theta = room / (c_low - next_low), at most 1: (1-theta) c_high + theta next_high >= high
-        theta = (room / (c_low - next_low)).lower().max(ZERO).min(ONE)
-        return bool((1 - theta) * c_high + theta * next_high >= high)
+    falling: their -c_0, by which the two are found; what is shown of them does not rest on it.
+    """
+    # The last line with c_0 >= low.
+    k = bisect_right(falling, -math.nextafter(float(low.upper()), math.inf)) - 1
+    if k < 0:
+        return False
+    c_low, c_high = lines[k]
+    room = c_low - low
+    if not room >= 0:
+        return False
+    if k + 1 == len(lines) or c_high >= high:
+        return bool(c_high >= high)
+    next_low, next_high = lines[k + 1]
+    # theta = room / (c_low - next_low), at most 1: (1-theta) c_high + theta next_high >= high
+    theta = (room / (c_low - next_low)).lower().max(ZERO).min(ONE)
+    return bool((1 - theta) * c_high + theta * next_high >= high)

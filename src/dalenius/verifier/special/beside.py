@@ -21,8 +21,8 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.forms.asked import Asked
-from dalenius.verifier.forms.reference import Product, Uniform
+from dalenius.verifier.forms.reference import Product
+from dalenius.verifier.forms.written import Asked
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, divergence, log_sum_exp, mixed, precision
 from dalenius.verifier.kernel.cells import law_of
 from dalenius.verifier.kernel.chains import OneValue
@@ -69,9 +69,20 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
     told = [divergence(row, mixed(u, local)) for row in local]
     one, gains = mixed(law, local)[1], []
     for j, given in enumerate(sequence(field(proof, "laws", where), "'laws'", n)):
-        logs = [_logs(r, len(release[0])) for r in sequence(given, "laws of C", BITS)]
+        logs = []
+        for stated in sequence(given, "laws of C", BITS):
+            listed = list(map(arb, numbers(stated, len(release[0]), "a law of C")))
+            # It is given up to a factor.
+            total = log_sum_exp(listed)
+            logs.append([x - total for x in listed])
         rho = _sum_given(law, local, j, n - 1)
-        most = [_gain(parts, a, rho, logs, mu, rounds) + told[a] - heights[a] for a in range(BITS)]
+        most = []
+        for a in range(BITS):
+            tick()
+            rows = release[a : a + n]
+            # At least max_w { sum_y W(y|a) D(w C_a || r_jy) - mu D(w || rho_j) }.
+            gain = OneValue(Rows(rows), rho, mixed(local[a], logs), mu).bound(rounds)
+            most.append(gain + told[a] - heights[a])
         chance = comb(n - 1, j) * one**j * (1 - one) ** (n - 1 - j)
         gains.append(chance.log() + most[0].max(most[1]) / (1 - sigma))
     lam = mu + eta * (1 - sigma - mu)
@@ -80,39 +91,26 @@ def bound(asked: Asked, proof: dict[str, Any], where: str) -> Ball:
     return upper + parts.lost * arb(2).log()
 
 
-def _gain(  # noqa: PLR0917 - what a row problem consists of
-    parts: Parts, a: int, rho: Law, logs: list[list[Ball]], mu: Ball, rounds: int
-) -> Ball:
-    """Guarantee: max_w { sum_y W(y|a) D(w C_a || r_y) - mu D(w || rho) } <= result."""
-    tick()
-    rows = parts.release[a : a + len(rho)]
-    return OneValue(Rows(rows), rho, mixed(parts.local[a], logs), mu).bound(rounds)
-
-
 def _parts(asked: Asked, proof: dict[str, Any], where: str) -> Parts:
     """Both parts as the proof states them; the last are remembered, for all records have the same."""
-    given = [field(proof, key, where) for key in ("local", "release", "first")]
+    local, release, first = given = [field(proof, key, where) for key in ("local", "release", "first")]
     stated, found = asked.channel.known.get("beside", (None, None))
-    if found is None or stated != given:
-        with precision():
-            found = _stated(asked, *given)
-        asked.channel.known["beside"] = given, found
-    assert isinstance(found, Parts)  # for the type checker
-    return found
-
-
-def _stated(asked: Asked, local: object, release: object, first: object) -> Parts:
+    if isinstance(found, Parts) and stated == given:
+        return found
     n = asked.channel.statistic.n
     if type(first) is not bool:
         refuse("'first' must be true or false")
-    each = [law_of(row, BITS, "a row of 'local'", positive=True) for row in sequence(local, "'local'", BITS)]
-    rows = sequence(release, "'release'", n + 1)
-    width = len(sequence(rows[0], "a row of 'release'"))
-    if BITS**n * width != asked.channel.outputs:
-        refuse("'local' and 'release' do not make the outputs of the channel")
-    laws = [law_of(row, width, "a row of 'release'", positive=True) for row in rows]
-    ordered = never_falling(laws, range(n + 1), "'release'")
-    return Parts(each, ordered, _lost(asked, each, ordered, first=first))
+    with precision():
+        each = [law_of(row, BITS, "a row of 'local'", positive=True) for row in sequence(local, "'local'", BITS)]
+        rows = sequence(release, "'release'", n + 1)
+        width = len(sequence(rows[0], "a row of 'release'"))
+        if BITS**n * width != asked.channel.outputs:
+            refuse("'local' and 'release' do not make the outputs of the channel")
+        laws = [law_of(row, width, "a row of 'release'", positive=True) for row in rows]
+        ordered = never_falling(laws, range(n + 1), "'release'")
+        parts = Parts(each, ordered, _lost(asked, each, ordered, first=first))
+    asked.channel.known["beside"] = given, parts
+    return parts
 
 
 def _law(asked: Asked) -> list[Ball]:
@@ -123,19 +121,12 @@ def _law(asked: Asked) -> list[Ball]:
     if statistic.n < BITS or any(statistic.alphabet(i) != BITS for i in range(statistic.n)):
         refuse("it is for two records or more, all of them bits")
     reference = asked.reference
-    if not isinstance(reference, (Uniform, Product)) or not reference.common:
+    if not isinstance(reference, Product) or not reference.common:
         refuse("it is for independent records of one law")
     law = reference.law(0, BITS)
     if not all(p > 0 for p in law):
         refuse("every value of a record must have a probability above 0")
     return law
-
-
-def _logs(value: object, size: int) -> list[Ball]:
-    """Logarithms of a law that is given by logarithms of a multiple of it."""
-    given = list(map(arb, numbers(value, size, "a law of C")))
-    total = log_sum_exp(given)
-    return [x - total for x in given]
 
 
 def _lost(asked: Asked, local: list[list[Ball]], release: list[list[Ball]], *, first: bool) -> Ball:

@@ -14,8 +14,9 @@ the others up to order. Values without mass are left out. Proof: docs/proofs/his
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import accumulate, combinations_with_replacement, pairwise, product
 from math import comb, factorial, prod
+from operator import mul
 from typing import Any
 
 from flint import arb, arb_mat, arb_poly
@@ -24,6 +25,7 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, matrix, precision, s
 from dalenius.verifier.kernel.cells import Knowledge, allowed, attains, law_of
 from dalenius.verifier.kernel.closing import close, largest_of
 from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.order import orders
 from dalenius.verifier.kernel.reading import field, fits, number, numbers, refuse, sequence, whole
 
 Counts = tuple[int, ...]
@@ -71,15 +73,13 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
     weights = law_of(field(witness, "weights", where), len(laws), f"the weights of {where}")
     if knowledge.none:
         refuse("the witness tilts counts where the reference is the only prior that the adversary may hold")
-    spent = sum((c * (x.divergence() + _log_ratio(table, c, x.own)) for c, x in zip(weights, laws, strict=True)), ZERO)
+    spent = ZERO
+    for c, law in zip(weights, laws, strict=True):
+        spent += c * (law.divergence() + (ZERO if table.alike else (c / table.law[law.own]).log()))
     allowed(spent, knowledge, where)
     outputs, logs = table.outputs(laws, weights)
     leaked = sum((c * table.mean(x, values, logs) for c, x, values in zip(weights, laws, outputs, strict=True)), ZERO)
     attains(leaked, lower)
-
-
-def _log_ratio(table: "_Table", weight: Ball, a: int) -> Ball:
-    return ZERO if table.alike else (weight / table.law[a]).log()
 
 
 def _table(channel: Any, data: dict[str, Any], where: str) -> "_Table":
@@ -126,52 +126,37 @@ class _Table:
         """All values but one."""
         return [b for b in range(self.k) if b != a]
 
+    def lists(self, a: int) -> Iterator[Counts]:
+        """All outputs of the others; up to order if alike."""
+        if self.alike:
+            return combinations_with_replacement(range(self.wide[0]), self.k - 1)
+        return product(*(range(self.wide[b]) for b in self.others(a)))
+
     def places(self, a: int) -> list[list[list[int]]]:
         """For outputs of the first few others, and of the next, the place of both together; up to order if alike."""
-        return self._alike_places if self.alike else self._ordered_places(a)
+        if self.alike:
+            return self._alike_places
+        sizes = [1, *accumulate((self.wide[b] for b in self.others(a)), mul)]
+        return [[list(range(z * y // x, (z + 1) * y // x)) for z in ticking(range(x))] for x, y in pairwise(sizes)]
 
     @cached_property
     def _alike_places(self) -> list[list[list[int]]]:
-        found, wide = [], self.wide[0]
+        found, each = [], range(self.wide[0])
         for many in range(1, self.k + 1):
-            # An output in a place of the order has this many more before it; together as many as there are, less one.
-            less = [[-comb(wide - y + many - j - 2, many - j) for y in range(wide)] for j in range(many)]
-            last, rows = comb(wide + many - 1, many) - 1, []
-            for z in ticking(combinations_with_replacement(range(wide), many - 1)):
-                row: list[int] = []
-                for j, (low, high) in enumerate(pairwise((0, *z, wide))):
-                    others = last + sum(less[i + (i >= j)][y] for i, y in enumerate(z))
-                    row += [others + x for x in less[j][low:high]]
-                rows.append(row)
-            found.append(rows)
+            place = {z: i for i, z in enumerate(combinations_with_replacement(each, many))}
+            lists = ticking(combinations_with_replacement(each, many - 1))
+            found.append([[place[tuple(sorted((*z, y)))] for y in each] for z in lists])
         return found
 
-    def _ordered_places(self, a: int) -> list[list[list[int]]]:
-        found, before = [], 1
-        for b in self.others(a):
-            wide = self.wide[b]
-            found.append([list(range(z * wide, (z + 1) * wide)) for z in ticking(range(before))])
-            before *= wide
-        return found
-
-    def spots(self, a: int) -> Iterator[tuple[list[int], tuple[int, ...]]]:
-        """For outputs of all others: where outputs stand among all, and those that are there once more as the own."""
+    def spots(self, a: int) -> Iterator[list[int]]:
+        """For outputs of all others, and every own one, where they stand among all."""
         if self.alike:
-            each = combinations_with_replacement(range(self.wide[0]), self.k - 1)
-            yield from zip(self.places(a)[-1], each, strict=True)
+            yield from self.places(a)[-1]
             return
         steps = [prod(self.wide[b + 1 :]) for b in range(self.k)]
-        for z in product(*(range(self.wide[b]) for b in self.others(a))):
+        for z in self.lists(a):
             first = sum(y * steps[b] for y, b in zip(z, self.others(a), strict=True))
-            yield [first + y * steps[a] for y in range(self.wide[a])], ()
-
-    def orders(self, a: int) -> Iterator[int]:
-        """For outputs of all others, in how many orders they stand."""
-        if not self.alike:
-            yield from (1 for _ in range(prod(self.wide[b] for b in self.others(a))))
-            return
-        for z in combinations_with_replacement(range(self.wide[0]), self.k - 1):
-            yield factorial(self.k - 1) // prod(factorial(z.count(y)) for y in set(z))
+            yield [first + y * steps[a] for y in range(self.wide[a])]
 
     def outputs(self, laws: "list[_Law]", weights: list[Ball]) -> tuple[list[list[list[Ball]]], list[Ball]]:
         """U_a for every law, all outputs of the others, and every own output; and log r for all outputs together."""
@@ -179,24 +164,27 @@ class _Table:
         together, found = [ZERO] * size, []
         for law, c in zip(laws, weights, strict=True):
             found.append(law.outputs())
-            for (places, again), values in zip(self.spots(law.own), found[-1], strict=True):
+            for places, z, values in zip(self.spots(law.own), self.lists(law.own), found[-1], strict=True):
                 for place, value in zip(places, values, strict=True):
                     together[place] += value if self.alike else c * value
-                for y in again:
+                # Where others have the own output it is that of one of them as well.
+                for y in z if self.alike else ():
                     together[places[y]] += values[y]
         # One law that stands for all has the weight of all.
         return found, [(x / self.k if self.alike else x).log() for x in ticking(together)]
 
     def ratios(self, law: "_Law", outputs: list[list[Ball]], logs: list[Ball]) -> None:
         """Put log( U_a(y) / r(y) ) in the place of U_a(y): the table is the largest thing that is held."""
-        for j, (places, _) in enumerate(ticking(self.spots(law.own))):
+        for j, places in enumerate(ticking(self.spots(law.own))):
             outputs[j] = [(u + law.beyond).log() - logs[x] for x, u in zip(places, outputs[j], strict=True)]
 
     def mean(self, law: "_Law", outputs: list[list[Ball]], logs: list[Ball]) -> Ball:
         """sum_y U_a(y) log( U_a(y) / r(y) )."""
         total = ZERO
-        for many, (places, _), values in zip(self.orders(law.own), self.spots(law.own), ticking(outputs), strict=True):
-            total += many * sum((u * (u.log() - logs[x]) for x, u in zip(places, values, strict=True)), ZERO)
+        for z, places, values in zip(self.lists(law.own), self.spots(law.own), ticking(outputs), strict=True):
+            total += (orders(z) if self.alike else 1) * sum(
+                (u * (u.log() - logs[x]) for x, u in zip(places, values, strict=True)), ZERO
+            )
         return total
 
     def contracted(self, a: int, ratios: list[list[Ball]]) -> Iterator[tuple[Counts, Ball, Ball]]:
@@ -241,10 +229,10 @@ class _Table:
 
     def _mass(self, a: int, counts: Counts) -> Ball:
         """rho_a of a count vector, its own count first and the others from the last to the first; of all orders."""
-        others = counts[1:]
-        ways = factorial(self.k - 1) // prod(factorial(others.count(b)) for b in set(others)) if self.alike else 1
-        masses = (self.masses[b][t] for b, t in zip(reversed(self.others(a)), others, strict=True))
-        return self.scale * ways * prod(masses, start=self.masses[a][counts[0] - 1])
+        masses = (self.masses[b][t] for b, t in zip(reversed(self.others(a)), counts[1:], strict=True))
+        return (
+            self.scale * (orders(counts[1:]) if self.alike else 1) * prod(masses, start=self.masses[a][counts[0] - 1])
+        )
 
     @cached_property
     def masses(self) -> list[list[Ball]]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from flint import arb
 
-from dalenius.verifier.forms.asked import Asked
+from dalenius.verifier.forms.written import Asked
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, log_sum_exp, matrix
 from dalenius.verifier.kernel.cells import Shares
 from dalenius.verifier.kernel.closing import close, largest_of

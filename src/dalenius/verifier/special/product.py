@@ -53,11 +53,12 @@ def contracts(rows: Sequence[Row], law: Row, eta: Ball, *, even: bool, response:
     """
     if eta >= 1:
         return True
-    bits = len(rows) == len(rows[0]) == 2  # two values, two outputs
-    if bits and not any(x.is_zero() for x in law):
+    if len(rows) == len(rows[0]) == 2 and not any(x.is_zero() for x in law):  # two values, two outputs
         return _bits_contract(rows, law, eta)
     if even and response:
-        return _response_contracts(rows, eta)
+        k, c = len(rows), rows[0][0] - rows[0][1]
+        # At w = (v, u, .., u) with v >= 1/k (3).
+        return bool(0 <= c <= eta) or _responses_hold(rows, eta, 1, k - 1, (ONE / k, ONE))
     return every_pair_contracts(rows, eta)
 
 
@@ -66,8 +67,16 @@ def expands(rows: Sequence[Row], law: Row, sigma: Ball, *, even: bool, response:
     if sigma <= 0:
         return True
     if len(rows) == len(rows[0]) == 2:  # two values, two outputs
-        return _bits_expand(rows, law, sigma)
-    return even and response and _response_expands(rows, sigma)
+        # G(x) = D(c(x) || c(u)) - sigma D(x || u) on [0,1]: where G'' > 0 at u, the ends decide (2).
+        f, d, u = rows[0][1], rows[1][1] - rows[0][1], law[1]
+        out = f + d * u
+        if not (sigma < 1 and d**2 * u * (1 - u) > sigma * out * (1 - out)):
+            return False
+        return all(_binary(f + d * x, out) >= sigma * _binary(x, u) for x in (ZERO, ONE))
+    if not (even and response and sigma < rows[0][0] - rows[0][1]):
+        return False
+    # At v = (u, .., u, v, 0, .., 0), j entries u >= v (4).
+    return all(_responses_hold(rows, sigma, -1, j, (ZERO, ONE / (j + 1))) for j in range(1, len(rows)))
 
 
 def _bits_contract(rows: Sequence[Row], law: Row, eta: Ball) -> bool:
@@ -87,78 +96,33 @@ def _bits_contract(rows: Sequence[Row], law: Row, eta: Ball) -> bool:
     return _never_negative(Smooth(value, slope, curve), rho, ZERO, ONE)
 
 
-def _bits_expand(rows: Sequence[Row], law: Row, sigma: Ball) -> bool:
-    """G(x) = D(c(x) || c(u)) - sigma D(x || u) >= 0 on [0,1]: where G'' > 0 at u, the ends decide (2)."""
-    f, d, u = rows[0][1], rows[1][1] - rows[0][1], law[1]
-    out = f + d * u
-    if not (sigma < 1 and d**2 * u * (1 - u) > sigma * out * (1 - out)):
-        return False
-    return all(_binary(f + d * x, out) >= sigma * _binary(x, u) for x in (ZERO, ONE))
+def _responses_hold(rows: Sequence[Row], lam: Ball, sign: int, j: int, between: tuple[Ball, Ball]) -> bool:
+    """F = sign ( lam D(w || U) - D(wW || U) ) >= 0 for W = c I + (1-c) U on k values, v in an interval.
 
-
-def _response_contracts(rows: Sequence[Row], eta: Ball) -> bool:
-    """F(w) = eta D(w || U) - D(wW || U) >= 0 for W = c I + (1-c) U on k values: at w = (x, y, .., y), x >= 1/k (3)."""
+    w has one entry v and j entries u = (1-v)/j. With j = k-1 and v = 1/k it is U itself.
+    """
     k, c = len(rows), rows[0][0] - rows[0][1]
-    if 0 <= c <= eta:
-        return True
-    b, poly = (1 - c) / k, arb_poly
-    x = poly([0, 1])
-    y = (1 - x) * (ONE / (k - 1))
-
-    def factor(v: Ball) -> Ball:
-        return eta * (c * v + b) - c**2 * v
-
-    # F'' times x (cx+b) y (cy+b) (k-1), which is positive inside.
-    curve = (k - 1) * factor(x) * y * (c * y + b) + factor(y) * x * (c * x + b)
-
-    def single(v: Ball) -> Ball:
-        return eta * xlogx(k * v) / k - xlogx(k * (c * v + b)) / k
-
-    def single_slope(v: Ball) -> Ball:
-        return eta * ((k * v).log() + 1) - c * ((k * (c * v + b)).log() + 1)
-
-    def value(v: Ball) -> Ball:
-        return single(v) + (k - 1) * single((1 - v) / (k - 1))
-
-    def slope(v: Ball) -> Ball:
-        return single_slope(v) - single_slope((1 - v) / (k - 1))
-
-    return _never_negative(Smooth(value, slope, curve), ONE / k, ONE / k, ONE)
-
-
-def _response_expands(rows: Sequence[Row], sigma: Ball) -> bool:
-    """G(v) = D(vW || U) - sigma D(v || U) >= 0 for the same W: at v = (x, .., x, y, 0, .., 0), j entries x >= y (4)."""
-    k, c = len(rows), rows[0][0] - rows[0][1]
-    if not sigma < c:
-        return False
     b = (1 - c) / k
-    y = arb_poly([0, 1])
 
-    def factor(v: Ball) -> Ball:
-        return c**2 * v - sigma * (c * v + b)
+    def single(x: Ball) -> Ball:
+        return sign * (lam * xlogx(k * x) - xlogx(k * (c * x + b))) / k
 
-    def single(v: Ball) -> Ball:
-        return xlogx(k * (c * v + b)) / k - sigma * xlogx(k * v) / k
+    def slope(x: Ball) -> Ball:
+        return sign * (lam * ((k * x).log() + 1) - c * ((k * (c * x + b)).log() + 1))
 
-    def single_slope(v: Ball) -> Ball:
-        return c * ((k * (c * v + b)).log() + 1) - sigma * ((k * v).log() + 1)
+    def factor(x: Ball) -> Ball:
+        return sign * (lam * (c * x + b) - c**2 * x)
 
-    for j in range(1, k):
-        x = (1 - y) * (ONE / j)
-        # G'' times j x (cx+b) y (cy+b), which is positive inside.
-        curve = factor(x) * y * (c * y + b) + j * factor(y) * x * (c * x + b)
-
-        def value(v: Ball, j: int = j) -> Ball:
-            return j * single((1 - v) / j) + single(v) + (k - 1 - j) * single(ZERO)
-
-        def slope(v: Ball, j: int = j) -> Ball:
-            return single_slope(v) - single_slope((1 - v) / j)
-
-        # At j = k - 1 the last law is U itself.
-        flat = ONE / k if j == k - 1 else None
-        if not _never_negative(Smooth(value, slope, curve), flat, ZERO, ONE / (j + 1)):
-            return False
-    return True
+    v = arb_poly([0, 1])
+    u = (1 - v) * (ONE / j)
+    # F'' times j v (cv+b) u (cu+b), which is positive inside.
+    curve = j * factor(v) * u * (c * u + b) + factor(u) * v * (c * v + b)
+    f = Smooth(
+        lambda x: single(x) + j * single((1 - x) / j) + (k - 1 - j) * single(ZERO),
+        lambda x: slope(x) - slope((1 - x) / j),
+        curve,
+    )
+    return _never_negative(f, ONE / k if j == k - 1 else None, *between)
 
 
 def _binary(x: Ball, p: Ball) -> Ball:

@@ -23,7 +23,7 @@ from flint import arb
 from dalenius.verifier.forms import together
 from dalenius.verifier.forms.counting import Sum
 from dalenius.verifier.forms.named import Added
-from dalenius.verifier.forms.reference import Reference, Uniform
+from dalenius.verifier.forms.reference import Reference
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, Rows, float_above, log_sum_exp
 from dalenius.verifier.kernel.cells import Falling, Recursions
 from dalenius.verifier.kernel.chains import OneValue
@@ -68,7 +68,7 @@ def mirror(statistic: Sum, answers: Sequence[int], reference: Reference) -> int 
     added = sorted(statistic.contributions)
     sums = {x + y for x, y in zip(added, reversed(added), strict=True)}
     ends = {answers[0] + answers[-1]} if isinstance(answers, range) else set(map(add, answers, reversed(answers)))
-    alike = isinstance(reference, Uniform) and len(sums) == 1 and len(ends) == 1
+    alike = reference.uniform and len(sums) == 1 and len(ends) == 1
     return ends.pop() if alike else None
 
 

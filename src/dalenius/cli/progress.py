@@ -1,17 +1,47 @@
-"""The progress of a run of many points: a bar on a terminal, else plain lines now and then."""
+"""Progress on standard error: a line with the bracket of one search, a bar or plain lines for a run of many points."""
 
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dalenius.errors import printable
 
 if TYPE_CHECKING:
+    from dalenius.search import deadline
     from dalenius.studies.running import Progress, Report
+
+
+@contextmanager
+def progress_line(unit: str, symbol: str = "L") -> Iterator[Any]:
+    """Yield a listener that keeps one line on standard error up to date, or False where that is not a terminal.
+
+    unit: nats, bits, or nothing for a bracket that is not of information.
+    """
+    if not sys.stderr.isatty():
+        yield False
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from dalenius.model.problem import NATS_PER_UNIT
+    from dalenius.numerics.rounding import short_up
+
+    scale = NATS_PER_UNIT.get(unit, 1.0)
+    with Live(console=Console(stderr=True), transient=True, refresh_per_second=8) as live:
+
+        def listen(state: "deadline.Progress") -> None:
+            lower, upper = state.lower / scale, state.upper / scale
+            bracket = f"{lower:.6f} <= {symbol} <= {upper:.6f} {unit}".rstrip()
+            whose = f"record {state.record} ({state.records} in all), " if state.records > 1 else ""
+            who = f"{whose}{state.nodes} nodes, " if symbol == "L" else ""
+            live.update(Text(f"{state.stage}: {bracket}, gap {short_up(upper - lower)}, {who}{state.seconds:.1f} s"))
+
+        yield listen
 
 
 @contextmanager
