@@ -61,7 +61,6 @@ class Audited:
 
     @property
     def secret(self) -> Secret:
-        """The secret that was audited."""
         return self.record if self.other is None else self.other
 
     def claim(self, mechanism: Mechanism, reference: rho.Reference = rho.UNIFORM) -> tuple[Proof, float]:
