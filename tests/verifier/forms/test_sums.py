@@ -117,15 +117,6 @@ def test_mass_where_no_dataset_is() -> None:
     assert "where there is no dataset" in verify_here(data).reason
 
 
-def test_another_mechanism_is_told_apart(sound: Json) -> None:
-    assert verify_here(sound, mechanism=dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1.0))
-    for other in (
-        dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=2),
-        dl.Mechanism.from_rows(dl.queries.count(n=2), np.eye(3)),
-    ):
-        assert not verify_here(sound, mechanism=other)
-
-
 def test_the_witness_of_a_dense_audit_needs_rows(sound: Json) -> None:
     refused(changed(sound, {"witness.blocks": GONE}))
 
