@@ -179,13 +179,3 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Json, reason: str) -> None:
     verdict = verify_here(changed(tied, tamper), time_limit=1e6)
     assert not verdict
     assert reason in verdict.reason
-
-
-def test_groups_and_laws_of_single_records_are_refused(sound: Json) -> None:
-    data = copy.deepcopy(sound)
-    del data["witness"]["record"], data["proofs"][0]["record"]
-    data["secret"] = {"kind": "records", "records": [0, 1]}
-    assert "single records" in verify_here(data).reason
-    data = copy.deepcopy(sound)
-    data["adversary"]["reference"] = {"marginals": [[0.2, 0.3, 0.5], *[[0.4, 0.3, 0.3]] * 299]}
-    assert "one marginal of all records" in verify_here(data).reason
