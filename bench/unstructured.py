@@ -23,7 +23,8 @@ from dalenius.bounds.convex import LEAST_S, Dual
 from dalenius.numerics.information import neg_entropies
 from dalenius.reductions.cells import Cells, tilt
 from dalenius.reductions.lump import lump
-from dalenius.search.ascent_chunked import State, step
+from dalenius.search.ascent import prior_step
+from dalenius.search.deadline import Deadline
 
 CASES = (  # records, outputs, concentration of the rows, knowledge, seconds
     ([2] * 18, 4, 1.0, 0.5, 60),
@@ -87,17 +88,16 @@ def passes(
 
 def _ascent(cells: Cells, starts: int, product: float) -> str:
     """One step of the ascent, per start."""
-    log_v = np.log(np.random.default_rng(SEED).dirichlet(np.ones(cells.n_secrets), size=(starts, cells.n_outputs)))
-    state, _ = step(cells, State(np.moveaxis(log_v, 2, 1), np.zeros(starts)))
-    alpha = state.log_v / np.exp(state.log_s)[:, None, None]
-    return f"{_least(lambda: tilt(cells, alpha)) / starts / product:.1f}"
+    v = np.random.default_rng(SEED).dirichlet(np.ones(cells.n_secrets), size=(starts, cells.n_outputs))
+    log_v, clock = np.moveaxis(np.log(v), 2, 1), Deadline(math.inf)
+    _, s = prior_step(cells, log_v, np.ones(starts), clock)
+    return f"{_least(lambda: prior_step(cells, log_v, s, clock)) / starts / product:.1f}"
 
 
 def _bound(cells: Cells, product: float, *, second: bool) -> str:
     """One step of Newton's method on the constrained capacity."""
     x, entropies = Dual.of_prior(cells, cells.rho, LEAST_S, 0.0), neg_entropies(cells.lumped.channel)
-    alpha, beta = x.lam[None], np.full((1, cells.n_secrets), x.omega)
-    return f"{_least(lambda: tilt(cells, alpha, beta, entropies, second=second)) / product:.1f}"
+    return f"{_least(lambda: tilt(cells, x.lam, x.omega, entropies, second=second)) / product:.1f}"
 
 
 def _least(work: Callable[[], object], times: int = 9) -> float:

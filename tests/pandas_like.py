@@ -18,6 +18,9 @@ class Column:
     def to_list(self) -> list[Any]:
         return list(self.values)
 
+    def to_numpy(self, dtype: type | None = None, na_value: float = np.nan) -> NDArray[Any]:
+        return np.array([na_value if v is None else v for v in self.values], dtype=dtype)
+
     def __array__(self, dtype: type | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype)
 

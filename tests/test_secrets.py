@@ -14,6 +14,7 @@ from verdicts import meet
 
 import dalenius as dl
 from dalenius.bounds.capacity import capacity
+from dalenius.model import secret as secrets
 from dalenius.numerics.information import mutual_information
 from dalenius.results.audit import Audit
 from dalenius.verifier.verify import verify_here
@@ -203,14 +204,14 @@ def test_attributes_of_releases_that_are_never_written_out(
 ) -> None:
     large, dense = both_kinds(mechanism, query)
     mine = dl.audit(large, knowledge=0.3, secret=secret, reference=law)
-    labels = mine.secret.values
+    labels = secrets.table(mine.secret, large.records)
     exact = dl.audit(dense, knowledge=0.3, secret=labels, reference=law, tolerance=1e-2, time_limit=0.3)
     meet(mine, exact)
     assert 0 < mine.lower < mine.upper
     # The prior is on datasets, and leaks through the whole release what it is said to.
     weights = mine.prior.weights()
     joint = np.zeros((len(mine.secret.names), weights.size))
-    joint[mine.secret.values, np.arange(weights.size)] = weights
+    joint[labels, np.arange(weights.size)] = weights
     told = float(mutual_information(joint @ dense.matrix()))
     assert mine.lower <= told <= mine.upper
     assert mine.verify().verified

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 import dalenius as dl
 from dalenius.auditing.all_records import audit_records
-from dalenius.auditing.unwritten_sums import closed_forms, fano
+from dalenius.auditing.from_below import fano
+from dalenius.auditing.unwritten_sums import closed_forms
 from dalenius.bounds.closed_forms import centre, sibson
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery.parse import parse_mechanism, parse_query

@@ -1,14 +1,11 @@
 """Contraction coefficients: closed forms, brute force, and the inequality that coarse outputs rest on."""
 
-import math
-
-import brute_force
 import numpy as np
 import pytest
 from cases import named, random_channel
 from kinds import Floats
 
-from dalenius.bounds.contraction import PAIR_ENTRIES, affordable, coarsen_together, coefficient
+from dalenius.bounds.contraction import coarsen_together, coefficient
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 
@@ -101,22 +98,6 @@ def test_a_limit_above_the_coefficient_puts_all_outputs_together() -> None:
     assert eta == 0
 
 
-def test_too_many_rows_are_left_alone() -> None:
-    cells = Cells(lump(random_channel([2, 400], 4, 0), 0)[0], 1.0)
-    assert PAIR_ENTRIES < 400**2 * 4
-    assert not affordable(cells)
-
-
-def test_sum_of_independent_bits_contracts_like_one_of_them() -> None:
-    # Two uses of a channel, told apart: eta of the pair of product rows is below 1 - (1-eta)^2.
-    p = 0.2
-    single = np.array([[1 - p, p], [p, 1 - p]])
-    double = np.stack([np.outer(r, r).ravel() for r in single])
-    eta = (1 - 2 * p) ** 2
-    assert eta < coefficient(double) <= 1 - (1 - eta) ** 2 + 1e-9
-    assert math.isclose(brute_force.capacity(single)[0], math.log(2) - brute_force.entropy(single[0]), abs_tol=1e-9)
-
-
 def test_rows_that_agree_are_bundled() -> None:
     rows = _within(90, 4)
     exact = max(coefficient(rows[[i, j]]) for i in range(0, len(rows), 9) for j in range(i))
@@ -128,10 +109,3 @@ def _within(n: int, width: int) -> Floats:
     """Geometric noise on a count, and a group of outputs in the middle."""
     t, y = np.arange(n + 1.0), np.arange(n // 2, n // 2 + width)
     return np.asarray(np.exp(-np.abs(t[:, None] - y)))
-
-
-def test_outputs_of_a_hundred_are_put_in_groups() -> None:
-    cells = Cells(lump(named("count(n=100)", "geometric(epsilon=1)"), 0)[0], 0.5)
-    groups, eta = coarsen_together(cells, 0.7)
-    assert len(set(groups)) < 30
-    assert eta <= 0.7

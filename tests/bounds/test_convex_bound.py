@@ -69,17 +69,6 @@ def test_where_nothing_is_constrained_it_is_the_capacity() -> None:
     assert found.lower - 1e-9 <= value <= found.upper + 1e-6
 
 
-def test_channels_that_are_nearly_deterministic() -> None:
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        q = rng.dirichlet(np.full(5, 0.05), size=24)
-        q[q < 0.02] = 0
-        bounds = bounds_of(
-            Mechanism.from_matrix(q / q.sum(axis=1, keepdims=True), [4, 3, 2]), [0.1, 0.5, 1.5][seed % 3]
-        )
-        assert best(bounds, whole=False)[1] <= best(bounds, whole=True)[1] + 1e-7
-
-
 def test_small_knowledge_closes_the_gap() -> None:
     bounds = bounds_of(random_channel([2] * 6, 4, 7), 1e-4)
     found = ascent.ascend(bounds.cells, Deadline(60.0), np.random.default_rng(0))
@@ -118,17 +107,6 @@ def test_outputs_that_never_occur_or_are_proportional_verify() -> None:
     assert found.bounds in ("capacity", "contraction", "convex")
     verdict = verify(found.certificate)
     assert verdict.verified, verdict.reason
-
-
-def test_the_capacity_is_found_once_and_shared() -> None:
-    mechanism, shared, rng = random_channel([2] * 5, 3, 2), SharedBounds(), np.random.default_rng(0)
-    first, second = (Cells(lump(mechanism, record)[0], 0.4, FEW_ARE_MANY) for record in (0, 1))
-    x, bound = shared.capacity(first, Deadline(60.0), rng)
-    found = shared.whole
-    again, same = shared.capacity(second, Deadline(60.0), rng)
-    assert shared.whole is found
-    assert same == bound
-    np.testing.assert_array_equal(again.log_r, x.log_r)
 
 
 def test_no_time_still_gives_a_bracket() -> None:

@@ -45,15 +45,6 @@ def test_the_capacity_is_inside_its_bracket(mechanism: str, query: str) -> None:
     assert found.lower == pytest.approx(_information(dense.rows, found.prior), abs=1e-7)
 
 
-def test_out_of_time_the_bracket_is_that_of_the_first_round() -> None:
-    large, dense = both("geometric(epsilon=0.1)", "count(n=100)")
-    found, truth = capacity_by_convolution(large, Deadline(0.0)), capacity(dense)
-    uniform = np.full(101, 1 / 101)
-    assert found.lower == pytest.approx(_information(dense.rows, uniform), abs=1e-7)
-    assert found.lower < truth.lower
-    assert truth.upper < found.upper <= math.log(large.most_likely()) + 1e-6
-
-
 @pytest.mark.parametrize(("mechanism", "query"), MORE)
 @pytest.mark.parametrize("knowledge", [0.0, 0.2, 1.5, 50.0])
 def test_no_prior_of_that_knowledge_tells_more(mechanism: str, query: str, knowledge: float) -> None:

@@ -5,7 +5,7 @@ import pytest
 from verdicts import holds
 
 import dalenius as dl
-from dalenius.bounds.monotone import Chains, MonotoneRows, Scan
+from dalenius.bounds.monotone import Chains, Scan
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
@@ -70,33 +70,6 @@ def test_at_the_best_prior_the_bound_is_what_it_leaks(n: int, epsilon: float, kn
     found = Scan(cells, order, Deadline(20)).run(best.pi, best.s, best.value, 1e-4)
     assert found is not None
     assert best.value - 1e-9 <= found.upper <= best.value + 1e-4
-
-
-def test_pairs_that_cannot_close_are_left_out_and_change_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
-    tries: list[float] = []
-    run = Scan._try
-    monkeypatch.setattr(Scan, "_try", lambda self, log_r, s, *rest: tries.append(s) or run(self, log_r, s, *rest))
-    mechanism = M.symmetric(Q.modular_sum(n=4, modulus=2), flip=0.3)
-    everything = dl.Settings(parts=(MonotoneRows(closing_cells=0),))
-    few, all_pairs = (
-        dl.audit(mechanism, knowledge=0.3, tolerance=1e-4, verify=False, settings=settings)
-        for settings in (None, everything)
-    )
-    assert few.certificate.text() == all_pairs.certificate.text()
-    assert len(tries) < 2 * 20
-
-
-@pytest.mark.parametrize("s", [0.3, 1.0])
-def test_a_pair_is_hopeless_only_where_its_bound_is_above_the_goal(s: float) -> None:
-    mechanism = M.geometric(Q.count(n=3), epsilon=1)
-    cells = Cells(lump(mechanism, 0)[0], 0.5)
-    order = order_of(mechanism)
-    assert order is not None
-    scan = Scan(cells, order, Deadline(20))
-    log_r = np.log(cells.rho @ cells.q)
-    bound = scan._keep(scan._try(log_r, s, 1e-9, 1000, 0.0))
-    assert not scan._hopeless(cells.rho, log_r, s, bound + 1e-9)
-    assert scan._hopeless(cells.rho, log_r, s, 0.5 * bound)
 
 
 def order_of(mechanism: dl.Mechanism) -> Order | None:

@@ -26,21 +26,6 @@ def test_the_capacity_by_few_rows_is_that_of_all(epsilon: float) -> None:
     assert few.upper >= all_rows.lower - 1e-12
 
 
-def test_the_capacity_of_rows_without_order_is_found_too() -> None:
-    rows = np.random.default_rng(3).dirichlet(np.full(30, 0.2), size=60)
-    few = bracket(rows, 1e-9, Deadline(60.0), method=FEW_ROWS)
-    all_rows = interior_point(rows, 1e-10, Deadline(60.0))
-    assert few.upper == pytest.approx(all_rows.upper, abs=2e-9)
-    assert few.upper - few.lower <= 1e-9
-
-
-def test_a_capacity_above_the_ceiling_is_not_worth_its_digits() -> None:
-    rows = np.ascontiguousarray(named("count(n=400)", "geometric(epsilon=1)").rows)
-    rough = bracket(rows, 1e-9, Deadline(60.0), ceiling=0.7)
-    assert rough.lower > 0.7
-    assert rough.upper >= rough.lower
-
-
 @pytest.mark.parametrize("knowledge", [0.01, 0.3, 3.0])
 @pytest.mark.parametrize("mechanism", ["geometric(epsilon=0.02)", "exponential(epsilon=0.2)"])
 def test_the_constrained_capacity_is_what_newtons_method_finds(mechanism: str, knowledge: float) -> None:

@@ -1,11 +1,11 @@
 """Solver processes of the explorer: none is left that the pool does not know."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from dalenius.explore.pool import Pool, Solver
+from dalenius.explore import pool
+from dalenius.explore.pool import Busy, Pool
 
 
 class Idle:
@@ -13,47 +13,45 @@ class Idle:
 
     alive = True
 
-    async def settle(self) -> None:
+    def __init__(self, _: Path) -> None:
+        self.settled = 0
+
+    def settle(self) -> None:
         """Nothing runs."""
+        self.settled += 1
 
 
-def test_a_process_that_starts_while_its_question_is_given_up_serves_the_next(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    async def run() -> None:
-        starting, may_end = asyncio.Event(), asyncio.Event()
-        begun: list[Idle] = []
+def given_back(pool: Pool) -> None:
+    """Wait until a place is free again: solvers are given back by a thread of their own."""
+    assert pool._slots.acquire(timeout=5)
+    pool._slots.release()
 
-        async def start(_: Path) -> Idle:
-            begun.append(Idle())
-            starting.set()
-            await may_end.wait()
-            return begun[-1]
 
-        monkeypatch.setattr(Solver, "start", start)
-        pool = Pool(tmp_path, size=1)
-        first = asyncio.ensure_future(pool.warm_up())
-        await starting.wait()
-        first.cancel()
-        may_end.set()
-        async with pool.solver() as solver:
-            assert pool.everyone == {solver} == {*begun}
-        await asyncio.gather(*pool.settling)
-        assert pool.idle == [solver]
-
-    asyncio.run(run())
+def test_a_process_serves_one_question_after_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(pool, "Solver", Idle)
+    solvers = Pool(tmp_path, size=1)
+    solvers.warm_up()
+    given_back(solvers)
+    (first,) = solvers.idle
+    with solvers.solver(lambda: False) as solver:
+        assert solver is first
+        assert solvers.everyone == {first}
+    given_back(solvers)
+    assert solvers.idle == [first]
 
 
 def test_a_process_that_cannot_start_leaves_its_place_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def run() -> None:
-        async def start(_: Path) -> Idle:
-            raise OSError
+    def start(_: Path) -> Idle:
+        raise OSError
 
-        monkeypatch.setattr(Solver, "start", start)
-        pool = Pool(tmp_path, size=1)
-        for _ in range(2):
-            with pytest.raises(OSError):  # noqa: PT011 - made above
-                await pool.warm_up()
-        assert not pool.everyone
+    monkeypatch.setattr(pool, "Solver", start)
+    solvers = Pool(tmp_path, size=1)
+    for _ in range(2):
+        with pytest.raises(OSError):  # noqa: PT011 - made above
+            solvers.warm_up()
+    assert not solvers.everyone
 
-    asyncio.run(run())
+
+def test_too_many_questions_are_told_to_come_again(tmp_path: Path) -> None:
+    with pytest.raises(Busy):
+        Pool(tmp_path, most_waiting=0).warm_up()

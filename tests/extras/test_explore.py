@@ -363,8 +363,7 @@ def test_files_that_cannot_be_used_get_a_sentence(browser: Browser, server: Serv
         until(lambda sentence=sentence: sentence in page.problem, patience(10), sentence)
         assert not page.words("verdict")
     # Whoever does not ask the page's script first is refused by the server, which keeps nothing of it.
-    with large.open("rb") as file:
-        code, content = server.ask("/upload?name=large.csv", method="POST", body=file)
+    code, content = server.ask("/upload?name=large.csv", method="POST", body=large.read_bytes())
     assert code == 413
     assert b"more than 16 MB" in content
     assert resident(server.process.pid) < before + 40

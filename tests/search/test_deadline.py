@@ -25,14 +25,6 @@ def test_a_limit_expires() -> None:
     assert deadline.seconds >= 3601.0
 
 
-def test_seconds_are_kept_for_writing_down_what_was_found() -> None:
-    deadline = Deadline(60.0)
-    assert not deadline.expired()
-    deadline.reserved = 61.0
-    assert deadline.expired()
-    assert deadline.left < 0
-
-
 def test_a_part_ends_with_the_whole() -> None:
     told: list[Progress] = []
     whole = Deadline(60.0, told.append)
@@ -88,15 +80,6 @@ def test_other_threads_leave_signals_alone() -> None:
     thread.join()
     assert seen == [before]
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_progress_is_told() -> None:
-    told: list[Progress] = []
-    deadline = Deadline(60.0, told.append)
-    deadline.nodes = 7
-    deadline.report_progress(2, 3, 0.1, 0.4, "boxes")
-    assert [(p.record, p.records, p.lower, p.upper, p.nodes, p.stage) for p in told] == [(2, 3, 0.1, 0.4, 7, "boxes")]
-    assert told[0].seconds >= 0
 
 
 # A problem that stays open for long, interrupted once branch and bound has begun.

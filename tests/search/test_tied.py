@@ -11,7 +11,7 @@ from refusals import refuses
 import dalenius as dl
 from dalenius.bounds.counted import CountedSearch
 from dalenius.bounds.moved_counts import MovedSearch
-from dalenius.model.tied import TiedPrior
+from dalenius.model.counted import TiedPrior
 from dalenius.numerics.information import mutual_information
 from dalenius.search import tied
 from dalenius.search.deadline import Deadline

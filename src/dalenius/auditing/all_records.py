@@ -340,7 +340,8 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     noisy = problem.mechanism.as_sum
     if noisy is None:
         return item
-    from dalenius.auditing.unwritten_sums import closed_forms, from_below, refusal
+    from dalenius.auditing.from_below import from_below, of_sum
+    from dalenius.auditing.unwritten_sums import closed_forms, refusal
 
     if refusal(problem, noisy, item.secret) is not None:
         return item
@@ -348,8 +349,8 @@ def _without_rows(item: Audited, problem: AuditProblem, deadline: Deadline) -> A
     proofs = [proof for proof in closed_forms(problem, noisy, item.secret, deadline) if proof.upper < worth]
     if not proofs:
         return item
-    outputs, start = noisy.n_outputs, item.masses
-    coarse = from_below(problem, noisy, item.secret, deadline, proofs=proofs, outputs=outputs, start=start)
+    look = of_sum(problem, noisy, item.secret, start=item.masses)
+    coarse = from_below(problem, item.secret, [look], deadline, proofs=proofs)
     audit = coarse.audit
     if audit.gap >= item.audit.gap:
         return item

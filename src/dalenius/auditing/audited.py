@@ -26,7 +26,7 @@ from dalenius.reductions.lump import Lift, OriginalOutputs
 if TYPE_CHECKING:
     from dalenius.model.channels.parts import Part
     from dalenius.model.channels.per_record import SomeRecords
-    from dalenius.model.counted import PriorOnCounts
+    from dalenius.model.counted import CountedPrior, TiedPrior
     from dalenius.reductions.coarse import Grid
 
 # Digits of a witness on blocks, the fewest first; and how far within its knowledge it is to be, as a share.
@@ -45,7 +45,7 @@ class Audited:
     # The part of a release that the cells are about: one noisy count of a histogram, or a few records.
     part: "NoisySum | SomeRecords | None" = None
     # A better prior of a noisy histogram than any on the cells.
-    better: "PriorOnCounts | None" = None
+    better: "CountedPrior | TiedPrior | None" = None
     members: range | tuple[int, ...] = ()  # none where the secret is not a record
     other: Group | Function | None = None  # the secret that is not a record
 
@@ -61,7 +61,6 @@ class Audited:
 
     @property
     def secret(self) -> Secret:
-        """The secret that was audited."""
         return self.record if self.other is None else self.other
 
     def claim(self, mechanism: Mechanism, reference: rho.Reference = rho.UNIFORM) -> tuple[Proof, float]:

@@ -20,6 +20,7 @@ from dalenius.bounds.capacity import bracket
 from dalenius.certificates.question import one_by_one
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import reach as noise_reach
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.channels.per_record import PerRecord
@@ -56,12 +57,10 @@ class Question:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The release."""
         return self.problem.mechanism
 
     @property
     def record(self) -> int:
-        """The member that is audited."""
         return self.members[0]
 
     @property
@@ -107,7 +106,6 @@ class IndependentRecord:
 
     @property
     def record(self) -> int:
-        """The member that was audited."""
         return self.members[0]
 
 
@@ -126,7 +124,7 @@ def by_shift(noisy: NoisySum, question: Question) -> IndependentRecord:
     statistic = noisy.statistic
     assert isinstance(statistic, Sum)  # for the type checker: noise on a sum
     added = np.asarray(statistic.contributions, dtype=np.int64)
-    reach = _reach(noisy, HIDDEN)
+    reach = _reach(noisy)
     width = int(added.max() - added.min()) + 2 * reach + 1
     if width > MOST_OUTPUTS:
         refuse(
@@ -196,7 +194,7 @@ def by_counts(noisy: NoisyCounts, question: Question) -> IndependentRecord:
         value = seen_through_bits(k, noisy.noise.rate or 0.0)
         return IndependentRecord(members, value, value, law, others, {"kind": "indicators"})
     value = seen_through_bits(k, math.log1p(-flipped) - math.log(flipped) if flipped > 0 else math.inf)
-    reach = _reach(cell, HIDDEN)
+    reach = _reach(cell)
     rows = _clamped(cell, np.array([0, 1]), -reach, 1 + reach)
     lost = 2 * k * cell.tail(reach) * math.log(k) if noisy.noise.rate is None else 0.0
 
@@ -225,32 +223,19 @@ def as_counts(mechanism: Mechanism) -> NoisyCounts | None:
     return None if by_line else noisy
 
 
-def _reach(noisy: NoisySum, hidden: float) -> int:
-    """The least k >= 1 with P(noise >= k) hidden; 1 where outputs beyond are proportional."""
-    if noisy.noise.rate is not None:
-        return 1
-    low, high = 0, 1
-    while noisy.tail(high) > hidden:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if noisy.tail(middle) <= hidden else (middle, high)
-    return high
+def _reach(noisy: NoisySum) -> int:
+    """How far noise reaches that is not hidden; 1 where outputs beyond are proportional."""
+    return 1 if noisy.noise.rate is not None else noise_reach(noisy.noise, HIDDEN, 2**40)
 
 
 def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     """P(centre + noise, clamped to low..high) as (A, outputs)."""
-    d = np.subtract.outer(-centres, -np.arange(low, high + 1))
-    rows = noisy.law(d)
-    rows[:, 0], rows[:, -1] = noisy.below(d[:, 0]), noisy.below(-d[:, -1])
-    return rows / rows.sum(axis=1, keepdims=True) if high > low else np.ones_like(rows)
+    rows = noisy.noise.rows(centres[:, None].astype(float), np.arange(float(low), high + 1))
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
-def by_lines(question: Question, common: Floats | None = None) -> IndependentRecord:
-    """Bracket a record by one capacity for everything that the others may be.
-
-    common: a law of the record that may serve for all of it, as that of noise on a sum does.
-    """
+def by_lines(question: Question) -> IndependentRecord:
+    """Bracket a record by one capacity for everything that the others may be."""
     mechanism, record = question.mechanism, question.record
     tolerance, deadline, support = question.problem.tolerance, question.deadline, question.support
     rows, values = mechanism.written().rows, question.values
@@ -276,8 +261,6 @@ def by_lines(question: Question, common: Floats | None = None) -> IndependentRec
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
         lowers[j], uppers[j] = law @ d, d.max()
-        if common is not None and (other := _divergences(rows[line], common[values])).max() < uppers[j]:
-            weights[j], lowers[j], uppers[j] = common[values], common[values] @ other, other.max()
     # Only lines that may be the worst are closed to the tolerance.
     while uppers.max() > lowers.max() + tolerance / 2 and not deadline.expired():
         j = int(uppers.argmax())

@@ -100,7 +100,7 @@ def _in_the_ball(question: Question) -> IndependentRecord:
     deadline = question.deadline
     first, refused = replace(question, deadline=deadline.part(deadline.left / 2)), None
     try:
-        alone = (_by_any_line if question.mechanism.has_rows else _alone)(first)
+        alone = (by_lines if question.mechanism.has_rows else _alone)(first)
     except InputError as error:
         refused, alone = error, IndependentRecord(question.members, 0.0, math.inf, np.zeros(0), None, {})
     below = _from_below(first, alone)
@@ -122,12 +122,6 @@ def _by_knowledge(question: Question) -> dict[str, Any] | None:
     found = by_records(bounded, question.deadline, 0)
     coarse = problem.mechanism.has_rows and "blocks" in found.witness
     return None if coarse else found.proofs[0][1]
-
-
-def _by_any_line(question: Question) -> IndependentRecord:
-    """By lines, with the law of noise on a sum among those that are tried."""
-    noisy = as_sum(question.mechanism)
-    return by_lines(question, None if noisy is None else by_shift(noisy, question).law)
 
 
 def _from_below(question: Question, alone: IndependentRecord) -> IndependentRecord:

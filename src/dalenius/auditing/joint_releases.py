@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dalenius.auditing.audited import Audited
-from dalenius.auditing.unwritten_sums import audit_large, from_below, on_few_points, refusal
+from dalenius.auditing.from_below import from_below, of_sum
+from dalenius.auditing.unwritten_sums import audit_large, refusal, try_points
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import Several
 from dalenius.bounds.proof import Proof, Rounding
@@ -66,25 +67,20 @@ class ThroughOne:
 
     @property
     def kind(self) -> str:
-        """The kind of the proof inside."""
         return self.inside.kind
 
     @property
     def name(self) -> str:
-        """The step, and the bound inside."""
         return f"{self.one.step['step']}, {self.inside.name}"
 
     @property
     def upper(self) -> float:
-        """The bound."""
         return self.one.kept * self.inside.upper + self.added
 
     def claim(self, rounding: Rounding) -> float:
-        """The claim of the proof inside, and what may leak where not all releases can be drawn from the one."""
         return self.one.kept * self.inside.claim(rounding) + self.added + rounding.bound
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return the proof inside, after one more step."""
         data = self.inside.to_certificate(outputs)
         return {**data, "steps": [self.one.step, *data.get("steps", ())]}
 
@@ -123,30 +119,18 @@ ONE_SHARE, ONLY_SHARE = 0.3, 0.7
 
 def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: Deadline) -> Audited:
     """Bracket max I(about;Y_1,Y_2,...), with the way from coarse cells to classes."""
-    if (reason := refusal(problem, joint.rounded[0], about)) is not None:
+    noisy = joint.rounded[0]
+    if (reason := refusal(problem, noisy, about)) is not None:
         raise InputError(reason)
     one = one_release(joint)
     share = deadline.part((ONE_SHARE if joint.rates else ONLY_SHARE) * deadline.left)
     single = audit_large(replace(problem, mechanism=one.channel), one.channel, about, share)
-    masses = single.masses
     coarse = coarsen_releases(joint, about, problem.knowledge, problem.reference, problem.settings.of(Coarseness))
-    proofs: list[Proof] = [one.proof(single.audit.proof, coarse[0].secrets)]
+    look = of_sum(problem, noisy, about, coarse=coarse, start=single.masses)
+    proofs: list[Proof] = [one.proof(single.audit.proof, look.lumped.secrets)]
     if problem.knowledge <= 0:
         proofs.append(Formula("trivial", single.audit.trivial))
-    joined = from_below(
-        problem,
-        joint.rounded[0],
-        about,
-        deadline,
-        proofs=proofs,
-        outputs=joint.n_outputs,
-        start=masses / masses.sum(),
-        coarse=coarse,
-    )
-    audit = joined.audit
-    if audit.worth_more and joint.rates and not deadline.expired():
-        found = on_few_points(problem, joint.rounded[0], about, deadline, lower=audit.lower, noise=Several.of(joint))
-        if found is not None:
-            audit.try_formulas(found)
-        deadline.report_progress(0, 1, audit.lower, audit.upper, "monotone rows")
+    joined = from_below(problem, about, [look], deadline, proofs=proofs)
+    if joint.rates:
+        try_points(problem, noisy, about, deadline, joined.audit, noise=Several.of(joint))
     return joined

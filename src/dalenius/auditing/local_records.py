@@ -10,10 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from dalenius.auditing.audited import Audited
+from dalenius.auditing.from_below import Look, from_below, needs_rows, tilted_by
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import bellman
 from dalenius.bounds.closing import Formula
-from dalenius.bounds.products import all_looks, looks, product, symmetric_bits
+from dalenius.bounds.products import all_looks, product, symmetric_bits
+from dalenius.bounds.products import looks as looks_at_bits
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
 from dalenius.model.channels.per_record import PerRecord, SomeRecords
@@ -21,8 +23,8 @@ from dalenius.model.problem import AuditProblem
 from dalenius.model.secret import Attributes, Function, Secret
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
-from dalenius.reductions.lump import Lift, lump
-from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, polish, random_priors
+from dalenius.reductions.lump import lump
+from dalenius.search.ascent import random_priors
 from dalenius.search.deadline import Deadline
 
 # Cells and entries of the part of the release that holds the values of a few records. Eight bits are 0.3 % below what
@@ -46,27 +48,19 @@ def audit_local(problem: AuditProblem, mechanism: PerRecord, about: Secret, dead
     """Bracket max I(about;Y), with the way from cells to classes of the part of the release that the prior is on."""
     if (reason := refusal(problem, mechanism, about)) is not None:
         raise InputError(reason)
-    trivial = math.log(min(secrets.size(about, mechanism.records), mechanism.n_outputs))
-    proofs, rng = closed_forms(problem, mechanism, about), np.random.default_rng(0)
-    best: Audited | None = None
-    for part in _parts(problem, mechanism, about):
-        lumped, lift = lump(part, about, None, problem.reference)
-        cells = Cells(lumped, problem.knowledge, problem.settings)
-        audit = SecretAudit(cells, trivial, problem.tolerance, relative=problem.relative)
-        audit.try_formulas(*proofs)
-        climbed = _climbed(audit.cells, lift, part, deadline, rng)
-        audit.pi, audit.lower = climbed.pi, climbed.value
-        if problem.knowledge <= 0:
-            audit.proofs = [Formula("reference", audit.lower)]
-        deadline.report_progress(0, 1, audit.lower, audit.upper, "ascent")
-        if best is None or audit.lower > best.audit.lower:
-            best = Audited(audit, lift, part=part)
-        if not audit.open or deadline.expired():
-            break
-    assert best is not None  # for the type checker: there is a first part
-    _step_by_step(best.audit, problem, mechanism, _members(about), deadline)
-    low, high = _unconstrained(mechanism, about, trivial)
-    best.audit.unconstrained = (max(best.audit.lower, low), high)
+    proofs = closed_forms(problem, mechanism, about)
+    looks = (_look(problem, part, about) for part in _parts(problem, mechanism, about))
+    best = from_below(problem, about, looks, deadline, proofs=proofs)
+    audit = best.audit
+    if problem.knowledge <= 0:
+        audit.proofs = [Formula("reference", audit.lower)]
+    _step_by_step(audit, problem, mechanism, _members(about), deadline)
+    low, high = 0.0, audit.trivial
+    if isinstance(about, int) and symmetric_bits(mechanism):
+        # All records equal to the secret is the best that symmetric bits can do.
+        low = looks_at_bits(mechanism.n, float(mechanism.rows[0, 1]))
+        high = min(high, low)
+    audit.unconstrained = (max(audit.lower, low), high)
     return best
 
 
@@ -101,10 +95,8 @@ def refusal(problem: AuditProblem, mechanism: PerRecord, secret: Secret) -> str 
     function = isinstance(secret, Function) and not isinstance(secret, Attributes)
     if function or problem.reference.kind == "weights":
         what = "a secret that is a function" if function else "a reference of weights"
-        return (
-            f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; name a "
-            "group of records, give laws of records, or use fewer records"
-        )
+        remedy = "name a group of records, give laws of records, or use fewer records"
+        return needs_rows(mechanism, f"{what} needs", remedy)
     whole = secret.whole if isinstance(secret, Attributes) else secret
     values = secrets.size(whole, mechanism.records)
     if not isinstance(whole, int) and values > GROUP_VALUES:
@@ -147,21 +139,19 @@ def _entries(k: int, outputs: int, counted: int) -> int:
     return int(k * (counted + 1) * outputs * (counted + 1) ** (outputs - 1))
 
 
-def _climbed(cells: Cells, lift: Lift, part: SomeRecords, deadline: Deadline, rng: np.random.Generator) -> Ascent:
+def _look(problem: AuditProblem, part: SomeRecords, about: Secret) -> Look:
     """Ascents from the reference tilted towards datasets in which the others agree with the secret, and random ones."""
-    if cells.knowledge < SMALL_KNOWLEDGE:
-        return ascend(cells, deadline, rng)
-    statistic = part.looked_at
-    alike = _alike(part)
-    alive = lift.cell_of >= 0
-    score = np.zeros(cells.size)
-    score[lift.cell_of[alive]] = np.broadcast_to(alike, lift.cell_of.shape)[alive]
-    spread = max(1, len(statistic.others))
-    tilts = np.array([0.1, 0.5, 1.0, 2.0, 4.0]) * math.sqrt(2 * cells.knowledge / spread)
-    log_pi = cells.log_rho + np.outer([*tilts, 30.0], score)
-    log_pi -= np.logaddexp.reduce(log_pi, axis=1, keepdims=True)
-    starts = np.concatenate([np.exp(log_pi), random_priors(cells, 4, rng)])
-    return polish(cells, starts, deadline, cells.settings.effort.rounds)
+    lumped, lift = lump(part, about, None, problem.reference)
+
+    def starts(cells: Cells) -> Floats:
+        score, alive = np.zeros(cells.size), lift.cell_of >= 0
+        score[lift.cell_of[alive]] = np.broadcast_to(_alike(part), lift.cell_of.shape)[alive]
+        spread = max(1, len(part.looked_at.others))
+        tilts = np.array([0.1, 0.5, 1.0, 2.0, 4.0]) * math.sqrt(2 * cells.knowledge / spread)
+        tilted = tilted_by(cells, np.outer([*tilts, 30.0], score))
+        return np.concatenate([tilted, random_priors(cells, 4, np.random.default_rng(0))])
+
+    return Look(lumped, lift, starts, part=part)
 
 
 def _alike(part: SomeRecords) -> Floats:
@@ -177,11 +167,3 @@ def _alike(part: SomeRecords) -> Floats:
         t, last = np.divmod(t, statistic.k)
         total += last == first
     return total
-
-
-def _unconstrained(mechanism: PerRecord, about: Secret, trivial: float) -> tuple[float, float]:
-    """A bracket on L(0): all records equal to the secret is the best that symmetric bits can do."""
-    if not isinstance(about, int) or not symmetric_bits(mechanism):
-        return 0.0, trivial
-    value = looks(mechanism.n, float(mechanism.rows[0, 1]))
-    return value, min(trivial, value)

@@ -32,7 +32,7 @@ from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.numerics.information import TINY
 from dalenius.numerics.types import Floats
 from dalenius.reductions.order import Order
-from dalenius.search.ascent import SMALL_KNOWLEDGE, Ascent, ascend, best_of, polish
+from dalenius.search.ascent import SMALL_KNOWLEDGE, ascend, best_of, polish
 from dalenius.search.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class SecretAudit(Bracket):
 
     @property
     def worth_more(self) -> bool:
-        """Whether there is a gap that more work may close."""
         return self.cells.knowledge > 0 and self.open
 
     def begin(self, deadline: Deadline, rng: np.random.Generator) -> None:
@@ -178,7 +177,6 @@ class SecretAudit(Bracket):
     # Stages of the opening.
 
     def at_reference(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """The only prior there is."""
         self.proofs = [Formula("reference", self.lower)]
 
     def few_choices(self, deadline: Deadline, _rng: np.random.Generator) -> None:
@@ -209,7 +207,6 @@ class SecretAudit(Bracket):
         return cells.size * cells.n_outputs <= most
 
     def ascend(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        """Raise the lower bound by many ascents."""
         starts = (self.choices.prior if self.choices else None, self.warm.prior)
         self.keep_lower(ascend(self.cells, deadline, rng, [pi for pi in starts if pi is not None]))
 
@@ -233,7 +230,7 @@ class SecretAudit(Bracket):
         # Where a share of the bound is asked for, a verifier is to have as little to repeat as that allows.
         quick = settings.least_allowed <= self.relative < 1 and not closing
         allowed = settings.allowed_goal * self.relative / (1 - self.relative) * self.lower if quick else 0.0
-        scan = Scan(self.cells, self.order, deadline, closing=closing, quick=quick)
+        scan = Scan(self.cells, self.order, deadline, quick=quick, closing=closing)
         found = scan.run(self.pi, self.s, self.lower, max(self.tolerance, allowed))
         if found is not None:
             self.keep_upper(found)
@@ -252,7 +249,6 @@ class SecretAudit(Bracket):
             self.keep_upper(replace(found, upper=found.upper + missed * float(np.log(cells.n_secrets))))
 
     def beside_records(self, deadline: Deadline, _rng: np.random.Generator) -> None:
-        """A release of a sum beside local randomisers."""
         assert self.beside is not None  # for the type checker: the stage's condition
         found = self.beside.best(self.cells.knowledge, deadline)
         if found is not None:
@@ -274,7 +270,6 @@ class SecretAudit(Bracket):
             )
 
     def note_unconstrained(self, _deadline: Deadline, _rng: np.random.Generator) -> None:
-        """What is known about L(0) by now."""
         choices = self.choices
         low, high = (choices.lower, choices.upper) if choices else (obvious(self.cells), self.trivial)
         self.unconstrained = (max(self.lower, low), min(high, self.trivial))
@@ -317,13 +312,7 @@ class SecretAudit(Bracket):
         self.unconstrained = (self.lower, self.trivial)
 
     def _ascend_many(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        if self.cells.knowledge < SMALL_KNOWLEDGE:
-            self.keep_lower(ascend(self.cells, deadline, rng))
-        else:
-            from dalenius.search import ascent_chunked
-
-            last = Ascent(self.pi, self.lower, self.s) if self.ascents else None
-            self.keep_lower(ascent_chunked.ascend(self.cells, deadline, rng, last))
+        self.keep_lower(ascend(self.cells, deadline, rng, [self.pi] if self.ascents else []))
         self.ascents += 1
 
     def _keep_convex(self, x: Dual, bound: float) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
+import numpy as np
+
 from dalenius.auditing.all_records import by_records
 from dalenius.auditing.independent_records import independent_records
 from dalenius.bounds.unwritten_rows import PointRows
@@ -70,7 +72,6 @@ class _Question:
 
     @property
     def bins(self) -> Bins | None:
-        """The bin that is the secret, if it is one."""
         return self.problem.secret if isinstance(self.problem.secret, Bins) else None
 
     def about(self, whole: Whole) -> Attributes | None:
@@ -82,7 +83,7 @@ class _Question:
         rounded = self.mechanism.steps is not None
         ends = [(decimal(e) - low) / wide * whole.cells + Fraction(rounded, 2) for e in self.bins.edges[1:]]
         labels = [sum(c >= end for end in ends[:-1]) for c in range(whole.cells + rounded)]
-        return Attributes(whole.mechanism.records, (0,), labels, self.bins.names, (self.bins.words,))
+        return Attributes(np.array(labels), self.bins.names, (0,), (self.bins.words,))
 
     @property
     def exact(self) -> bool:

@@ -13,13 +13,13 @@ from typing import TypeVar
 import numpy as np
 
 from dalenius.auditing.audited import Audited
+from dalenius.auditing.from_below import fano, from_below, needs_rows, of_sum
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.auditing.unwritten_sums import fano, from_below
 from dalenius.bounds.closed_forms import SumSearch, blend_of_counts
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.counted import Counted, CountedSearch, counted_bounds
 from dalenius.bounds.moved_counts import MovedSearch, moved_counts
-from dalenius.errors import refuse
+from dalenius.errors import InputError, refuse
 from dalenius.model import secret as secrets
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.problem import AuditProblem
@@ -44,20 +44,13 @@ def audit_histogram(problem: AuditProblem, mechanism: NoisyCounts, about: Secret
     """
     reference = problem.reference
     check_histogram(problem, mechanism, about)
-    n, k = mechanism.n, mechanism.k
-    given = np.array(reference.laws[0] if reference.laws else (1.0,) * k)
+    given = np.array(reference.laws[0] if reference.laws else (1.0,) * mechanism.k)
     law = given / math.fsum(given)
     formulas = deadline.part(problem.settings.of(SumSearch).formula_share * deadline.left)
     proofs = closed_forms(problem, mechanism, law, about, formulas)
-    outputs = (n + 1) ** k
-    tried: list[Audited] = []
-    for value in _telling(law, WITNESS_COUNTS):
-        cell = mechanism.cell(value)
-        one = from_below(problem, cell, about, deadline, proofs=proofs, outputs=outputs)
-        tried.append(replace(one, part=cell))
-        if deadline.expired():
-            break
-    best = max(tried, key=lambda item: item.audit.lower)
+    cells = (mechanism.cell(value) for value in _telling(law, WITNESS_COUNTS))
+    looks = (of_sum(problem, cell, about, part=cell) for cell in cells)
+    best = from_below(problem, about, looks, deadline, proofs=proofs)
     audit = best.audit
     low, high = audit.unconstrained
     better = _by_all_counts(problem, mechanism, law, about, audit, deadline)
@@ -89,7 +82,7 @@ def _by_all_counts(  # noqa: PLR0917 - the whole question
         listed = mechanism.listed and bool(counted.uppers)
         best = _raised(audit, counted) if one and listed else None
     even = np.unique(law).size == 1
-    if isinstance(about, Attributes) and even and np.unique(sizes := np.bincount(about.labels)).size == 1:
+    if isinstance(about, Attributes) and even and np.unique(sizes := np.bincount(about.values)).size == 1:
         together = int(sizes[0])
         best = _raised(audit, tie(mechanism, knowledge, deadline, settings.of(TiedSearch), together=together))
     if listed or not even:
@@ -139,7 +132,7 @@ def closed_forms(
     n, knowledge, settings = mechanism.n, problem.knowledge, problem.settings.of(SumSearch)
     if "formulas" not in problem.settings.portfolio.opening:
         return []
-    law_of_secret = np.asarray(np.bincount(about.labels, weights=law), float) if isinstance(about, Attributes) else law
+    law_of_secret = np.asarray(np.bincount(about.values, weights=law), float) if isinstance(about, Attributes) else law
     proofs = [blend_of_counts(n, knowledge, law_of_secret)]
     if not deadline.expired() and (eta := mechanism.contraction([(n, law)])) < settings.least_contraction_used:
         proofs.append(blend_of_counts(n, knowledge, law_of_secret, eta))
@@ -164,20 +157,16 @@ def check_histogram(problem: AuditProblem, mechanism: NoisyCounts, secret: Secre
             f"an audit of {mechanism.name} of {mechanism.query} needs {pairs} pairs of a value and a count, above the "
             f"limit of {COUNT_PAIRS}; use fewer records or values"
         )
-    one = isinstance(secret, int) or (isinstance(secret, Attributes) and isinstance(secret.whole, int))
-    if one and reference.kind not in ("marginals", "weights"):
-        return
-    if isinstance(secret, Attributes) and not one:
-        refuse(
-            f"{secrets.name(secret)} need a channel that is written out, and {mechanism.name} of {mechanism.query} is "
-            "not; ask about attributes of one record at a time, or use fewer records or values"
-        )
-    kind = "a secret that is a function" if isinstance(secret, Function) else "a group of records"
-    what = f"a reference of {reference.kind}" if one else kind
-    refuse(
-        f"{what} needs a channel that is written out, and {mechanism.name} of {mechanism.query} is not; ask about "
-        "single records, give one law for all records, or use fewer records or values"
-    )
+    if isinstance(secret, Attributes) and not isinstance(secret.whole, int):
+        remedy = "ask about attributes of one record at a time, or use fewer records or values"
+        raise InputError(needs_rows(mechanism, f"{secrets.name(secret)} need", remedy))
+    if isinstance(secret, int | Attributes):
+        what = f"a reference of {reference.kind}" if reference.kind in ("marginals", "weights") else ""
+    else:
+        what = "a secret that is a function" if isinstance(secret, Function) else "a group of records"
+    if what:
+        remedy = "ask about single records, give one law for all records, or use fewer records or values"
+        raise InputError(needs_rows(mechanism, f"{what} needs", remedy))
 
 
 def _telling(law: Floats, many: int) -> list[int]:

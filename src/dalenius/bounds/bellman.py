@@ -117,7 +117,6 @@ def _chords(nodes: Floats, values: Floats, margin: float) -> Floats:
 
 
 def _looked(nodes: Floats, lines: Floats, rows: Floats, law: Floats, s: float, margin: float) -> Floats:  # noqa: PLR0917 - the letters of the formula
-    """The lines after one more record."""
     many = len(lines)
     new = np.empty((2, many, many))
     for a in (0, 1):

@@ -65,7 +65,6 @@ class SharedBeside:
     found: Formula | None = None
 
     def best(self, knowledge: float, deadline: Deadline) -> Formula | None:
-        """The bound as far as the time allows."""
         if self.found is None and not deadline.expired():
             self.found = best(self.parts, self.law, knowledge, deadline)
         return self.found
@@ -91,7 +90,6 @@ class _Search:
 
     @cached_property
     def divergence_at_reference(self) -> Floats:
-        """D_a, with u = rho."""
         w = self.parts.local
         return np.asarray((xlogy(w, w) - w * np.log(self.law @ w)).sum(axis=1))
 
@@ -116,7 +114,6 @@ class _Search:
 
     @cached_property
     def log_chance(self) -> Floats:
-        """log P(j)."""
         out = self.law @ self.parts.local
         return log_binomial(self.parts.n - 1, (float(out[0]), float(out[1])))
 
@@ -186,7 +183,6 @@ class _Search:
         return np.asarray(self.divergence_at_reference + gained - mu * divergence)
 
     def _heights(self, gains: Floats) -> Floats:
-        """What a value gains on average."""
         return np.asarray(np.exp(self.log_chance) @ gains)
 
     def _log_prior(self, heights: Floats, mu: float) -> Floats:
@@ -209,7 +205,6 @@ class _Search:
         return log_r, log_w
 
     def _tilted(self, log_ratio: Floats, mu: float) -> Floats:
-        """Log w ~ log rho_j + C_a log_ratio / mu."""
         x = self.log_rho[:, None, :] + self._means(log_ratio) / mu
         return np.asarray(x - lse(x)[..., None])
 
@@ -231,7 +226,6 @@ class _Search:
         return np.asarray(np.diff(self._means(log_ratio) / mu, axis=2))
 
     def _outputs(self, increments: Floats) -> Floats:
-        """Log of the output laws of increments."""
         start = np.zeros((*increments.shape[:2], 1))
         x = self.log_rho[:, None, :] + np.concatenate([start, np.cumsum(increments, axis=2)], axis=2)
         return safe_log(self._combined(np.exp(x - lse(x)[..., None])))

@@ -70,12 +70,10 @@ class Bracket:
 
     @property
     def proof(self) -> Proof:
-        """The best proof so far."""
         return min(self.proofs, key=lambda proof: proof.upper)
 
     @property
     def upper(self) -> float:
-        """The best upper bound so far."""
         return self.proof.upper
 
     @property
@@ -85,12 +83,10 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """How far the bracket is open."""
         return self.upper - self.lower
 
     @property
     def open(self) -> bool:
-        """Whether the gap is above the tolerance."""
         return self.gap > self.tolerance
 
     @property
@@ -136,7 +132,6 @@ class Bracket:
             self.proofs = [other for other in self.proofs if other is not proof]
 
     def keep_lower(self, found: Ascent) -> None:
-        """Keep a better prior."""
         if found.value > self.lower:
             self.lower, self.pi, self.s = found.value, found.pi, found.s
 

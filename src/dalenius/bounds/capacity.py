@@ -41,7 +41,6 @@ class Capacity:
 
     @property
     def gap(self) -> float:
-        """How far apart the bounds are."""
         return self.upper - self.lower
 
 

@@ -87,7 +87,6 @@ class Formula:
 
     @property
     def name(self) -> str:
-        """The kind."""
         return self.kind
 
     def claim(self, rounding: Rounding) -> float:
@@ -99,5 +98,4 @@ class Formula:
         return self.upper + self.doubt + rounding.bound + self.s * (rounding.bound + self.written * rounding.mass)
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return what the formula was evaluated at."""
         return self.data

@@ -22,7 +22,7 @@ from dalenius.bounds.bracket import Bound, Bracket
 from dalenius.bounds.closing import close
 from dalenius.bounds.proof import Proof, Rounding
 from dalenius.numerics.information import TINY, lse, neg_entropies, phi, safe_log
-from dalenius.numerics.iterations import overshoot, solve, take
+from dalenius.numerics.iterations import overshoot, solve
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells, Tilted, tilt
 from dalenius.reductions.lump import OriginalOutputs
@@ -108,7 +108,6 @@ class Dual:
 
     @property
     def omega(self) -> float:
-        """See lam."""
         return (1 - self.theta) / self.s
 
 
@@ -124,13 +123,14 @@ class Bounds:
 
         It holds whatever the laws are.
         """
-        seen = self._tilt(x.lam, x.omega)
+        seen = tilt(self.cells, x.lam, x.omega, self.neg_entropy)
         pull = x.theta * x.eta
         inner, sigma = seen.log_z, x.s - pull
         if x.theta:
             # h = q.( theta (log u0 - eta lam) - log r ) + (1 - theta - theta eta omega) sum_y phi(q) + theta eta log Z0
             by_output = x.theta * safe_log(seen.law) - pull * x.lam - x.log_r
-            inner = self._tilt(by_output / sigma, (1 - x.theta - pull * x.omega) / sigma).log_z
+            by_entropy = 1 - x.theta - pull * x.omega
+            inner = tilt(self.cells, by_output / sigma, by_entropy / sigma, self.neg_entropy).log_z
             inner = inner + pull * seen.log_z / sigma
         # The masses of values are in what is inside already, and log r is not normalised.
         gain = sigma * inner
@@ -176,7 +176,7 @@ class Bounds:
         kink = x.eta * LEAST_S
         last, slow = np.inf, not x.covariance.size
         for _ in range(SEARCH.rounds):
-            seen = self._tilt(x.lam, x.omega, second=slow)
+            seen = tilt(self.cells, x.lam, x.omega, self.neg_entropy, second=slow)
             if slow:
                 x = replace(x, covariance=seen.second - seen.law[:, :, None] * seen.law[:, None, :])
             new, moved = _newton(x, seen)
@@ -193,11 +193,6 @@ class Bounds:
             return x, down
         return x, (up if up < 0 else max(down, 0.0))
 
-    def _tilt(self, lam: Floats, omega: float, *, second: bool = False) -> Tilted:
-        """One law for every row: a batch of one, without its axis."""
-        beta = np.full((1, self.cells.n_secrets), omega)
-        return take(tilt(self.cells, lam[None], beta, self.neg_entropy, second=second), 0)
-
 
 @dataclass
 class SharedBounds:
@@ -209,7 +204,6 @@ class SharedBounds:
     climbed: bool = False
 
     def bounds(self, cells: Cells) -> Bounds:
-        """The convex bounds of this problem."""
         if self.neg_entropy is None:
             self.neg_entropy = neg_entropies(cells.lumped.channel, cells.settings.limits.chunk_entries)
         return Bounds(cells, self.neg_entropy)
@@ -295,12 +289,10 @@ class Convex:
 
     @classmethod
     def at(cls, cells: Cells, x: Dual) -> "Convex":
-        """The bound at a point."""
         return cls(SharedBounds().bounds(cells).value(x), x)
 
     @property
     def name(self) -> str:
-        """The constrained capacity, contraction where no part is left to Jensen's inequality, or something between."""
         return {0.0: "capacity", 1.0: "contraction"}.get(self.x.theta, self.kind)
 
     def claim(self, rounding: Rounding) -> float:
@@ -331,7 +323,6 @@ class ConvexBound(Bound):
         return bracket.s >= SEARCH.promise * float(bracket.contraction.max())
 
     def grow(self, bracket: Bracket, deadline: Deadline) -> Iterator[Proof]:
-        """One search, from the laws of the reference."""
         cells, bounds = bracket.cells, SharedBounds().bounds(bracket.cells)
         eta = float(bracket.contraction.max())
         x = bounds.search(Dual.of_prior(cells, cells.rho, eta * LEAST_S, 1.0, eta), deadline)

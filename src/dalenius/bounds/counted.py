@@ -73,7 +73,6 @@ class Counted:
     tilts: Tilts | None = None
 
     def prior(self, mechanism: NoisyCounts, about: Secret, reference: Reference) -> CountedPrior:
-        """Return the best prior, on count vectors."""
         assert self.tilts is not None  # for the type checker: it has a lower bound, and is about a record
         assert isinstance(about, int)
         return CountedPrior.of_tilts(mechanism, about, self.tilts, self.lower, reference)
@@ -121,11 +120,9 @@ class _Search:
         self.s = 1.0
 
     def log_z(self, a: int, tilt: Floats) -> float:
-        """Log Z of a tilt, within the tops."""
         return float(logsumexp(self.table.classes[a][1] + self.features[a] @ tilt))
 
     def divergence(self, tilts: list[Floats], log_c: Floats) -> float:
-        """D(pi || rho) of the prior c_a w_a."""
         total = 0.0
         for a, tilt in enumerate(tilts):
             lean, log_z = self.features[a] @ tilt, self.log_z(a, tilt)
@@ -226,7 +223,6 @@ class Closing:
         return far(self.table, self.eta)
 
     def gains(self, sigma: float) -> Floats:
-        """G_a by s - eta."""
         unlisted, outside = self.far
         found = []
         for (_, log_rho), h, beyond in zip(self.table.classes, self.h, outside, strict=True):
@@ -235,7 +231,6 @@ class Closing:
         return np.array(found)
 
     def least(self, knowledge: float) -> tuple[float, float]:
-        """The s with the least bound, and that bound."""
         if self.far[0] >= 1:
             return 1.0 + self.eta, math.inf
         # One that stands for all has the masses of all.
@@ -365,7 +360,6 @@ class Ordered:
 
     @classmethod
     def of(cls, mechanism: NoisyCounts, law: Floats, tops: tuple[int, ...]) -> "Ordered":
-        """List the count vectors within the tops."""
         n = mechanism.n
         rows = [mechanism.noise.rows(np.arange(x + 1.0)[:, None], np.arange(min(n, x + 1) + 1.0)) for x in tops]
         first = np.indices([x + 1 for x in tops[:-1]]).reshape(len(tops) - 1, -1)
@@ -375,7 +369,6 @@ class Ordered:
 
     @property
     def log_p(self) -> Floats:
-        """Every value stands for itself."""
         return np.log(self.law)
 
     @cached_property
@@ -391,17 +384,14 @@ class Ordered:
         return found
 
     def features(self, a: int) -> Floats:
-        """Every count by itself."""
         counts = self.counts[:, self.counts[a] > 0]
         parts = [part[:, None] == np.arange(top + 1) for part, top in zip(counts, self.tops, strict=True)]
         return np.concatenate(parts, axis=1).astype(float)
 
     def split(self, a: int, tilt: Floats) -> list[Floats]:
-        """In the order of the values, whichever is the own one."""
         return np.split(tilt, np.cumsum([top + 1 for top in self.tops])[:-1])
 
     def gains(self, tilts: list[Floats], log_c: Floats, beyond: Floats) -> list[Floats]:
-        """Through the noise and back."""
         laws = []
         for a, tilt in enumerate(tilts):
             log_w = self.classes[a][1] + self.features(a) @ tilt
@@ -436,24 +426,20 @@ class Alike:
 
     @classmethod
     def of(cls, mechanism: NoisyCounts, law: Floats, top: int) -> "Alike":
-        """Counts 0..top, and rows of the noise."""
         high = min(mechanism.n, top + 1)
         rows = mechanism.noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0))
         return cls(mechanism.n, law, (top,), rows)
 
     @property
     def k(self) -> int:
-        """The number of values."""
         return int(self.law.size)
 
     @property
     def top(self) -> int:
-        """That of every count."""
         return self.tops[0]
 
     @cached_property
     def wide(self) -> int:
-        """Outputs of one count."""
         return int(self.rows.shape[1])
 
     def multisets(self, size: int) -> Ints:
@@ -514,7 +500,6 @@ class Alike:
         return np.concatenate([counts[:, :1] == np.arange(self.top + 1), many], axis=1).astype(float)
 
     def split(self, a: int, tilt: Floats) -> list[Floats]:
-        """That of the own count, and that of each other."""
         return np.split(tilt, 2)
 
     def span(self, counts: tuple[int, ...]) -> range:

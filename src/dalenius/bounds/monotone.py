@@ -25,6 +25,7 @@ from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import OriginalOutputs
 from dalenius.reductions.order import Order
+from dalenius.search.ascent import at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
 
@@ -64,8 +65,6 @@ class ChainSearch:
     progress: float = 0.64
     # The same where few pairs are tried.
     progress_slow: float = 0.95
-    # The same where nothing but closing the bracket is wanted: a parity of four bits takes two thirds of the time.
-    patience_closing: int = 5
     # A multiplier whose bound is this many times the best will not become the best with another share of a flat law.
     hopeless: float = 1.5
     # Steps from the best prior's conditionals, after which a multiplier that cannot close the bracket is seen to be so.
@@ -118,8 +117,11 @@ class Chains:
     rounds: int = 0
 
     def __post_init__(self) -> None:
-        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
-        self._move_to(self._steps(safe_log(self.channel[ends])))
+        self._move(self._ends)
+
+    @property
+    def _ends(self) -> Floats:
+        return np.asarray(self.channel[[rows[k] for rows in self.rows for k in (-1, 0)]])
 
     @property
     def stated(self) -> int:
@@ -127,16 +129,17 @@ class Chains:
 
         Its chains begin farther out there, and come nearer by the same factor a step.
         """
-        ends = [rows[k] for rows in self.rows for k in (-1, 0)]
-        return self.rounds if self.channel[ends].min() > TINY else self.rounds + self.rounds // 4 + 10
+        return self.rounds if self._ends.min() > TINY else self.rounds + self.rounds // 4 + 10
 
     def advance(self) -> None:
         """One step of every chain: d <- Theta(d)."""
-        self._move_to(self._steps(safe_log(self._outputs(self.laws, 2))))
+        self._move(self._outputs(self.laws, 2))
         self.rounds += 1
 
-    def _move_to(self, increments: list[Floats]) -> None:
-        self.increments, self.laws = increments, self._laws(increments, 2)
+    def _move(self, outputs: Floats) -> None:
+        gains = (safe_log(outputs) - self.log_r) @ self.channel.T / self.s
+        self.increments = [np.diff(gain[self.rows[k // 2]]) for k, gain in enumerate(gains)]
+        self.laws = self._laws(self.increments, 2)
 
     def costs(self) -> Floats:
         """(A,) how far a stationary w may be from the middle c: a bound on D(w || w_c), up to rounding.
@@ -178,15 +181,10 @@ class Chains:
         return laws
 
     def _outputs(self, laws: list[Floats], each: int) -> Floats:
-        """Their output laws u = wq."""
         w = np.zeros((len(laws), len(self.channel)))
         for k, law in enumerate(laws):
             w[k, self.rows[k // each]] = law
         return np.asarray(w @ self.channel)
-
-    def _steps(self, log_u: Floats) -> list[Floats]:
-        gains = (log_u - self.log_r) @ self.channel.T / self.s
-        return [np.diff(gain[self.rows[k // 2]]) for k, gain in enumerate(gains)]
 
 
 @dataclass(eq=False)
@@ -214,7 +212,6 @@ class Scan:
     factors: tuple[float, ...] = ()
     shares: tuple[float, ...] = ()
     products: int = SEARCH.products
-    tried: list[tuple[Floats, float]] = field(default_factory=list)
     best: Monotone | None = None
 
     def __post_init__(self) -> None:
@@ -226,14 +223,9 @@ class Scan:
             self.rows.append(rows[sort])
             self.log_rho.append(self.cells.log_rho[part][sort] - log_p)
 
-    @property
-    def settings(self) -> MonotoneRows:
-        """What the scan depends on."""
-        return self.cells.settings.of(MonotoneRows)
-
     def run(self, pi: Floats, s: float, floor: float, tolerance: float) -> Monotone | None:
         """Try all pairs of a factor and a share, until a bound is within the tolerance of the floor."""
-        settings, q = self.settings, self.cells.q
+        settings, q = self.cells.settings.of(MonotoneRows), self.cells.q
         budget = self.products // max(1, self.cells.lumped.channel.size * 4 * len(self.rows))
         # Where steps are few, factors at which they do not suffice are left out from the second share on.
         factors = self.factors or (SEARCH.factors_quick if self.quick else settings.factors)
@@ -249,9 +241,9 @@ class Scan:
                 if few and self.best is not None and reached[factor] > SEARCH.hopeless * self.best.upper:
                     continue
                 log_r = self._output_law(pi, factor * s, share)
-                if self.closing and self._left_out(pi, log_r, factor * s, floor + tolerance):
-                    continue
-                if self.quick and factor > 1 and self._hopeless(pi, log_r, factor * s, floor + tolerance):
+                if (self.closing or (self.quick and factor > 1)) and self._hopeless(
+                    pi, log_r, factor * s, floor + tolerance
+                ):
                     continue
                 chains = self._try(log_r, factor * s, tolerance, budget, floor + tolerance)
                 budget -= chains.rounds + 1
@@ -272,27 +264,13 @@ class Scan:
         return np.asarray(log_r - lse(log_r))
 
     def _settled(self, pi: Floats, s: float, rounds: int = 300, still: float = 1e-10) -> Floats:
-        """A prior that maximises I - s D, from one nearby: pi ~ rho exp( q.log(posterior) / s ), values apart."""
-        cells = self.cells
+        """A prior that maximises I - s D, from one nearby."""
         for _ in range(rounds):
-            z = cells.joint(pi[None])[0]
-            gains = cells.log_rho + cells.dot_rows(cells.q, (safe_log(z) - safe_log(z.sum(axis=0)))[None])[0] / s
-            # Given a value the law of its cells; H(p) + sum_a p_a s log sum_t exp(..) over the values.
-            tops = np.array([lse(gains[part]) for part in cells.slices])
-            log_p = s / (1 + s) * tops
-            found = np.exp(gains - tops[cells.secret] + (log_p - lse(log_p))[cells.secret])
+            found = at_multiplier(self.cells, log_posterior(self.cells, pi[None]), s)[0]
             moved, pi = float(np.abs(found - pi).max()), found
             if moved < still or self.deadline.expired():
                 break
         return pi
-
-    def _left_out(self, pi: Floats, log_r: Floats, s: float, goal: float, same: float = 1e-9) -> bool:
-        """Whether a pair was tried already, as where r is flat by itself, or is hopeless."""
-        known = any(s == other and np.abs(log_r - law).max() < same for law, other in self.tried)
-        if known or self._hopeless(pi, log_r, s, goal):
-            return True
-        self.tried.append((log_r, s))
-        return False
 
     def _hopeless(self, pi: Floats, log_r: Floats, s: float, goal: float) -> bool:
         """Whether every bound at (r, s) is above a goal, since the row problems are at conditionals near a prior's.
@@ -308,14 +286,13 @@ class Scan:
             gains = (u * log_ratio).sum(axis=1) - s * cells.row_sum(w * (safe_log(w) - log_rho))
             if close(cells.log_rows, gains, cells.knowledge, s=s) > goal:
                 return True
-            w = cells.row_laws(log_rho + cells.dot_rows(cells.q, log_ratio[None])[0] / s)[0]
+            w = cells.row_laws(log_rho + cells.means(log_ratio[None])[0] / s)[0]
         return False
 
     def _try(self, log_r: Floats, s: float, tolerance: float, most: int, goal: float) -> Chains:
         """Run the chains at (r, s) until they meet or come no nearer; to the goal, where a quick answer will do."""
         chains = Chains(self.cells.lumped.channel, self.rows, self.log_rho, log_r, s)
-        patience = SEARCH.patience_closing if self.closing else SEARCH.patience
-        progress = (SEARCH.progress_slow if self.factors else SEARCH.progress) ** (patience / SEARCH.patience)
+        patience, progress = SEARCH.patience, SEARCH.progress_slow if self.factors else SEARCH.progress
         mark, close = np.inf, (SEARCH.close_quick if self.quick else SEARCH.close) * tolerance
         for k in range(min(most, SEARCH.rounds, self.most)):
             cost = chains.costs().max()
@@ -349,5 +326,4 @@ class Scan:
         return upper
 
     def _value(self, chains: Chains) -> float:
-        """The bound of chains."""
         return float(close(self.cells.log_rows, chains.values(), self.cells.knowledge, s=chains.s))

@@ -19,9 +19,9 @@ import numpy as np
 import scipy
 
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, close
-from dalenius.model.channels.noise import Noise
+from dalenius.model.channels.noise import reach as noise_reach
 from dalenius.model.channels.noisy_counts import NoisyCounts
-from dalenius.model.tied import last_powers, log_poisson
+from dalenius.model.counted import last_powers, log_poisson
 from dalenius.numerics.information import gammaln, logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
@@ -116,12 +116,13 @@ class _Search:
 
         low, high = counts(SPREADS, SPREADS)
         first, last = counts(BELOW, ABOVE)
-        reach = _reach(mechanism.noise, settings.unseen, settings.terms)
+        reach = max(1, noise_reach(mechanism.noise, settings.unseen, settings.terms) - 1)
         terms = (last - first + 1) * (2 * reach + 1) * (settings.own + settings.others)
         if n * k > settings.room or terms > settings.terms:
             return None
         moves = (settings.own, settings.others)
-        noise = _law(mechanism.noise, reach + max(moves))
+        outer = reach + max(moves)
+        noise = np.maximum(mechanism.cell(0).law(np.arange(-outer, outer + 1)), LEAST)
         # Rarer counts are left out, and must not weigh: their ratio to the power 1/(s-1) is below what is rare.
         far = 0.0 if high == n else 3 * math.log(high / mean) / SPREADS**2
         window, least = slice(first - low, last - low + 1), max(LEAST_SIGMA, far)
@@ -129,7 +130,6 @@ class _Search:
 
     @property
     def size(self) -> int:
-        """How many counts have a tilt of their own."""
         return int(self.window.stop - self.window.start)
 
     def start(self) -> Floats:
@@ -140,7 +140,6 @@ class _Search:
         return np.concatenate([np.zeros(self.size), np.log(own), np.log(others), [math.log(s - 1)]])
 
     def limits(self) -> list[tuple[float, float]]:
-        """Tilts and weights that floats can hold."""
         tilts = [(-MOST_TILT, MOST_TILT)] * (self.size + sum(self.moves))
         return [*tilts, (math.log(self.least_s), math.log(S_RANGE[1]))]
 
@@ -301,21 +300,3 @@ def _within_floats(log_weights: Floats) -> tuple[Floats, tuple[float, float]]:
     level = log_weights - slope * j
     top = float(level.max())
     return np.exp(level - top), (top, slope)
-
-
-def _reach(noise: Noise, unseen: float, most: int) -> int:
-    """The least d with P(noise > d) no more than this; clamping does not end it."""
-    low, high = 0, 1
-    while high < most and noise.tail(np.array([high + 1.0]))[0] > unseen:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if noise.tail(np.array([middle + 1.0]))[0] > unseen else (low, middle)
-    return high
-
-
-def _law(noise: Noise, reach: int) -> Floats:
-    """P(noise = d) for d from -reach to reach."""
-    tails = noise.tail(np.arange(1.0, reach + 2))
-    side = tails[:-1] - tails[1:]
-    return np.asarray(np.maximum(np.concatenate([side[::-1], [1 - 2 * tails[0]], side]), LEAST))

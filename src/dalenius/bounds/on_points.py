@@ -12,29 +12,15 @@ from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.numerics.types import Floats, Ints
 
-
-@dataclass(frozen=True)
-class PointLimits:
-    """How much a verifier may have to do for noise on points."""
-
-    # Several releases: microseconds of the steps of a chain in balls, of which there are few, in a first look and later
-    # (three counts of 1,000, epsilon .05: 6.2 % with an eighth of it); how many a product, an output and a pair of
-    # halves take; and points x outputs, so that a search has time for all steps.
-    first: float = 15_000.0
-    most: float = 1_200_000.0
-    product: float = 0.026
-    output: float = 6.0
-    pair: float = 0.3
-    several: int = 2**23
-    # Points at most that have outputs, and every how many of all points they are.
-    outputs: int = 200
-    apart: int = 8
-    # Gaussian noise: the chance at which outputs far away are put together, and points x outputs.
-    put_together: float = 1e-12
-    entries: int = 2**19
-
-
-LIMITS = PointLimits()
+# Several releases: microseconds that a step of a chain may take in balls, of which there are few, in a first look and
+# later (three counts of 1,000, epsilon .05: 6.2 % with an eighth of it); how many a product, an output and a pair of
+# halves take; points x outputs, so that a search has time for all steps; outputs of one release, and every how many of
+# the points has one.
+FIRST, MOST = 15_000.0, 1_200_000.0
+PRODUCT, OUTPUT, PAIR = 0.026, 6.0, 0.3
+SEVERAL_ENTRIES, MOST_OUTPUTS, MOST_APART = 2**23, 200, 8
+# Gaussian noise: the chance at which outputs far away are put together, and points x outputs.
+PUT_TOGETHER, ENTRIES = 1e-12, 2**19
 
 
 @dataclass(frozen=True)
@@ -44,10 +30,6 @@ class Place:
     step: int
     reach: float
     apart: int = 1
-
-    def farther(self, reach: float, most: int) -> "Place":
-        """As far as that, with no more points than these."""
-        return Place(max(self.step, math.ceil(2 * reach / most)), reach)
 
 
 @dataclass(frozen=True)
@@ -73,8 +55,8 @@ class OnPoints:
         return Place(place.step // 2, place.reach) if place.step > 1 and 2 * many <= most else None
 
     def farther(self, place: Place, reach: float, most: int) -> Place:
-        """Points that reach as far."""
-        return place.farther(reach, most)
+        """Points that reach as far as that, no more than `most` of them."""
+        return Place(max(place.step, math.ceil(2 * reach / most)), reach)
 
     def between(self, place: Place) -> float:
         """The chance b that an answer gives an output between its points in the worst place."""
@@ -127,31 +109,23 @@ class Several(OnPoints):
         return cls(math.fsum(rates), tuple((rates[places[0]], tuple(places)) for _, places in joint.groups))
 
     def first(self, place: Place, answers: Ints) -> Place:
-        """A first look at few points."""
-        return self._with(place.reach, LIMITS.first)
+        return self._with(place.reach, FIRST)
 
     def farther(self, place: Place, reach: float, most: int) -> Place:
-        """Points that reach as far."""
-        return self._with(reach, LIMITS.most)
+        return self._with(reach, MOST)
 
     def finer(self, place: Place, many: int, most: int) -> Place | None:
-        """Points that lose less between them."""
-        nearer = self._with(place.reach, LIMITS.most)
+        nearer = self._with(place.reach, MOST)
         return nearer if self.between(nearer) < self.between(place) else None
 
     def _with(self, reach: float, most: float) -> Place:
         """The points that reach as far and lose least, of those for which a verifier takes no longer than this."""
-        best: tuple[float, Place] | None = None
-        for apart in range(1, LIMITS.apart + 1):
-            for gaps in range(LIMITS.outputs, 0, -1):
-                if self._too_much(gaps * apart + 1, gaps + 1, most) and gaps > 1:
-                    continue
-                place = Place(max(1, math.ceil(2 * reach / (gaps * apart))), reach, apart)
-                lost = self.between(place)
-                best = (lost, place) if best is None or lost < best[0] else best
-                break
-        assert best is not None  # for the type checker: two points will do
-        return best[1]
+        places = []
+        for apart in range(1, MOST_APART + 1):
+            all_gaps = range(MOST_OUTPUTS, 0, -1)
+            gaps = next((g for g in all_gaps if not self._too_much(g * apart + 1, g + 1, most)), 1)
+            places.append(Place(max(1, math.ceil(2 * reach / (gaps * apart))), reach, apart))
+        return min(places, key=self.between)
 
     def _too_much(self, many: int, outputs: int, most: float) -> bool:
         """Whether a step of a chain takes longer, with this many points of which so many have outputs."""
@@ -164,8 +138,7 @@ class Several(OnPoints):
             spare -= left
         pairs = halves[0] * halves[1]
         every = math.prod(math.comb(outputs + k - 1, k) for k in runs)
-        microseconds = LIMITS.product * pairs * many + LIMITS.output * every + LIMITS.pair * pairs
-        return microseconds > most or every * many > LIMITS.several
+        return PRODUCT * pairs * many + OUTPUT * every + PAIR * pairs > most or every * many > SEVERAL_ENTRIES
 
     def between(self, place: Place) -> float:
         """The chance that the answer is not a mixture of the points, or that a release of a point is not."""
@@ -175,7 +148,7 @@ class Several(OnPoints):
         return 1 - kept
 
     def channel(self, first: int, many: int, place: Place) -> Floats:
-        """The law of the outputs of all releases at every point; the order of runs with one rate is not told."""
+        """The order of runs with one rate is not told."""
         rows = np.ones((many, 1))
         for rate, places in self.groups:
             part = self._one(rate, many, place)
@@ -184,26 +157,23 @@ class Several(OnPoints):
             rows = (rows[:, :, None] * law[:, None, :]).reshape(many, -1)
         return rows
 
-    def _one(self, rate: float, many: int, place: Place) -> Floats:
+    @staticmethod
+    def _one(rate: float, many: int, place: Place) -> Floats:
         """The law of one run at every point."""
-        wide = place.step * place.apart
         outputs = np.arange(float((many - 1) // place.apart + 1))
-        laws = Geometric(rate * wide).rows(outputs[:, None], outputs)
+        laws = Geometric(rate * place.step * place.apart).rows(outputs[:, None], outputs)
         j, offset = np.divmod(np.arange(many), place.apart)
         near = np.sinh(rate * place.step * offset)
         share = 1 - near / (near + np.sinh(rate * place.step * (place.apart - offset)))
-        mixed = share[:, None] * laws[j] + (1 - share)[:, None] * laws[np.minimum(j + 1, outputs.size - 1)]
-        return np.asarray(mixed)
+        return np.asarray(share[:, None] * laws[j] + (1 - share)[:, None] * laws[np.minimum(j + 1, outputs.size - 1)])
 
     def log_orders(self, many: int, place: Place) -> Floats:
-        """The logarithm of how many tuples of outputs each output stands for."""
         total = np.zeros(1)
         for _, places in self.groups:
             total = (total[:, None] + several_runs((many - 1) // place.apart + 1, len(places))[1]).ravel()
         return total
 
     def mirror(self, many: int, place: Place) -> Ints:
-        """The mirror image of every output."""
         size, found = (many - 1) // place.apart + 1, np.zeros(1, dtype=np.int64)
         for _, places in self.groups:
             runs = several_runs(size, len(places))[0]
@@ -213,16 +183,19 @@ class Several(OnPoints):
         return found
 
     def stated(self, many: int, place: Place) -> dict[str, Any]:
-        """The releases of each group, and the points."""
         groups = [list(places) for _, places in self.groups]
         return {"releases": groups, "points": many, "outputs": place.apart}
 
 
 @dataclass(frozen=True)
 class Answers(OnPoints):
-    """Noise with another log-concave law: all answers between the outermost points are points."""
+    """Noise with another log-concave law: all answers between the outermost points are points.
 
-    mechanism: NoisySum | None = None
+    Outputs farther away than `reach` are put together; that chance is nothing beside rounding.
+    """
+
+    noisy: NoisySum
+    reach: int
     on_answers: ClassVar[bool] = True
     # Far out the divergence of Gaussian rows grows faster than the reference falls, and chains do not meet.
     beyond: ClassVar[float] = 0.0005
@@ -230,57 +203,41 @@ class Answers(OnPoints):
     factors: ClassVar[tuple[float, ...]] = (1.1, 1.07, 1.06, 1.055, 1.05, 1.03)
     shares: ClassVar[tuple[float, ...]] = (1e-3,)
 
-    @property
-    def _added(self) -> NoisySum:
-        assert self.mechanism is not None  # for the type checker
-        return self.mechanism
-
-    @property
-    def _reach(self) -> int:
-        """Outputs that are farther away than this are put together; that chance is nothing beside rounding."""
-        return self._added.reach(LIMITS.put_together)
-
     def first(self, place: Place, answers: Ints) -> Place:
-        """Every answer is a point."""
         return Place(math.gcd(*np.diff(answers).tolist()), place.reach)
 
     def finer(self, place: Place, many: int, most: int) -> None:
-        """There are none."""
+        """Every answer is a point already."""
 
     def farther(self, place: Place, reach: float, most: int) -> Place:
-        """Points that reach as far."""
         return Place(place.step, reach)
 
     def between(self, place: Place) -> float:
-        """Nothing."""
         return 0.0
 
     def lost(self, place: Place) -> float:
-        """The chance of outputs beyond the reach."""
-        return 2 * self._added.tail(self._reach)
+        return 2 * self.noisy.tail(self.reach)
+
+    def _outputs(self, many: int, place: Place) -> int:
+        return (many - 1) * place.step + 1 + 2 * self.reach
 
     def channel(self, first: int, many: int, place: Place) -> Floats:
-        """The law of outputs at every point."""
-        last = first + (many - 1) * place.step
-        centres = np.arange(first, last + 1, place.step, dtype=float)
-        outputs = np.arange(first - self._reach, last + self._reach + 1, dtype=float)
-        return np.asarray(self._added.noise.rows(centres[:, None], outputs))
+        centres = first + place.step * np.arange(float(many))
+        outputs = first - self.reach + np.arange(float(self._outputs(many, place)))
+        return np.asarray(self.noisy.noise.rows(centres[:, None], outputs))
 
     def mirror(self, many: int, place: Place) -> Ints:
-        """The mirror image of every output."""
-        return np.arange((many - 1) * place.step + 1 + 2 * self._reach)[::-1]
+        return np.arange(self._outputs(many, place))[::-1]
 
     def work(self, cells: int, many: int, place: Place) -> int:
         """A product with a matrix takes less for each entry."""
-        return cells * (1 + ((many - 1) * place.step + 2 * self._reach) // 400)
+        return cells * (1 + (self._outputs(many, place) - 1) // 400)
 
     def too_many(self, many: int, place: Place, most: int) -> bool:
-        """Whether there are more points than allowed, or products with them take long."""
-        return many > most or many * ((many - 1) * place.step + 1 + 2 * self._reach) > LIMITS.entries
+        return many > most or many * self._outputs(many, place) > ENTRIES
 
     def stated(self, many: int, place: Place) -> dict[str, Any]:
-        """The points, and which outputs are put together."""
-        return {"points": many, "reach": self._reach}
+        return {"points": many, "reach": self.reach}
 
 
 def between_points(rate: float, unit: int, steps: int) -> float:
@@ -292,4 +249,4 @@ def on_points(mechanism: NoisySum) -> OnPoints | None:
     """The noise of a sum on points; None where there is no noise."""
     if (rate := mechanism.rate) is not None:
         return OnPoints(rate)
-    return Answers(1.0, mechanism) if mechanism.noise.normal is not None else None
+    return None if mechanism.noise.normal is None else Answers(1.0, mechanism, mechanism.reach(PUT_TOGETHER))

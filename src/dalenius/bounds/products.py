@@ -65,7 +65,6 @@ def symmetric_bits(mechanism: PerRecord) -> bool:
 
 
 def _other_laws(mechanism: PerRecord, members: tuple[int, ...], reference: Reference) -> list[Floats]:
-    """The different laws of the records outside the secret."""
     if len(reference.laws) <= 1:
         return [np.exp(reference.log_law_of(0, mechanism.k))] if mechanism.n > len(members) else []
     different = {law: i for i, law in enumerate(reference.laws) if i not in members}
@@ -114,7 +113,6 @@ def expansion(w: Floats, law: Floats) -> float:
 
 
 def _even(law: Floats) -> bool:
-    """Whether a law is uniform but for rounding."""
     return bool(np.ptp(law) <= 1e-15 * law.max())
 
 

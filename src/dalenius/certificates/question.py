@@ -15,14 +15,13 @@ from dalenius.model.adversary import Adversary
 from dalenius.model.alike import Runs
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.counted import CountedPrior, Tilts
+from dalenius.model.counted import CountedPrior, Decoder, TiedPrior, Tilts
 from dalenius.model.counting import Law
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Attributes, Function, Secret, describe, from_user, members
 from dalenius.model.statistic import Histogram, Sum
-from dalenius.model.tied import Decoder, TiedPrior
 
 
 def adversary_of(certificate: dict[str, Any], mechanism: Mechanism) -> Adversary:
@@ -74,7 +73,7 @@ def secret_of(content: dict[str, Any], certificate: dict[str, Any], mechanism: M
     if group is None:
         return Function(np.array(values, dtype=np.int64), names)
     words = _texts(content["words"], "words") if "words" in content else _words(group)
-    return Attributes(records, tuple(group), values, names, words)
+    return Attributes(np.array(values, dtype=np.int64), names, tuple(group), words)
 
 
 def _texts(listed: object, name: str) -> tuple[str, ...]:
@@ -135,7 +134,7 @@ def _on_some_records(mechanism: Mechanism, secret: Secret, witness: dict[str, An
     law = np.exp(reference.log_law_of(0, whole.k))
     part = whole.look_at(group, checks.whole("others", about["others"], 0), counted=about["counted"], law=law)
     looked_at, given = part.looked_at, np.asarray(witness["masses"], dtype=float)
-    labels = secret.labels if isinstance(secret, Attributes) else np.arange(looked_at.values)
+    labels = secret.values if isinstance(secret, Attributes) else np.arange(looked_at.values)
     masses = np.zeros((int(labels.max()) + 1, looked_at.values, looked_at.inside))
     masses[labels, np.arange(looked_at.values)] = given
     return Prior(part, secret, masses.reshape(len(masses), -1) / given.sum(), reference)

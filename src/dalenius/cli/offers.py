@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from dalenius.cli.common import AS_JSON, INTERRUPTED, print_json
-from dalenius.errors import refuse
 
 MOST_PORT = 65_535
 
@@ -92,12 +91,9 @@ def explore(*, port: int, no_browser: bool) -> int:
       dalenius explore --no-browser
 
     The address is printed on a line of its own. It holds a token, without which the server answers nothing. It works on
-    this machine only, until Ctrl-C. The command needs the extra `explore`: pip install "dalenius[explore]".
+    this machine only, until Ctrl-C.
     """
-    try:
-        from dalenius.explore.server import serve
-    except ImportError as error:
-        refuse(f'dalenius explore needs {error.name}, which is not installed; pip install "dalenius[explore]"')
+    from dalenius.explore.server import serve
 
     def announce(address: str) -> None:
         click.echo(address)

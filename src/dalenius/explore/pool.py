@@ -1,20 +1,19 @@
 """Solver processes: a few, each with one question at a time, that are told to stop, and killed where they do not."""
 
-import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from dalenius.explore.worker import answer, begin
 from dalenius.search.helper import Helper, Message, NoAnswerError
 
-# Seconds within which a solver that was told to stop must have stopped, and within which every answer must be there.
-PATIENCE, MOST_SECONDS = 0.5, 150.0
+# Seconds within which a solver that was told to stop must have stopped, and after which a waiting thread looks up.
+PATIENCE, TICK = 0.5, 0.05
 # Questions after which a process is replaced, so that its memory goes back to where it was.
 MOST_QUESTIONS = 100
 
@@ -23,34 +22,23 @@ class Busy(Exception):  # noqa: N818 - no error: come again
     """Too many questions wait already."""
 
 
-@dataclass(eq=False)
 class Solver:
     """One process; a thread waits for what it sends."""
 
-    helper: Helper
-    messages: "asyncio.Queue[Message | NoAnswerError]" = field(default_factory=asyncio.Queue)
-    asked: int = 0
-    busy: bool = False
-
-    @classmethod
-    async def start(cls, folder: Path) -> "Solver":
+    def __init__(self, folder: Path) -> None:
         """Start a process, which loads what it needs while nobody waits for it."""
-        solver = cls(await asyncio.to_thread(Helper, partial(begin, folder)))
-        threading.Thread(target=solver._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
-        return solver
+        self.helper = Helper(partial(begin, folder))
+        self.messages: SimpleQueue[Message | NoAnswerError] = SimpleQueue()
+        self.asked, self.busy = 0, False
+        threading.Thread(target=self._listen, daemon=True).start()
 
-    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        message: Message | NoAnswerError = "answer", None
-        while not isinstance(message, NoAnswerError):
+    def _listen(self) -> None:
+        while True:
             try:
-                message = self.helper.read()
+                self.messages.put(self.helper.read())
             except NoAnswerError as ended:
-                message = ended
+                self.messages.put(ended)
                 self.helper.close()
-            try:
-                loop.call_soon_threadsafe(self.messages.put_nowait, message)
-            except RuntimeError:
-                # The server has ended.
                 return
 
     @property
@@ -58,107 +46,107 @@ class Solver:
         """Whether the process is there."""
         return self.helper.alive
 
-    async def ask(self, question: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of an answer; NoAnswerError where the process ends on the way."""
+    def ask(self, question: dict[str, Any]) -> Iterator[dict[str, Any] | None]:
+        """Yield the events of an answer, and None now and then; NoAnswerError where the process ends on the way."""
         self.asked += 1
         self.busy = True
         self.helper.ask(answer, question, talks=True)
         while self.busy:
-            message = await self.messages.get()
-            if isinstance(message, NoAnswerError):
-                raise message
-            kind, content = message
+            try:
+                kind, content = self._next(TICK)
+            except Empty:
+                yield None
+                continue
             self.busy = kind != "answer"
             if self.busy:
                 yield json.loads(content)
 
-    async def settle(self) -> None:
+    def _next(self, seconds: float) -> Message:
+        message = self.messages.get(timeout=seconds)
+        if isinstance(message, NoAnswerError):
+            raise message
+        return message
+
+    def settle(self) -> None:
         """Stop what nobody waits for: politely, then for good."""
-        if self.busy and self.alive:
-            try:
+        try:
+            if self.busy:
                 self.helper.cancel()
-                async with asyncio.timeout(PATIENCE):
-                    while self.busy and not isinstance(message := await self.messages.get(), NoAnswerError):
-                        self.busy = message[0] != "answer"
-            except (TimeoutError, NoAnswerError):
-                pass
+            while self.busy:
+                self.busy = self._next(PATIENCE)[0] != "answer"
+        except (Empty, NoAnswerError):
+            pass
         if self.busy or self.asked >= MOST_QUESTIONS:
-            await self.end()
+            self.end()
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """End the process, whatever it does."""
-        await asyncio.to_thread(self.helper.end)
+        self.helper.end()
 
 
-@dataclass
 class Pool:
     """At most `size` processes, and at most `most_waiting` questions that wait for one."""
 
-    folder: Path
-    size: int = 2
-    most_waiting: int = 32
-    waiting: int = 0
-    running: int = 0
-    idle: list[Solver] = field(default_factory=list)
-    everyone: set[Solver] = field(default_factory=set)
-    settling: set[asyncio.Task[None]] = field(default_factory=set)
+    def __init__(self, folder: Path, size: int = 2, most_waiting: int = 32) -> None:
+        """Begin without a process."""
+        self.folder, self.most_waiting = folder, most_waiting
+        self.waiting = self.running = 0
+        self.idle: list[Solver] = []
+        self.everyone: set[Solver] = set()
+        self._slots, self._lock = threading.Semaphore(size), threading.Lock()
 
-    def __post_init__(self) -> None:
-        self.slots = asyncio.Semaphore(self.size)
-
-    async def warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Start the first process before anybody asks."""
-        async with self.solver():
+        with self.solver(lambda: False):
             pass
 
-    @asynccontextmanager
-    async def solver(self) -> AsyncIterator[Solver]:
-        """A process for one question; afterwards it is stopped if need be, and ready for the next."""
-        if self.waiting >= self.most_waiting:
-            raise Busy
-        self.waiting += 1
+    @contextmanager
+    def solver(self, gone: Callable[[], bool]) -> Iterator[Solver]:
+        """Hold a process for one question; Busy where too many wait, and NoAnswerError once nobody does."""
+        with self._lock:
+            if self.waiting >= self.most_waiting:
+                raise Busy
+            self.waiting += 1
         try:
-            await self.slots.acquire()
+            while not self._slots.acquire(timeout=TICK):
+                if gone():
+                    raise NoAnswerError
         finally:
             self.waiting -= 1
-        self.running += 1
-        taking = asyncio.ensure_future(self._take())
         try:
-            # Whoever asks may leave while a process starts: it goes on to start, and serves the next question.
-            yield await asyncio.shield(taking)
+            solver = self._take()
+        except OSError:
+            self._slots.release()
+            raise
+        self.running += 1
+        try:
+            yield solver
         finally:
             self.running -= 1
-            task = asyncio.ensure_future(self._give_back(taking))
-            self.settling.add(task)
-            task.add_done_callback(self.settling.discard)
+            # Whoever asked does not wait for the end of what it gave up.
+            threading.Thread(target=self._give_back, args=(solver,), daemon=True).start()
 
-    async def _take(self) -> Solver:
-        while self.idle:
-            solver = self.idle.pop()
+    def _take(self) -> Solver:
+        with self._lock:
+            while self.idle:
+                if (solver := self.idle.pop()).alive:
+                    return solver
+                self.everyone.discard(solver)
+            solver = Solver(self.folder)
+            self.everyone.add(solver)
+            return solver
+
+    def _give_back(self, solver: Solver) -> None:
+        solver.settle()
+        with self._lock:
             if solver.alive:
-                return solver
-            self.everyone.discard(solver)
-        solver = await Solver.start(self.folder)
-        self.everyone.add(solver)
-        return solver
+                self.idle.append(solver)
+            else:
+                self.everyone.discard(solver)
+        self._slots.release()
 
-    async def _give_back(self, taking: "asyncio.Future[Solver]") -> None:
-        try:
-            await asyncio.wait([taking])
-            if taking.exception() is None:
-                solver = taking.result()
-                await solver.settle()
-                if solver.alive:
-                    self.idle.append(solver)
-                else:
-                    self.everyone.discard(solver)
-        finally:
-            self.slots.release()
-
-    async def close(self) -> None:
+    def close(self) -> None:
         """End every process."""
-        for task in list(self.settling):
-            task.cancel()
-        await asyncio.gather(*(solver.end() for solver in self.everyone), return_exceptions=True)
-        self.everyone.clear()
-        self.idle.clear()
+        with self._lock:
+            for solver in self.everyone:
+                solver.end()

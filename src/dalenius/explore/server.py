@@ -1,323 +1,369 @@
-"""The server of the page: on this machine only, one stream of events for each question."""
+"""The server of the page: on this machine only, for whoever has the token, one stream of events for each question."""
 
-import asyncio
-import contextlib
+import hmac
+import html
 import json
 import secrets
+import select
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from socketserver import ThreadingTCPServer
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, urlsplit
 
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
-from dalenius.errors import InputError
-from dalenius.explore.guard import App, Guard, Receive, Scope, Send, refuse
+from dalenius.errors import InputError, refuse
 from dalenius.explore.page import page_html, style
-from dalenius.explore.pool import MOST_SECONDS, Busy, Pool
+from dalenius.explore.pool import Busy, Pool
 from dalenius.explore.question import as_sentence
 from dalenius.explore.shelf import MOST_BYTES, Shelf, key_of
 from dalenius.search.helper import NoAnswerError
 
 HOST = "127.0.0.1"
+# Seconds within which every answer must be there, and after which a client that sends nothing more is left.
+MOST_SECONDS, MOST_SILENCE = 150.0, 30.0
 # A body beyond the limit is read and thrown away up to here, so that the answer arrives before the connection ends.
 MOST_DISCARDED = 256 * 2**20
 MOST_FIELDS, LONGEST_FIELD = 64, 4000
 # Fields of a request that are not part of the question.
 APART = ("token", "page", "narrow")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+NO_HOST = "This page answers only at http://{host}/. Open the address that dalenius explore printed."
+NO_TOKEN = (
+    "This page needs its token. Open the whole address that dalenius explore printed, including what follows token=."  # noqa: S105 - a sentence
+)
+NO_ORIGIN = "Other pages may not use this one. Open the address that dalenius explore printed."
+NOTHING = "There is nothing at {path}. Open the address that dalenius explore printed."
 KILLED = (
     "The solver process {how} before it had an answer. Press 'Ask again'; if that does not help, take fewer people or "
     "outputs."
 )
 SLOW = (
-    "The solver had no answer within {seconds:.0f} s and was stopped. Take fewer people or outputs, or use dalenius "
-    "audit on the command line."
+    f"The solver had no answer within {MOST_SECONDS:.0f} s and was stopped. Take fewer people or outputs, or use "
+    "dalenius audit on the command line."
 )
 BUSY = "Too many questions are waiting already. Close other tabs of this page, then press 'Ask again'."
 DEFECT = (
     "Something went wrong that should not ({words}). Please report it, with the address of this page without its token."
 )
 LARGE = (
-    "The file has more than {most} MB, and this page reads no more. Use dalenius audit --channel FILE on the command "
-    "line."
+    f"The file has more than {MOST_BYTES // 2**20} MB, and this page reads no more. Use dalenius audit --channel FILE "
+    "on the command line."
 )
+
+Event = dict[str, Any]
+Gone = Callable[[], bool]
 
 
 @dataclass
 class Explorer:
-    """Everything that one server has: its token, its processes, what it keeps, and the question of every page."""
+    """Everything that one server has: its address, its processes, what it keeps, and the question of every page."""
 
+    host: str
     token: str
     shelf: Shelf
     pool: Pool
-    pages: dict[str, asyncio.Event] = field(default_factory=dict)
+    pages: dict[str, threading.Event] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def routes(self) -> list[Route]:
-        """Return what can be asked."""
-        return [
-            Route("/", self.page),
-            Route("/explore.css", lambda _: Response(style(), media_type="text/css")),
-            Route("/explore.js", lambda _: Response(_own("explore.js"), media_type="text/javascript")),
-            Route("/answer", self.answer),
-            Route("/upload", self.upload, methods=["POST"]),
-            Route("/report", self.report),
-            Route("/certificate", self.certificate),
-            Route("/status", self.status),
-        ]
+    def refusal(self, headers: Message, fields: list[tuple[str, str]]) -> str:
+        """Return why a request is refused; nothing where it is not."""
+        if headers.get_all("Host") != [self.host]:
+            return NO_HOST.format(host=self.host)
+        # Browsers send Origin; a request without it does not come from another page.
+        if set(headers.get_all("Origin", [])) - {f"http://{self.host}"}:
+            return NO_ORIGIN
+        given = [value for name, value in fields if name == "token"]
+        if len(given) != 1 or not hmac.compare_digest(given[0].encode(), self.token.encode()):
+            return NO_TOKEN
+        return ""
 
-    async def page(self, _: Request) -> Response:
-        """Return the page; its script reads the question from the address."""
-        return Response(page_html(self.token), media_type="text/html")
-
-    async def status(self, _: Request) -> Response:
-        """Return how many questions run and wait, and which processes there are."""
-        solvers = sorted(solver.helper.pid for solver in self.pool.everyone if solver.alive)
-        return JSONResponse({"running": self.pool.running, "waiting": self.pool.waiting, "solvers": solvers})
-
-    async def answer(self, request: Request) -> App:
-        """Return the stream of events of a question. A page has one question at a time: the newest."""
-        fields, narrow = self._fields(request), "narrow" in request.query_params
-        replaced = asyncio.Event()
-        page = request.query_params.get("page", "")[:64]
-        if page:
-            before = self.pages.get(page)
-            if before is not None:
-                before.set()
+    def newest(self, page: str) -> threading.Event:
+        """Return what is set once a page has asked something else: it has one question at a time, the newest."""
+        replaced = threading.Event()
+        with self.lock:
+            if page in self.pages:
+                self.pages[page].set()
             self.pages[page] = replaced
+        return replaced
 
-        def forget() -> None:
+    def forget(self, page: str, replaced: threading.Event) -> None:
+        """Forget a question that has ended."""
+        with self.lock:
             if self.pages.get(page) is replaced:
                 del self.pages[page]
 
-        return Events(lambda: self._events(fields, narrow=narrow), replaced, forget)
-
-    @staticmethod
-    def _fields(request: Request) -> dict[str, str]:
-        """Fields of the question; refused where they are too many or too long."""
-        fields = {name: value for name, value in request.query_params.items() if name not in APART}
-        if len(fields) > MOST_FIELDS or any(len(value) > LONGEST_FIELD for value in fields.values()):
-            message = f"the address has more than {MOST_FIELDS} fields, or one longer than {LONGEST_FIELD} characters"
-            raise InputError(message)
-        return fields
-
-    async def _events(self, fields: dict[str, str], *, narrow: bool) -> AsyncIterator[bytes]:
+    def events(self, fields: dict[str, str], gone: Gone, *, narrow: bool) -> Iterator[bytes]:
         """Yield the events of a question, from the shelf where it was answered before."""
         key = key_of({**fields, "narrow": narrow})
         if key in self.shelf.answers:
-            self.shelf.answers.move_to_end(key)
-            for line in self.shelf.answers[key]:
-                yield line
+            yield from self.shelf.answers[key]
             return
         upload = self.shelf.uploads.get(fields.get("upload", ""))
         question = {"what": "answer", "fields": fields, "narrow": narrow}
         if upload is not None:
             question |= {"file": upload.name, "path": str(upload.path)}
-        seen: list[bytes] = []
-        whole = True
-        async for event in self._asked(question):
+        seen, whole = list[bytes](), True
+        for event in self.asked(question, gone):
             if "result" in event:
-                self.shelf.keep_result(event["result"])
+                with self.lock:
+                    self.shelf.keep_result(event["result"])
             whole = whole and event["kind"] not in ("error", "failed") and event.get("closed", True)
-            line = _line(event)
+            line = json.dumps(event).encode() + b"\n"
             # Brackets on the way are history when the answer is shown again.
             seen += [line] if event["kind"] != "bracket" else []
             yield line
-        if whole:
-            self.shelf.keep_answer(key, seen)
+        if whole and not gone():
+            with self.lock:
+                self.shelf.keep_answer(key, seen)
 
-    async def _asked(self, question: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
-        """Yield the events of a solver; what goes wrong with it is an event too."""
-        sentence = ""
+    def asked(self, question: dict[str, Any], gone: Gone) -> Iterator[Event]:
+        """Yield the events of a solver, until nobody wants them; what goes wrong with it is an event too."""
+        sentence, end = "", time.monotonic() + MOST_SECONDS
         try:
-            async with asyncio.timeout(MOST_SECONDS), self.pool.solver() as solver:
-                async for event in solver.ask({**question, "folder": str(self.shelf.folder)}):
-                    if event["kind"] == "defect":
+            with self.pool.solver(gone) as solver:
+                for event in solver.ask({**question, "folder": str(self.shelf.folder)}):
+                    if gone():
+                        return
+                    if time.monotonic() > end:
+                        sentence = SLOW
+                        break
+                    if event is not None and event["kind"] == "defect":
                         sentence = DEFECT.format(words=event["words"])
-                    else:
+                    elif event is not None:
                         yield event
         except Busy:
             sentence = BUSY
         except NoAnswerError as how:
             sentence = KILLED.format(how=how)
-        except TimeoutError:
-            sentence = SLOW.format(seconds=MOST_SECONDS)
         if sentence:
             yield {"kind": "failed", "sentence": sentence}
 
-    async def upload(self, request: Request) -> Response:
-        """Keep a dropped file, and say what it is."""
-        content = await _body(request)
-        if content is None:
-            return _sentence(LARGE.format(most=MOST_BYTES // 2**20), 413)
-        name = request.query_params.get("name", "file")
+    def first(self, question: dict[str, Any], kind: str) -> Event:
+        """Return the event of this kind, or the first that is there, with a sentence."""
+        found = list(self.asked(question, lambda: False))
+        failed = {"kind": "failed", "sentence": KILLED.format(how="ended")}
+        return next((event for event in found if event["kind"] == kind), found[0] if found else failed)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request. Every connection has one; the answer ends with the connection."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = MOST_SILENCE
+    explorer: ClassVar[Explorer]
+
+    def do_GET(self) -> None:
+        """Answer, or refuse in a sentence."""
+        address = urlsplit(self.path)
+        listed = parse_qsl(address.query, keep_blank_values=True)
+        if refusal := self.explorer.refusal(self.headers, listed):
+            self._page(403, refusal)
+            return
+        method, answer = ROUTES.get(address.path, ("", Handler.page))
+        if method != self.command:
+            self._page(405 if method else 404, NOTHING.format(path=address.path))
+            return
+        self.fields = dict(listed)
         try:
-            identity = self.shelf.put(name, content)
+            answer(self)
         except InputError as error:
-            return _sentence(as_sentence(str(error)))
-        upload = self.shelf.uploads[identity]
+            # A file that cannot be used is not a wrong request: the page shows what it is told.
+            self._sentence(as_sentence(str(error)), 400 if self.command == "GET" else 200)
+
+    def do_POST(self) -> None:
+        """Answer likewise."""
+        self.do_GET()
+
+    def page(self) -> None:
+        """Send the page; its script reads the question from the address."""
+        self._send(200, "text/html; charset=utf-8", page_html(self.explorer.token))
+
+    def style(self) -> None:
+        """Send the style of the page."""
+        self._send(200, "text/css; charset=utf-8", style())
+
+    def script(self) -> None:
+        """Send the script of the page."""
+        content = (Path(__file__).parent / "explore.js").read_bytes()
+        self._send(200, "text/javascript; charset=utf-8", content)
+
+    def status(self) -> None:
+        """Send how many questions run and wait, and which processes there are."""
+        pool = self.explorer.pool
+        solvers = sorted(solver.helper.pid for solver in list(pool.everyone) if solver.alive)
+        self._json({"running": pool.running, "waiting": pool.waiting, "solvers": solvers})
+
+    def answer(self) -> None:
+        """Send the events of a question as they come, until the page goes away or asks something else."""
+        page = self.fields.get("page", "")[:64] or secrets.token_urlsafe(9)
+        fields = {name: value for name, value in self.fields.items() if name not in APART}
+        if len(fields) > MOST_FIELDS or any(len(value) > LONGEST_FIELD for value in fields.values()):
+            refuse(f"the address has more than {MOST_FIELDS} fields, or one longer than {LONGEST_FIELD} characters")
+        replaced = self.explorer.newest(page)
+        # In chunks, so that a page can tell the end of the answer from the end of the server.
+        self._head(200, "application/x-ndjson", Transfer_Encoding="chunked")
+        try:
+            events = self.explorer.events(
+                fields, lambda: replaced.is_set() or self._left(), narrow="narrow" in self.fields
+            )
+            with closing(events):  # type: ignore[type-var] # a generator
+                for line in events:
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
+            self.wfile.write(b"0\r\n\r\n")
+        finally:
+            self.explorer.forget(page, replaced)
+
+    def _left(self) -> bool:
+        """Whether the page has gone away: then its end of the connection is closed."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+
+    def upload(self) -> None:
+        """Keep a dropped file, and say what it is."""
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal():
+            self._sentence("The file came without its length; drop it on the page.", 411)
+            return
+        content = self._body(int(size))
+        if content is None:
+            self._sentence(LARGE, 413)
+            return
+        with self.explorer.lock:
+            identity = self.explorer.shelf.put(self.fields.get("name", "file"), content)
+            upload = self.explorer.shelf.uploads[identity]
         question = {"what": "inspect", "fields": {}, "file": upload.name, "path": str(upload.path)}
-        found = [event async for event in self._asked(question)]
-        inspected = next((event for event in found if event["kind"] == "file"), None)
-        if inspected is None:
-            return _sentence(found[0]["sentence"] if found else KILLED.format(how="ended"))
-        return JSONResponse({**inspected, "upload": identity, "name": upload.name})
-
-    async def certificate(self, request: Request) -> Response:
-        """Return the certificate of an answer as a file."""
-        path = self.shelf.result(request.query_params.get("result", ""), "certificate")
-        return _file(path, "certificate.json", "application/json")
-
-    async def report(self, request: Request) -> Response:
-        """Return the report of an answer as a file; a solver writes it."""
-        name = request.query_params.get("result", "")
-        self.shelf.result(name, "results")
-        found = [event async for event in self._asked({"what": "report", "fields": {"result": name}})]
-        if not found or found[0]["kind"] != "written":
-            return _sentence(found[0]["sentence"] if found else KILLED.format(how="ended"), 500)
-        return _file(self.shelf.result(name, "html"), "report.html", "text/html; charset=utf-8")
-
-
-@dataclass(frozen=True)
-class Events:
-    """A response that streams events, and stops at once when the page goes away or asks something else."""
-
-    events: Callable[[], AsyncIterator[bytes]]
-    replaced: asyncio.Event
-    forget: Callable[[], None]
-
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        """Send events until there are no more, or nobody listens."""
-        headers = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-
-        async def produce() -> None:
-            async with contextlib.aclosing(self.events()) as events:  # type: ignore[type-var]
-                async for line in events:
-                    await send({"type": "http.response.body", "body": line, "more_body": True})
-
-        async def gone() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                continue
-
-        tasks = [asyncio.ensure_future(work) for work in (produce(), gone(), self.replaced.wait())]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-            self.forget()
-        if isinstance(ended[0], Exception):
-            raise ended[0]
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _line(event: dict[str, Any]) -> bytes:
-    return json.dumps(event).encode() + b"\n"
-
-
-def _sentence(sentence: str, status: int = 200) -> Response:
-    return JSONResponse({"kind": "error", "sentence": sentence}, status_code=status)
-
-
-def _file(path: Path, name: str, kind: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(path.read_bytes(), media_type=kind, headers=headers)
-
-
-def _own(name: str) -> bytes:
-    return (Path(__file__).parent / name).read_bytes()
-
-
-async def _body(request: Request) -> bytes | None:
-    """The body of a request; None where it is too large. What is too large is not kept."""
-    size, parts = 0, []
-    async for part in request.stream():
-        size += len(part)
-        if size <= MOST_BYTES:
-            parts.append(part)
+        found = self.explorer.first(question, "file")
+        if found["kind"] == "file":
+            self._json({**found, "upload": identity, "name": upload.name})
         else:
-            parts.clear()
-        if size > MOST_DISCARDED:
-            break
-    return b"".join(parts) if size <= MOST_BYTES else None
+            self._sentence(found["sentence"])
+
+    def _body(self, size: int) -> bytes | None:
+        """The body of the request; None where it is too large. What is too large is not kept."""
+        if size <= MOST_BYTES:
+            content = self.rfile.read(size)
+            if len(content) < size:
+                raise ConnectionError
+            return content
+        left = min(size, MOST_DISCARDED)
+        while left > 0 and (part := self.rfile.read(min(left, 2**16))):
+            left -= len(part)
+        return None
+
+    def certificate(self) -> None:
+        """Send the certificate of an answer as a file."""
+        path = self.explorer.shelf.result(self.fields.get("result", ""), "certificate")
+        self._send(200, "application/json", path.read_bytes(), "certificate.json")
+
+    def report(self) -> None:
+        """Send the report of an answer as a file; a solver writes it."""
+        name = self.fields.get("result", "")
+        self.explorer.shelf.result(name, "results")
+        found = self.explorer.first({"what": "report", "fields": {"result": name}}, "written")
+        if found["kind"] != "written":
+            self._sentence(found["sentence"], 500)
+            return
+        page = self.explorer.shelf.result(name, "html").read_bytes()
+        self._send(200, "text/html; charset=utf-8", page, "report.html")
+
+    def _head(self, status: int, kind: str, **more: str) -> None:
+        self.send_response_only(status)
+        for name, value in {**HEADERS, "Content-Type": kind, "Connection": "close", **more}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+
+    def _send(self, status: int, kind: str, content: bytes, name: str = "") -> None:
+        """Send everything at once; name: as a file."""
+        more = {"Content_Disposition": f'attachment; filename="{name}"'} if name else {}
+        self._head(status, kind, Content_Length=str(len(content)), **more)
+        self.wfile.write(content)
+
+    def _json(self, content: dict[str, Any], status: int = 200) -> None:
+        self._send(status, "application/json", json.dumps(content).encode())
+
+    def _sentence(self, sentence: str, status: int = 200) -> None:
+        self._json({"kind": "error", "sentence": sentence}, status)
+
+    def _page(self, status: int, sentence: str) -> None:
+        """Send a page of one sentence."""
+        page = (
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>dalenius explore</title></head>'
+            f"<body><main><h1>dalenius explore</h1><p>{html.escape(sentence)}</p></main></body></html>"
+        )
+        self._send(status, "text/html; charset=utf-8", page.encode())
+
+    def send_error(self, code: int, *_: object) -> None:
+        """Refuse a request that cannot be read, or by another method, in the words of this page."""
+        self._page(code, NO_TOKEN)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing of single requests."""
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    return _sentence(as_sentence(str(error)), 400)
+# What can be asked, and by which method.
+ROUTES: dict[str, tuple[str, Callable[[Handler], None]]] = {
+    "/": ("GET", Handler.page),
+    "/explore.css": ("GET", Handler.style),
+    "/explore.js": ("GET", Handler.script),
+    "/answer": ("GET", Handler.answer),
+    "/upload": ("POST", Handler.upload),
+    "/report": ("GET", Handler.report),
+    "/certificate": ("GET", Handler.certificate),
+    "/status": ("GET", Handler.status),
+}
 
 
-async def _left(_: Request, __: Exception) -> Response:
-    """Answer nobody: the page went away before its file had come."""
-    return Response(status_code=400)
+class Server(ThreadingTCPServer):
+    """A thread for every connection; none of them outlives the server."""
 
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
 
-async def _unknown(request: Request, error: Any) -> App:
-    words = f"There is nothing at {request.url.path}. Open the address that dalenius explore printed."
-
-    async def answer(_: Scope, __: Receive, send: Send) -> None:
-        await refuse(send, error.status_code, words)
-
-    return answer
-
-
-def application(explorer: Explorer, host: str) -> Guard:
-    """Return the application behind its guard."""
-
-    @contextlib.asynccontextmanager
-    async def lifespan(_: object) -> AsyncIterator[None]:
-        warm = asyncio.ensure_future(explorer.pool.warm_up())
-        try:
-            yield
-        finally:
-            warm.cancel()
-            await explorer.pool.close()
-
-    inside = Starlette(
-        routes=explorer.routes(),
-        lifespan=lifespan,
-        exception_handlers={InputError: _refused, ClientDisconnect: _left, 404: _unknown, 405: _unknown},
-    )
-    return Guard(inside, host, explorer.token)
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Pass over connections that ended on the way; anything else is a defect, and is shown."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 def serve(port: int, announce: Callable[[str], None]) -> None:
     """Listen on this machine until Ctrl-C. announce: called with the address as soon as it answers."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((HOST, port))
+        server = Server((HOST, port), Handler)
     except OSError as error:
-        listener.close()
-        message = f"cannot listen on port {port}: {error.strerror or error}; choose another with --port, or 0 for any"
-        raise InputError(message) from error
-    listener.listen()
-    host = f"{HOST}:{listener.getsockname()[1]}"
-    token = secrets.token_urlsafe(24)
+        refuse(
+            f"cannot listen on port {port}: {error.strerror or error}; choose another with --port, or 0 for any", error
+        )
+    host = f"{HOST}:{server.server_address[1]}"
     # The folder goes with the server when it is told to end, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with tempfile.TemporaryDirectory(prefix="dalenius-explore-") as folder, contextlib.closing(listener):
-
-        async def run() -> None:
-            explorer = Explorer(token, Shelf(Path(folder)), Pool(Path(folder)))
-            config = uvicorn.Config(
-                application(explorer, host),
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                lifespan="on",
-                timeout_graceful_shutdown=1,
-                h11_max_incomplete_event_size=2**16,
-            )
-            announce(f"http://{host}/?token={token}")
-            await uvicorn.Server(config).serve(sockets=[listener])
-
-        asyncio.run(run())
+    with tempfile.TemporaryDirectory(prefix="dalenius-explore-") as folder, server:
+        explorer = Explorer(host, secrets.token_urlsafe(24), Shelf(Path(folder)), Pool(Path(folder)))
+        Handler.explorer = explorer
+        with closing(explorer.pool):
+            threading.Thread(target=explorer.pool.warm_up, daemon=True).start()
+            announce(f"http://{host}/?token={explorer.token}")
+            server.serve_forever()

@@ -7,7 +7,6 @@ they first appear among the datasets, which are in lexicographic order.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise, product
 from typing import Any
 
@@ -19,7 +18,7 @@ from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
 from dalenius.model.equality import set_state
 from dalenius.model.query import Query
-from dalenius.numerics.types import Ints
+from dalenius.numerics.types import Floats, Ints
 
 MOST_DATASETS = 2**20  # whose values are listed one by one
 MOST_VALUES = 2**16
@@ -45,31 +44,15 @@ class Function:
         self.values.flags.writeable = False
 
 
+@dataclass(frozen=True, eq=False)
 class Attributes(Function):
     """A function of the values of one record or more: attributes of records of a table, or any other.
 
-    labels: its value for every combination of the values of these records, in lexicographic order. Datasets are not
-    listed, so that there may be any number of other records; `values` lists them where they are few.
+    values: its value for every combination of the values of these records, in lexicographic order. Datasets are not
+    listed, so that there may be any number of other records. words: what it is called itself.
     """
 
-    def __init__(
-        self,
-        alphabets: tuple[int, ...],
-        records: tuple[int, ...],
-        labels: Sequence[int],
-        names: tuple[object, ...],
-        words: tuple[str, ...],
-    ) -> None:
-        """Take alphabets of all records, those that the secret is about, its labels, names and words for itself."""
-        numbered = np.array(labels, dtype=np.int64)
-        numbered.flags.writeable = False
-        given = {"alphabets": alphabets, "records": records, "labels": numbered, "names": names, "words": words}
-        for key, value in given.items():
-            object.__setattr__(self, key, value)
-
-    alphabets: tuple[int, ...]
     records: tuple[int, ...]
-    labels: Ints
     words: tuple[str, ...]
 
     @property
@@ -77,30 +60,25 @@ class Attributes(Function):
         """All values of these records."""
         return self.records[0] if len(self.records) == 1 else Group(self.records)
 
-    @cached_property
-    def values(self) -> Ints:
-        """The value at every dataset, in lexicographic order; refused where they are too many."""
-        _check_listable(self.alphabets)
-        return np.asarray(self.labels[table(self.whole, self.alphabets)])
-
-    def merged(self, log_joint: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    def merged(self, log_joint: Floats) -> Floats:
         """Return log masses by the values of the secret, of those by the values of its records."""
         found = np.full((len(self.names), log_joint.shape[1]), -np.inf)
-        np.logaddexp.at(found, self.labels, log_joint)
+        np.logaddexp.at(found, self.values, log_joint)
         return found
 
 
+@dataclass(frozen=True, eq=False)
 class Bins(Function):
     """The bin in which a real-valued record lies; edges from low to high. There are no datasets to list."""
 
-    def __init__(self, record: int, edges: tuple[float, ...]) -> None:
-        """Take what was checked."""
-        names = tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))
-        for key, given in {"bin_of": record, "edges": edges, "names": names}.items():
-            object.__setattr__(self, key, given)
-
     bin_of: int
     edges: tuple[float, ...]
+
+    @classmethod
+    def of(cls, record: int, edges: tuple[float, ...]) -> "Bins":
+        """Return the secret of edges that were checked."""
+        names = tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))
+        return cls(np.arange(len(names)), names, record, edges)
 
     @property
     def words(self) -> str:
@@ -118,12 +96,13 @@ def from_user(  # noqa: PLR0911 - one for each form
 
     query: the one that the mechanism answers. Where it is a table, "0.1" is attribute 1 of record 0.
     """
-    if isinstance(secret, str) or (isinstance(secret, (list, tuple)) and any(isinstance(part, str) for part in secret)):
-        return _attributes([secret] if isinstance(secret, str) else list(secret), records, query)
-    if isinstance(secret, (Function, Group)):
-        if _is_about(secret, records):
-            return secret
-        secret = secret.values if isinstance(secret, Function) else secret.records
+    listed = [secret] if isinstance(secret, str) else list(secret) if isinstance(secret, (list, tuple)) else []
+    if any(isinstance(part, str) for part in listed):
+        return _attributes(listed, records, query)
+    if isinstance(secret, Function):
+        about = secret.records if isinstance(secret, Attributes) else range(len(records))[:64]
+        fits = about[-1] < len(records) and secret.values.size == math.prod(records[i] for i in about)
+        return secret if fits else _of_array(secret.values, records)
     if isinstance(secret, (int, np.integer)):
         return _index(secret, len(records))
     if isinstance(secret, Query):
@@ -132,19 +111,13 @@ def from_user(  # noqa: PLR0911 - one for each form
         return _of_array(np.asarray(secret), records)
     if callable(secret):
         return _of_callable(secret, records)
-    if isinstance(secret, Iterable) and not isinstance(secret, (str, bytes)):
-        return _group(tuple(secret), records)
+    group = secret.records if isinstance(secret, Group) else secret
+    if isinstance(group, Iterable) and not isinstance(group, bytes):
+        return _group(tuple(group), records)
     refuse(
         f"secret = {show(secret)} is not a secret; give the index of a record, a list of indices such as [0, 1], of a "
         'table an attribute such as "0.1", a function of the dataset, or a numpy array with one value per dataset'
     )
-
-
-def _is_about(secret: "Function | Group", records: tuple[int, ...]) -> bool:
-    """Whether a function of the dataset is one of these records already."""
-    if isinstance(secret, Attributes):
-        return secret.alphabets == records
-    return isinstance(secret, Function) and secret.values.size == math.prod(records[:64])
 
 
 def members(secret: Secret) -> tuple[int, ...] | None:
@@ -163,6 +136,9 @@ def size(secret: Secret, records: tuple[int, ...]) -> int:
 
 def table(secret: Secret, records: tuple[int, ...]) -> Ints:
     """Return the value of the secret at every dataset, in lexicographic order."""
+    if isinstance(secret, Attributes):
+        _check_listable(records)
+        return np.asarray(secret.values[table(secret.whole, records)])
     if isinstance(secret, Function):
         return secret.values
     value = np.zeros(math.prod(records), dtype=np.int64)
@@ -175,11 +151,10 @@ def value(secret: Secret, dataset: ArrayLike, records: tuple[int, ...]) -> int:
     """Return the value of the secret at one dataset."""
     x = checked(dataset, records)
     if isinstance(secret, Attributes):
-        return int(secret.labels[value(secret.whole, x, records)])
-    if isinstance(secret, Function):
-        return int(secret.values[np.ravel_multi_index(tuple(x), records)])
-    group = list(members(secret) or ())
-    return int(np.ravel_multi_index(tuple(x[group]), tuple(records[i] for i in group)))
+        return int(secret.values[value(secret.whole, x, records)])
+    group = list(members(secret) or range(len(records)))
+    place = int(np.ravel_multi_index(tuple(x[group]), tuple(records[i] for i in group)))
+    return int(secret.values[place]) if isinstance(secret, Function) else place
 
 
 def values(secret: Secret, a: int, records: tuple[int, ...]) -> tuple[int, ...]:
@@ -196,7 +171,7 @@ def name(secret: Secret, shown: int = 6) -> str:
     if isinstance(secret, Function):
         many = len(secret.names)
         return f"the secret ({many} value{'' if many == 1 else 's'})"
-    if not isinstance(secret, Group):
+    if isinstance(secret, int):
         return f"record {secret}"
     group = secret.records
     if len(group) > shown:
@@ -209,7 +184,7 @@ def describe(secret: Secret) -> dict[str, Any]:
     if isinstance(secret, Bins):
         return {"kind": "bin", "record": secret.bin_of, "edges": list(secret.edges)}
     if isinstance(secret, Attributes):
-        return {"kind": "attributes", "records": list(secret.records), "values": secret.labels.tolist()}
+        return {"kind": "attributes", "records": list(secret.records), "values": secret.values.tolist()}
     if isinstance(secret, Function):
         return {"kind": "function", "values": secret.values.tolist()}
     return {"kind": "records", "records": list(members(secret) or ())}
@@ -229,17 +204,12 @@ def _attributes(listed: list[object], records: tuple[int, ...], query: Query | N
         refuse(f"secret = {listed} names an attribute twice; name each once")
     group = tuple(sorted({record for record, _ in pairs}))
     _group(group, records)
-    cells = np.array(list(np.ndindex(*shape)), dtype=np.int64)
-    # Every combination of the cells of these records, and the attributes asked for.
-    places = np.stack(np.meshgrid(*[np.arange(len(cells))] * len(group), indexing="ij"), axis=-1).reshape(
-        -1, len(group)
-    )
-    found = np.stack([cells[places[:, group.index(i)], j] for i, j in pairs], axis=1)
-    sizes = tuple(shape[j] for _, j in pairs)
+    # Every attribute of these records, for every combination of their cells, and those asked for.
+    every = np.unravel_index(np.arange(math.prod(shape) ** len(group)), shape * len(group))
+    asked, sizes = [every[group.index(i) * len(shape) + j] for i, j in pairs], tuple(shape[j] for _, j in pairs)
     names: tuple[object, ...] = tuple(x[0] if len(x) == 1 else x for x in np.ndindex(*sizes))
-    labels = np.ravel_multi_index(tuple(found.T), sizes)
     words = tuple(f"{i}.{j}" for i, j in pairs)
-    return Attributes(records, group, labels.tolist(), names, words)
+    return Attributes(np.ravel_multi_index(tuple(asked), sizes), names, group, words)
 
 
 def _attribute_words(text: str) -> str:
@@ -276,11 +246,12 @@ def _group(listed: Sequence[object], records: tuple[int, ...]) -> int | Group:
     if len(listed) > len(records) and len(listed) == math.prod(records[:64]):
         refuse(f"{len(listed)} values look like one per dataset; give them as a numpy array, a list names records")
     group = sorted(_index(i, len(records)) for i in listed)
-    twice = [i for i, j in pairwise(group) if i == j]
-    if twice:
-        refuse(f"record {twice[0]} is listed twice; a group names each of its records once")
-    if checks.log_universe([records[i] for i in group]) > math.log(MOST_VALUES) + 1e-9:
-        many = checks.size_text([records[i] for i in group])
+    twice = next((i for i, j in pairwise(group) if i == j), None)
+    if twice is not None:
+        refuse(f"record {twice} is listed twice; a group names each of its records once")
+    sizes = [records[i] for i in group]
+    if checks.log_universe(sizes) > math.log(MOST_VALUES) + 1e-9:
+        many = checks.size_text(sizes)
         refuse(f"a group of {len(group)} records has {many} values, above the limit of {MOST_VALUES}; name fewer")
     return Group(tuple(group)) if len(group) > 1 else group[0]
 

@@ -4,12 +4,12 @@ Their laws, from which the log-multiplicities of MATH 2 follow, are a matter of 
 """
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 import scipy
@@ -27,49 +27,18 @@ MOST_VALUES = 64  # of a record, where its count vectors are too many to list
 MOST_SUM_VALUES = 2**10  # of a record, where noise on a sum is never written out
 
 
-class Statistic(Protocol):
-    """What a partition of the datasets offers."""
-
-    @property
-    def records(self) -> tuple[int, ...]:
-        """Alphabet size of each record."""
-
-    @property
-    def size(self) -> int:
-        """Number of classes K."""
-
-    @property
-    def log_universe(self) -> float:
-        """Return log|X|."""
-
-    @property
-    def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        """Groups of records that are provably interchangeable."""
-
-    def class_of(self, datasets: ArrayLike) -> Ints:
-        """Return the class of each dataset; datasets has the records on its last axis."""
-
-    def class_table(self) -> Ints:
-        """Return the class of every dataset in lexicographic order; refused when too many."""
-
-    def neighbours(self) -> Iterator[Ints]:
-        """Yield (lines, values) arrays of classes, one array per orbit of records.
-
-        A line holds the classes of the datasets that agree but for one record, by its value: two
-        classes are neighbours when they stand in one line, here or in another array.
-        """
-
-    def class_name(self, cls: int) -> str:
-        """Return words for a class, for messages."""
-
-
-class Alike:
-    """What follows where all records have the same values, and are interchangeable."""
+class Statistic(ABC):
+    """A partition of the datasets; its records are all alike and interchangeable, unless it says otherwise."""
 
     @property
     @abstractmethod
     def records(self) -> tuple[int, ...]:
         """Alphabet size of each record."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of classes K."""
 
     @property
     def log_universe(self) -> float:
@@ -78,12 +47,32 @@ class Alike:
 
     @property
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:
-        """All records together."""
+        """Groups of records that are provably interchangeable."""
         return (range(len(self.records)),)
+
+    @abstractmethod
+    def class_of(self, datasets: ArrayLike) -> Ints:
+        """Return the class of each dataset; datasets has the records on its last axis."""
+
+    @abstractmethod
+    def class_table(self) -> Ints:
+        """Return the class of every dataset in lexicographic order; refused when too many."""
+
+    @abstractmethod
+    def neighbours(self) -> Iterator[Ints]:
+        """Yield (lines, values) arrays of classes, one array per orbit of records.
+
+        A line holds the classes of the datasets that agree but for one record, by its value: two
+        classes are neighbours when they stand in one line, here or in another array.
+        """
+
+    @abstractmethod
+    def class_name(self, cls: int) -> str:
+        """Return words for a class, for messages."""
 
 
 @dataclass(frozen=True)
-class Sum(Alike):
+class Sum(Statistic):
     """T(x) = sum_i contributions[x_i], modulo `modulus` if given; n interchangeable records.
 
     seen: of very many bits, the only values that are looked at; they are then the classes (`near`).
@@ -168,7 +157,7 @@ class Sum(Alike):
 
 
 @dataclass(frozen=True)
-class Blocks(Alike):
+class Blocks(Statistic):
     """Runs of neighbouring classes of a sum: block b begins with class starts[b], the first one with class 0."""
 
     of: Sum
@@ -206,7 +195,7 @@ class Blocks(Alike):
 
 
 @dataclass(frozen=True)
-class Histogram(Alike):
+class Histogram(Statistic):
     """T(x) = (number of records equal to v, for v in 0..k-1); n interchangeable records.
 
     Very many records have too many count vectors to list: `check_listed` raises InputError then.
@@ -291,15 +280,15 @@ class Histogram(Alike):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(Statistic):
     """Any partition, written out: the class of each dataset in lexicographic order."""
 
-    records: tuple[int, ...]
+    sizes: tuple[int, ...]  # of the alphabets
     classes: Ints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", checks.alphabets(self.records))
-        size = checks.universe(self.records)
+        object.__setattr__(self, "sizes", checks.alphabets(self.sizes))
+        size = checks.universe(self.sizes)
         classes = np.array(self.classes)
         if classes.shape != (size,) or classes.dtype.kind not in "iu":
             refuse(
@@ -320,9 +309,13 @@ class Table:
         classes.flags.writeable = False
         # Nothing is left to check.
         table = object.__new__(cls)
-        for name, value in (("records", sizes), ("classes", classes), ("size", classes.size), ("finest", True)):
+        for name, value in (("sizes", sizes), ("classes", classes), ("size", classes.size), ("finest", True)):
             object.__setattr__(table, name, value)
         return table
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        return self.sizes
 
     @cached_property
     def size(self) -> int:

@@ -7,7 +7,7 @@ themselves.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -146,30 +146,6 @@ def squarem(x0: Floats, x1: Floats, x2: Floats, longest: float) -> Floats:
     ratio = np.sqrt((first**2).sum(axis=axes) / np.maximum((second**2).sum(axis=axes), TINY))
     step = np.clip(ratio, 1.0, longest).reshape(-1, *[1] * len(axes))
     return np.asarray(x0 + 2 * step * first + step**2 * second)
-
-
-@dataclass
-class Anderson:
-    """Anderson's extrapolation [anderson65]: where the last steps, if the map were linear, would not move."""
-
-    depth: int
-    points: list[Floats] = field(default_factory=list)
-    images: list[Floats] = field(default_factory=list)
-
-    def add(self, x: Floats, fx: Floats) -> None:
-        """Remember a step x -> fx, and forget those more than `depth` ago."""
-        self.points, self.images = [*self.points, x][-self.depth :], [*self.images, fx][-self.depth :]
-
-    def leap(self, x: Floats, fx: Floats, rcond: float = 1e-8) -> Floats:
-        """Return where to go next after x -> fx.
-
-        f(x) - sum_k c_k d f_k, where c minimises | g - sum_k c_k d g_k | for the moves g = f(x) - x.
-        """
-        self.add(x, fx)
-        images = np.stack(self.images)
-        moves = images - np.stack(self.points)
-        share = np.linalg.lstsq(np.diff(moves, axis=0).T, moves[-1], rcond=rcond)[0]
-        return np.asarray(fx - share @ np.diff(images, axis=0))
 
 
 # A golden section: the share of an interval that is cut off.

@@ -2,11 +2,10 @@
 
 On a problem with very many cells the solvers use nothing but tilted laws
 
-    w(t|a) ~ rho(a,t) exp( x ),   x(a,t) = q(.|a,t) . alpha_a + beta_a sum_y phi( q(y|a,t) ),
+    w(t|a) ~ rho(a,t) exp( x ),   x(a,t) = q(.|a,t) . alpha_a + beta sum_y phi( q(y|a,t) ),
 
-such as the best prior for a posterior, and the maximiser of a convex bound. A pass takes the rows of the channel in
-chunks that stay in the processor's cache, for all laws of a batch at once, and keeps sums only: besides the channel,
-which all secrets share, nothing is as large as it.
+such as the maximiser of a convex bound, and products of the rows with vectors. A pass takes the rows of the channel in
+chunks that stay in the processor's cache: besides the channel, which all secrets share, no array has as many entries.
 """
 
 from collections.abc import Iterator
@@ -112,6 +111,10 @@ class Cells:
         """(C,) sum_y q log q of each cell."""
         return np.asarray(phi(self.q).sum(axis=1))
 
+    def spread(self, p: Floats) -> Floats:
+        """The number of its row for every cell: (..., A) -> (..., C)."""
+        return np.repeat(p, np.diff(self.first), axis=-1)
+
     def row_sum(self, x: Floats) -> Floats:
         """Sum over the cells of each row: (..., C) -> (..., A)."""
         return np.asarray(np.add.reduceat(x, self.starts, axis=-1))
@@ -124,17 +127,19 @@ class Cells:
     def row_laws(self, x: Floats) -> tuple[Floats, Floats]:
         """exp(x) over its sum in each row, (..., C), and the log sums, (..., A): one exponential a cell."""
         peak = np.maximum.reduceat(x, self.starts, axis=-1)
-        w = np.concatenate([x[..., part] - peak[..., a, None] for a, part in enumerate(self.slices)], axis=-1)
-        np.exp(w, out=w)
+        w = np.exp(x - self.spread(peak))
         total = self.row_sum(w)
-        for a, part in enumerate(self.slices):
-            w[..., part] /= total[..., a, None]
+        w /= self.spread(total)
         return w, np.asarray(peak + np.log(total))
 
-    def dot_rows(self, left: Floats, by_row: Floats) -> Floats:
-        """Return left_c . by_row_a(c) for every cell: (C, D), (B, A, D) -> (B, C)."""
-        parts = [by_row[:, a] @ left[cells].T for a, cells in enumerate(self.slices)]
-        return np.concatenate(parts, axis=1)
+    def means(self, by_row: Floats) -> Floats:
+        """sum_y q(y|a,t) v(a,y) of every cell: (B, A, Y) -> (B, C)."""
+        if not self.many:
+            return np.concatenate([by_row[:, a] @ self.q[cells].T for a, cells in enumerate(self.slices)], axis=1)
+        found = np.empty((len(by_row), self.size))
+        for a, here, q, _ in self.chunks(len(by_row)):
+            found[:, here] = by_row[:, a] @ q.T
+        return found
 
     @property
     def many(self) -> bool:
@@ -211,70 +216,43 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """Laws of a batch and their moments in every row."""
+    """A law of every row, and its moments."""
 
-    # (B, A) log sum_t rho exp(x)
+    # (A,) log sum_t rho exp(x)
     log_z: Floats
-    # (B, A, Y) u(a, y) = sum_t w q
+    # (A, Y) u(a, y) = sum_t w q
     law: Floats
-    # (B, A) mean and variance of x under w; no variance where second moments are computed
+    # (A,) mean of x under w, and sum_t w sum_y phi(q)
     mean: Floats
-    variance: Floats
-    # (B, A) sum_t w sum_y phi(q), where beta is given
     neg_entropy: Floats
-    # (B, A, Y, Y) sum_t w q q', where second=True
+    # (A, Y, Y) sum_t w q q', where second=True
     second: Floats
 
 
-def tilt(
-    cells: Cells, alpha: Floats, beta: Floats | None = None, neg_entropy: Floats | None = None, *, second: bool = False
-) -> Tilted:
-    """Return the laws of alpha (B, A, Y) and beta (B, A), which comes with sum_y phi(q) of the channel's rows.
+def tilt(cells: Cells, alpha: Floats, beta: float, neg_entropy: Floats, *, second: bool = False) -> Tilted:
+    """Return the laws of alpha (A, Y) and beta; neg_entropy: sum_y phi(q) of the channel's rows.
 
     Sums are kept relative to the greatest exponent so far, so that nothing overflows and no row is empty.
     """
-    many, y = len(alpha), cells.n_outputs
-    shape = (many, cells.n_secrets)
-    peak, z, two, own = np.full(shape, -np.inf), *np.zeros((3, *shape))
-    law, moment = np.zeros((*shape, y)), np.zeros((*shape, y, y) if second else (*shape, 0, 0))
-    for a, here, q, taken in cells.chunks(many):
-        # x = q . alpha_a + beta_a sum_y phi(q)
-        x = alpha[:, a] @ q.T
-        if beta is not None and neg_entropy is not None:
-            entropies = neg_entropy[taken]
-            x += beta[:, a, None] * entropies
-        weight = x if cells.even is not None else x + cells.log_rho[here]
+    many, y = cells.n_secrets, cells.n_outputs
+    peak, z, own = np.full(many, -np.inf), *np.zeros((2, many))
+    law, moment = np.zeros((many, y)), np.zeros((many, y, y) if second else (many, 0, 0))
+    for a, here, q, taken in cells.chunks():
+        # log w = q . alpha_a + beta sum_y phi(q) + log rho, but for a constant
+        weight = q @ alpha[a] + beta * neg_entropy[taken] + (0.0 if cells.even is not None else cells.log_rho[here])
         # A larger exponent than all before it: what was summed up shrinks by exp(old - new).
-        top = weight.max(axis=1)
-        if (top > peak[:, a]).any():
-            top = np.maximum(top, peak[:, a])
-            shrink = np.exp(peak[:, a] - top)
-            peak[:, a] = top
-            for total in (z, two, own, law, moment):
-                total[:, a] *= shrink.reshape(-1, *[1] * (total.ndim - 2))
-        # weight = rho exp( x - peak )
-        weight = weight - peak[:, a, None]
-        np.exp(weight, out=weight)
-        z[:, a] += weight.sum(axis=1)
-        law[:, a] += weight @ q
-        if beta is not None:
-            own[:, a] += weight @ entropies
+        top = max(float(weight.max()), float(peak[a]))
+        if top > peak[a]:
+            shrink = np.exp(peak[a] - top)
+            peak[a] = top
+            for total in (z, own, law, moment):
+                total[a] *= shrink
+        weight = np.exp(weight - top)
+        z[a] += weight.sum()
+        law[a] += weight @ q
+        own[a] += weight @ neg_entropy[taken]
         if second:
-            moment[:, a] += (q * weight[:, :, None]).transpose(0, 2, 1) @ q
-        else:
-            weight *= x
-            two[:, a] += np.einsum("bc,bc->b", weight, x)
-    wide = z[..., None]
-    law, own = law / wide, own / z
-    # E_w x = alpha . u + beta E_w sum_y phi(q),   Var_w x = E_w x^2 - (E_w x)^2
-    mean = (alpha * law).sum(axis=2) + (0.0 if beta is None else beta * own)
-    variance = np.maximum(two / z - mean**2, 0.0)
-    return Tilted(peak + np.log(z) + (cells.even or 0.0), law, mean, variance, own, moment / wide[..., None])
-
-
-def density(cells: Cells, alpha: Floats, log_scale: Floats) -> Floats:
-    """rho exp( q . alpha_a + log_scale_a ) of every cell, (C,), for alpha (A, Y) and log_scale (A,)."""
-    pi = np.empty(cells.size)
-    for a, here, q, _ in cells.chunks():
-        pi[here] = np.exp(q @ alpha[a] + cells.log_rho[here] + log_scale[a])
-    return pi
+            moment[a] += (q * weight[:, None]).T @ q
+    law, own = law / z[:, None], own / z
+    mean = (alpha * law).sum(axis=1) + beta * own
+    return Tilted(peak + np.log(z) + (cells.even or 0.0), law, mean, own, moment / z[:, None, None])

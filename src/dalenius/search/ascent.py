@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.numerics import compiled
-from dalenius.numerics.information import TINY, lse
+from dalenius.numerics.information import TINY, lse, mutual_information
 from dalenius.numerics.iterations import squarem
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.cells import Cells
 from dalenius.search.deadline import Deadline
 
@@ -53,6 +53,16 @@ LATE_ROUNDS = 4
 # Knowledge, in nats, with which no prior leaks noticeably more than the reference: an entropy of log|X| but for
 # rounding.
 NO_KNOWLEDGE = 1e-14
+# Very many cells: how many small samples of the cells there are, their size, the random starts on each and the rounds.
+SAMPLES, SAMPLE, STARTS, SAMPLE_ROUNDS = 2, 2**11, 12, 25
+# Then the number of starts that go on and of their rounds, on a larger sample, on all cells, and for the best of them.
+LARGER = 2**15
+ON_LARGER, ON_ALL, LAST = (6, 3), (2, 2), (1, 30)
+# Share of the reference in a prior that goes on to more cells, as a posterior of 0 would stay 0; share of a random
+# prior in the start next to the reference; the gain below which these ascents end; accuracy of D = K.
+INSIDE, FLAT, STILL_OF_MANY, ROOT_OF_MANY = 0.02, 0.1, 1e-10, 1e-7
+# Values that differ by less, absolutely and relatively, belong to the same maximum.
+SAME_VALUE = (1e-9, 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +84,8 @@ def ascend(
     settings = cells.settings.effort
     if cells.knowledge < SMALL_KNOWLEDGE:
         return _near_reference(cells)
+    if cells.many:
+        return _on_samples(cells, deadline, rng, extra)
     room = cells.settings.limits.ascent_entries // (2 * cells.size * cells.n_outputs)
     many = int(np.clip(room, 2, min(settings.starts, settings.starts_per_cell * cells.size)))
     # One cell per secret value: I is concave, and every start ends at the same prior.
@@ -81,6 +93,47 @@ def ascend(
         many = 1
     starts = random_priors(cells, many if random else 0, rng)
     return polish(cells, np.stack([*extra, *starts]), deadline, settings.rounds)
+
+
+def _on_samples(cells: Cells, deadline: Deadline, rng: np.random.Generator, extra: Sequence[Floats]) -> Ascent:
+    """Random starts on small samples of very many cells, the best on a larger one, and the best of these on all.
+
+    A posterior v and a multiplier s are all that goes from one to the next.
+    """
+    found = [_begun(cells.sample(SAMPLE, rng), deadline, rng) for _ in range(SAMPLES)]
+    log_v, s, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    larger = cells.sample(LARGER, rng)
+    # In case what the small samples found exists only there.
+    flat = FLAT * random_priors(larger, 1, rng)[0] + (1 - FLAT) * larger.rho
+    pi = cells.rho[None]
+    for at, (many, rounds), beside in ((larger, ON_LARGER, [flat]), (cells, ON_ALL, extra), (cells, LAST, ())):
+        late = deadline.expired()
+        if late and at is larger:
+            continue
+        front = _distinct(value)[:many]
+        log_v = np.concatenate([log_v[front], *(log_posterior(at, prior[None]) for prior in beside)])
+        s = np.append(s[front], np.ones(len(beside)))
+        pi, s = prior_step(at, log_v, s, deadline)
+        # A pass over all cells may take as long as a short limit.
+        if not late:
+            pi, s = _climb(at, (log_v, s, pi), (rounds, many, STILL_OF_MANY), deadline, first=0, root=ROOT_OF_MANY)
+        pi, value, s = _valued(at, pi, s)
+        log_v = log_posterior(at, (1 - INSIDE) * pi + INSIDE * at.rho)
+    return _best(cells, pi, value, s)
+
+
+def _begun(few: Cells, deadline: Deadline, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Posteriors that random starts on few cells lead to, with their multipliers, and what their priors leak."""
+    pi, value, s = climb(few, random_priors(few, STARTS, rng), deadline, SAMPLE_ROUNDS)
+    return log_posterior(few, (1 - INSIDE) * pi + INSIDE * few.rho), s, value
+
+
+def _distinct(value: Floats) -> Ints:
+    """The order of the values, greatest first, equal ones once."""
+    absolute, relative = SAME_VALUE
+    order = np.argsort(-value, kind="stable")
+    apart = np.append(np.inf, -np.diff(value[order])) > absolute + relative * np.abs(value[order])
+    return np.asarray(order[apart])
 
 
 def _near_reference(cells: Cells) -> Ascent:
@@ -93,7 +146,7 @@ def _near_reference(cells: Cells) -> Ascent:
     u, v = joint / joint.sum(axis=1, keepdims=True), joint.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(joint > 0, np.log(u / v), 0.0)
-    g = np.einsum("cy,cy->c", cells.q, ratio) if cells.alone else cells.dot_rows(cells.q, ratio[None])[0]
+    g = cells.means(ratio[None])[0]
     g = g - cells.rho @ g
     variance = float(cells.rho @ g**2)
     s = min(float(np.sqrt(variance / max(2 * cells.knowledge, TINY))), LARGEST_FIRST_ORDER_S)
@@ -135,9 +188,11 @@ def climb(
 
     Returns feasible priors, their leakage and their multipliers, until none gains `still` in a round.
     """
+    s = np.ones(len(pi))
     if deadline.expired():
-        return _late(cells, pi, np.full(len(pi), 1.0), min(len(pi), LATE_ROUNDS))
-    found = _climb(cells, pi, (rounds, keep, still), deadline)
+        return _late(cells, pi, s, min(len(pi), LATE_ROUNDS))
+    log_v = log_posterior(cells, (1 - MIXED) * pi + MIXED * cells.rho)
+    found = _climb(cells, (log_v, s, pi), (rounds, keep, still), deadline)
     if deadline.expired():
         return _late(cells, *found, min(len(found[0]) // 2, LATE_ROUNDS))
     return _valued(cells, *found)
@@ -165,20 +220,25 @@ def _valued(cells: Cells, pi: Floats, s: Floats) -> tuple[Floats, Floats, Floats
     return pi, np.nan_to_num(cells.leakage(pi), nan=-np.inf), s
 
 
-# Rounds at most, front runners at least, and the gain below which an ascent rests.
-Limits = tuple[int, int, float]
+def _climb(
+    cells: Cells,
+    state: tuple[Floats, Floats, Floats],
+    limits: tuple[int, int, float],
+    deadline: Deadline,
+    *,
+    first: int = CULLS[0],
+    root: float = ROOT,
+) -> tuple[Floats, Floats]:
+    """Iterate from posteriors, multipliers and their priors; the priors of the front runners, and their multipliers.
 
-
-def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tuple[Floats, Floats]:
-    """Iterate from the given priors, (B, C); the priors of the front runners at the end, and their multipliers."""
-    rounds, keep, still = limits
-    # Up to the first cull s is only roughly right, and a small gain proves nothing.
-    first, last = CULLS[0], CULLS[-1]
-    log_v = log_posterior(cells, (1 - MIXED) * pi + MIXED * cells.rho)
-    s, value = np.full(len(pi), 1.0), np.full(len(pi), -np.inf)
+    limits: rounds at most, front runners at least, and the gain below which an ascent rests. first: rounds in which s
+    is only roughly right, and a small gain proves nothing.
+    """
+    (log_v, s, pi), (rounds, keep, still) = state, limits
+    value = np.full(len(pi), -np.inf)
     for k in range(rounds):
         before, s_before = pi, s
-        log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, ROUGH_ROOT if k < first else ROOT)
+        log_v, s, pi, new = _two_steps(cells, log_v, s, deadline, ROUGH_ROOT if k < first else root)
         moved, value = new - value, new
         if deadline.expired():
             # A round that was cut short may have lost what it began with.
@@ -186,7 +246,7 @@ def _climb(cells: Cells, pi: Floats, limits: Limits, deadline: Deadline) -> tupl
         if k in CULLS:
             front = np.argsort(-value, kind="stable")[: max(keep, len(pi) // 2)]
             log_v, s, pi, value, moved = (x[front] for x in (log_v, s, pi, value, moved))
-        if k > first and (moved.max() < still or (k > last and moved[np.argmax(value)] < still)):
+        if k > first and (moved.max() < still or (k > CULLS[-1] and moved[np.argmax(value)] < still)):
             break
     return pi, s
 
@@ -200,7 +260,11 @@ def random_priors(cells: Cells, many: int, rng: np.random.Generator) -> Floats:
 
 def log_posterior(cells: Cells, pi: Floats) -> Floats:
     """log v(a|y) of a batch of priors, (B, A, Y)."""
-    z = np.maximum(cells.joint(pi), TINY)
+    return _given_outputs(cells.joint(pi))
+
+
+def _given_outputs(z: Floats) -> Floats:
+    z = np.maximum(z, TINY)
     return np.asarray(np.log(z) - np.log(z.sum(axis=1, keepdims=True)))
 
 
@@ -215,13 +279,15 @@ def _two_steps(
     pi, s = prior_step(cells, v0, s, deadline, root)
     v1 = log_posterior(cells, pi)
     pi, s = prior_step(cells, v1, s, deadline, root)
-    v2, value = log_posterior(cells, pi), cells.leakage(pi)
+    z = cells.joint(pi)
+    v2, value = _given_outputs(z), mutual_information(z)
     # log v <= 0
     leap = np.minimum(squarem(v0, v1, v2, LEAP), 0.0)
     pi_leap, s_leap = prior_step(cells, leap, s, deadline, root)
-    value_leap = cells.leakage(pi_leap)
+    z = cells.joint(pi_leap)
+    value_leap = mutual_information(z)
     better = value_leap > value
-    v2 = np.where(better[:, None, None], log_posterior(cells, pi_leap), v2)
+    v2 = np.where(better[:, None, None], _given_outputs(z), v2)
     pi = np.where(better[:, None], pi_leap, pi)
     return v2, np.where(better, s_leap, s), pi, np.where(better, value_leap, value)
 
@@ -232,19 +298,20 @@ def prior_step(cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root:
     root: relative accuracy of D(pi || rho) = K.
     """
     # c(a,t) = sum_y q(y|a,t) log v(a|y)
-    c = cells.dot_rows(cells.q, log_v)
+    c = cells.means(log_v)
     # The equation is solved for t = log s, between low and high.
     least, most = S_RANGE
     t = np.log(np.clip(s, least, most))
     low, high = np.full(t.shape, np.log(least)), np.full(t.shape, np.log(most))
+    w = p = divergence = t
     for _ in range(ROOT_ROUNDS):
-        pi, divergence, slope = _prior(cells, c, np.exp(t))
+        w, p, divergence, slope = _tilted(cells, c, np.exp(t))
         excess = divergence - cells.knowledge
         low, high = np.where(excess > 0, t, low), np.where(excess > 0, high, t)
         done = (np.abs(excess) <= root * cells.knowledge) | (high - low < root)
         # `feasible` puts right what is left.
         if done.all() or deadline.expired():
-            return pi, np.exp(t)
+            break
         with np.errstate(all="ignore"):
             # Newton on log D against log s, which is nearly a line where D is small: t - log(D/K) D / (dD/dt)
             new = t - np.log(np.maximum(divergence, TINY) / np.maximum(cells.knowledge, TINY)) * divergence / slope
@@ -252,28 +319,28 @@ def prior_step(cells: Cells, log_v: Floats, s: Floats, deadline: Deadline, root:
         stride = ROOT_STRIDE
         walk = np.where(high - low > 2 * stride, np.clip(t + stride * np.sign(excess), low, high), (low + high) / 2)
         t = np.where(done, t, np.where((new > low) & (new < high), new, walk))
-    s = np.exp(t)
-    return _prior(cells, c, s)[0], s
+    return cells.spread(p) * w, np.exp(t)
 
 
 def at_multiplier(cells: Cells, log_v: Floats, s: float) -> Floats:
     """The prior of multiplier s for each posterior of a batch, (B, C)."""
-    return _prior(cells, cells.dot_rows(cells.q, log_v), np.full(len(log_v), s))[0]
+    w, p, *_ = _tilted(cells, cells.means(log_v), np.full(len(log_v), s))
+    return cells.spread(p) * w
 
 
-def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-    """The prior of multiplier s, its D(pi || rho), and d D / d log s in closed form."""
+def _tilted(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """w and p of the prior p(a) w(t|a) of multiplier s, its D(pi || rho), and d D / d log s in closed form."""
     s = s[:, None]
     # w(t|a) = rho exp(c/s) / Z(a)
-    x = c / s + cells.log_rho
-    log_z = cells.row_lse(x)
-    w = np.exp(x - log_z[:, cells.secret])
+    w, log_z = cells.row_laws(c / s + cells.log_rho)
     # p(a) ~ exp( s log Z(a) / (1+s) )
     log_p = s * log_z / (1 + s)
     log_p -= lse(log_p)[:, None]
     p = np.exp(log_p)
-    mean = cells.row_sum(w * c)
-    variance = cells.row_sum(w * (c - mean[:, cells.secret]) ** 2)
+    weighed = w * c
+    mean = cells.row_sum(weighed)
+    weighed *= c
+    variance = cells.row_sum(weighed) - mean**2
     # D = sum_a p(a) [ log p(a) + E_w c / s - log Z(a) ]
     level = log_p + mean / s - log_z
     # d log p(a) / ds = log Z/(1+s)^2 - E_w c / (s (1+s)), centred under p
@@ -281,7 +348,7 @@ def _prior(cells: Cells, c: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
     tilt -= (p * tilt).sum(axis=1, keepdims=True)
     # dD / d log s = s sum_a p(a) [ (d log p / ds) level - Var_w c / s^3 ]
     slope = (s * p * (tilt * level - variance / s**3)).sum(axis=1)
-    return p[:, cells.secret] * w, (p * level).sum(axis=1), slope
+    return w, p, (p * level).sum(axis=1), slope
 
 
 def feasible(cells: Cells, pi: Floats, relative: float = 1e-12, absolute: float = 1e-14) -> Floats:

@@ -126,12 +126,10 @@ class Deadline:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
         return _now() - self.began
 
     @property
     def left(self) -> float:
-        """Seconds left for searching."""
         return self.time_limit - self.reserved - self.seconds
 
     def part(self, seconds: float) -> "Deadline":

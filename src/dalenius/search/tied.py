@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dalenius.model.channels.noisy_counts import NoisyCounts
+from dalenius.model.counted import Decoder, OtherCounts, TiedPrior, last_powers, log_poisson
 from dalenius.model.counting import log_binomial
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
-from dalenius.model.tied import Decoder, OtherCounts, TiedPrior, last_powers, log_poisson
 from dalenius.numerics.information import logsumexp
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline

@@ -111,7 +111,7 @@ def test_a_tangent_lies_above(shape: tuple[tuple[int, ...], int], seed: int) -> 
     cells, eta = problem.cells, problem.eta
     assert problem.lam is not None
     assert problem.tangents is not None
-    log_pi = cells.log_rho + cells.dot_rows(cells.q, problem.lam[:1])
+    log_pi = cells.log_rho + cells.means(problem.lam[:1])
     touched = np.exp(log_pi) / np.exp(log_pi).sum()
     slope = problem.tangents[0] - eta * cells.log_rho
     priors = np.concatenate(

@@ -9,8 +9,8 @@ import pytest
 from verdicts import refused
 
 import dalenius as dl
+from dalenius.model.counted import TiedPrior
 from dalenius.model.secret import Attributes
-from dalenius.model.tied import TiedPrior
 from dalenius.search.deadline import Deadline
 from dalenius.search.tied import TiedSearch, tie
 from dalenius.verifier.kernel.limits import sized
@@ -22,7 +22,7 @@ Change = Callable[[dict[str, Any]], object]
 def test_what_it_tells_is_told_by_brute_force() -> None:
     """Four values of five people, two of which share each value of the attribute."""
     mechanism = dl.mechanisms.geometric(dl.queries.table(n=5, shape=[2, 2]), epsilon=1)
-    secret = Attributes((4,) * 5, (2,), [0, 0, 1, 1], (0, 1), ("attribute 0",))
+    secret = Attributes(np.array([0, 0, 1, 1]), (0, 1), (2,), ("attribute 0",))
     settings = TiedSearch(levels=4)
     found = tie(mechanism, 0.2, Deadline(60), settings, together=2)
     assert found is not None

@@ -70,12 +70,10 @@ class Task:
 
     @cached_property
     def feasible(self) -> Feasible:
-        """What priors allow."""
         return Feasible(self.rho, self.knowledge)
 
     @property
     def size(self) -> int:
-        """T."""
         return int(self.rho.shape[1])
 
     @cached_property

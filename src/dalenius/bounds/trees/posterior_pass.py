@@ -207,7 +207,7 @@ class Search:
         whole = coefficients[:, problem.groups] + problem.lines[tangent]
         lam = (whole + problem.eta * here) / (sigma + problem.eta)
         # The values of the secret have the chances that the leaf gives them.
-        _, log_mass = cells.row_laws(cells.log_rho + cells.dot_rows(cells.q, lam[None])[0])
+        _, log_mass = cells.row_laws(cells.log_rho + cells.means(lam[None])[0])
         _, lz = cells.row_laws(cells.log_rho + self._tilts(coefficients, np.int64(tangent)) / sigma)
         log_p = sigma / (1 + sigma) * lz
         return np.asarray(lam + (np.maximum(log_p - lse(log_p), np.log(TINY)) - log_mass)[:, None])

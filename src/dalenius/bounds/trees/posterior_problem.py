@@ -97,7 +97,7 @@ class PosteriorProblem:
         """g_c of every tangent, (T, C)."""
         if self.log_r is not None:
             return -(self.cells.q @ self.log_r)[None]
-        return None if self.lines is None else self.cells.dot_rows(self.cells.q, self.lines)
+        return None if self.lines is None else self.cells.means(self.lines)
 
     def touching(self, lam: Floats) -> "PosteriorProblem":
         """The same problem with this tangent alone, (A, Y); nothing else is computed again."""
@@ -117,7 +117,7 @@ class PosteriorProblem:
     def _line(self, lam: Floats) -> Floats:
         cells = self.cells
         # pi0 = rho exp(q.lam) / M
-        log_pi = cells.log_rho + cells.dot_rows(cells.q, lam[None])[0]
+        log_pi = cells.log_rho + cells.means(lam[None])[0]
         log_total = lse(log_pi[None])[0]
         z = cells.joint(np.exp(log_pi - log_total)[None])[0]
         grouped = z @ self.membership

@@ -339,6 +339,12 @@ class DiscreteGaussian:
         return 1 - chance**counts * math.exp(-spread * min(counts, 2) / 4 / variance)
 
 
+def reach(noise: Noise, negligible: float, most: int) -> int:
+    """The least k with P(noise >= k) negligible, or `most` if that is less."""
+    low, high = np.zeros(1, dtype=np.int64), np.full(1, most)
+    return int(bisected(low, high, lambda k: noise.tail(k.astype(float)) <= negligible)[0])
+
+
 def over_integers(variance: float) -> float:
     """The sum over all integers of the density of a normal law, by Poisson's formula."""
     return 1 + 2 * math.fsum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 40))

@@ -13,13 +13,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import (
-    DiscreteGaussian,
-    Noise,
-    drawn,
-    least_contraction,
-    mean_size,
-)
+from dalenius.model.channels.noise import DiscreteGaussian, Noise, drawn, least_contraction, mean_size, reach
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.query import Query, UnlistedQuery
 from dalenius.model.reference import UNIFORM, Reference
@@ -261,8 +255,7 @@ class NoisySum(Noisy):
 
     def reach(self, negligible: float = 2.0**-60) -> int:
         """The least k with P(noise >= k) negligible, or the width of the range if that is less."""
-        low, high = np.zeros(1, dtype=np.int64), np.full(1, self.n_outputs)
-        return int(bisected(low, high, lambda k: self.noise.tail(k.astype(float)) <= negligible)[0])
+        return reach(self.noise, negligible, self.n_outputs)
 
     def joint(self, masses: Floats) -> Floats:
         """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""

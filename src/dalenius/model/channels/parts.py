@@ -13,7 +13,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.counting import log_binomial
 from dalenius.model.datasets import checked, combined, commas
-from dalenius.model.statistic import Alike
+from dalenius.model.statistic import Statistic
 from dalenius.numerics.types import Floats, Ints
 
 # The logarithms of the law of a record, by its index.
@@ -21,7 +21,7 @@ LogLaws = Callable[[int], Floats]
 
 
 @dataclass(frozen=True)
-class Everything(Alike):
+class Everything(Statistic):
     """T(x) = x: n records whose datasets are never listed. All records are interchangeable.
 
     k: how many values a record has; None for real numbers.
@@ -69,7 +69,7 @@ class Everything(Alike):
 
 
 @dataclass(frozen=True)
-class Part(Alike):
+class Part(Statistic):
     """T(x): the values of a few records, the `members`, and what is looked at of the `others`.
 
     That is their values or, where they are `counted` and there is one member, how many of them equal it. Members come

@@ -183,7 +183,7 @@ class RealRecords(RealOutputs):
         one_bin = 2
         if not isinstance(record, int) or len(edges) == one_bin or any(a >= b for a, b in pairwise(edges)):
             refuse(f"the secret needs a record and edges that ascend, one or more between {low} and {high}")
-        return Bins(record, edges)
+        return Bins.of(record, edges)
 
     def log_maximal(self, n: int) -> float:
         """Return the maximal leakage of n records, log of the integral of the largest density."""

@@ -1,4 +1,4 @@
-"""Ascents by passes find what ascents on arrays find, and what the plain iteration finds."""
+"""Ascents on samples of very many cells find what ascents on all find, and what the plain iteration finds."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.numerics.information import mutual_information
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Lumped, lump
-from dalenius.search import ascent, ascent_chunked
+from dalenius.search import ascent
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Limits, Settings
 
@@ -51,8 +51,8 @@ def plain_ascent(q: Floats, bit: NDArray[np.bool_], knowledge: float, v: Floats,
 @pytest.mark.parametrize(("records", "outputs"), [([2] * 6, 3), ([4, 2, 3], 4)])
 def test_the_same_value_as_on_arrays(records: list[int], outputs: int, knowledge: float) -> None:
     cells = cells_of(random_channel(records, outputs, 3), knowledge)
-    found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
-    again = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(1), found)
+    found = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    again = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(1), [found.pi])
     known = ascent.ascend(replace(cells, settings=Settings()), Deadline(60.0), np.random.default_rng(0))
     assert max(found.value, again.value) == pytest.approx(known.value, abs=1e-8)
     assert again.value >= found.value - 1e-9
@@ -63,7 +63,7 @@ def test_the_same_value_as_on_arrays(records: list[int], outputs: int, knowledge
 @pytest.mark.parametrize("knowledge", [0.01, 0.5, 2.0, 50.0])
 def test_the_prior_is_feasible_and_leaks_what_is_said(knowledge: float) -> None:
     cells = cells_of(random_channel([3, 2, 2, 2], 3, 5), knowledge)
-    found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    found = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
     pi = found.pi
     assert pi.sum() == pytest.approx(1, abs=1e-12)
     held = pi > 0
@@ -73,16 +73,9 @@ def test_the_prior_is_feasible_and_leaks_what_is_said(knowledge: float) -> None:
     assert found.value == pytest.approx(float(mutual_information(joint)), abs=1e-13)
 
 
-def test_values_do_not_fall_and_shares_may_end_at_once() -> None:
+def test_a_prior_is_found_when_the_time_is_over() -> None:
     cells = cells_of(random_channel([2] * 7, 4, 9), 0.4)
-    rng = np.random.default_rng(0)
-    log_v = ascent.log_posterior(cells, ascent.random_priors(cells, 5, rng))
-    state, values = ascent_chunked.State(log_v, np.zeros(5)), []
-    for _ in range(12):
-        state, value = ascent_chunked.climb(cells, state, Deadline(60.0), 1)
-        values.append(value)
-    assert (np.diff(values, axis=0) >= -1e-5).all()  # but for what a multiplier may be off
-    assert ascent_chunked.ascend(cells, Deadline(0.0), rng).value > 0
+    assert ascent.ascend(cells, Deadline(0.0), np.random.default_rng(0)).value > 0
 
 
 @pytest.mark.nightly
@@ -95,13 +88,13 @@ def test_no_worse_than_the_plain_iteration_at_2_to_the_15(outputs: int, concentr
     assert cells.many
     best = 0.0
     for seed in range(3):
-        best = max(best, ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(seed)).value)
+        best = max(best, ascent.ascend(cells, Deadline(60.0), np.random.default_rng(seed)).value)
     starts = [rng.uniform(0.2, 0.8, outputs) for _ in range(4)]
     assert best >= max(plain_ascent(q, bit, knowledge, v, 60) for v in starts) - 1e-6
 
 
 def test_equal_values_are_taken_once() -> None:
-    order = ascent_chunked._distinct(np.array([0.1, 0.3, 0.3 + 1e-12, 0.2]))
+    order = ascent._distinct(np.array([0.1, 0.3, 0.3 + 1e-12, 0.2]))
     assert [0.1, 0.3, 0.3, 0.2][order[0]] == 0.3
     assert list(order[1:]) == [3, 0]
 
@@ -110,6 +103,6 @@ def test_a_reference_that_is_not_uniform() -> None:
     rng = np.random.default_rng(4)
     rho, channel = rng.dirichlet(np.ones(40)), rng.dirichlet(np.ones(3), size=40)
     cells = Cells(Lumped(np.repeat([0, 1], 20), channel, np.log(rho), 2, np.arange(40)), 0.3, FEW_ARE_MANY)
-    found = ascent_chunked.ascend(cells, Deadline(60.0), np.random.default_rng(0))
-    known = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    found = ascent.ascend(cells, Deadline(60.0), np.random.default_rng(0))
+    known = ascent.ascend(replace(cells, settings=Settings()), Deadline(60.0), np.random.default_rng(0))
     assert found.value == pytest.approx(known.value, abs=1e-8)
