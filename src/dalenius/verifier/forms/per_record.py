@@ -69,7 +69,6 @@ class Local:
         return capacity(self.statistic.k, *response(*self.exact, self.statistic.k))
 
     def law(self, record: int) -> list[Ball]:
-        """The law of a record."""
         return self.reference.law(record, self.statistic.k)
 
     @cached_property
