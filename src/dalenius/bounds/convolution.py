@@ -7,7 +7,6 @@ For every output law r the divergences D_t = D( q(.|t) || r ) of all rows are on
 They bound what the whole channel leaks, as in `bounds.capacity` (MATH 4.2 with the dataset as the secret).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +37,7 @@ class Rows:
     def of(cls, mechanism: NoisySum) -> "Rows":
         """Cut the noise where it is negligible, and add up p log p outward from 0, up to the ends of the range."""
         reach = mechanism.reach()
-        law = mechanism.law(np.arange(-reach, reach + 1))
+        law = mechanism.noise.law(np.arange(-reach, reach + 1.0))
         law[[0, -1]] = mechanism.tail(reach)
         return cls(mechanism, law, own_terms(mechanism))
 
@@ -64,7 +63,7 @@ def own_terms(mechanism: NoisySum) -> Floats:
     width, f = mechanism.high - mechanism.low, mechanism.answers
     if not width:
         return np.zeros(f.size)
-    inside = mechanism.law(np.arange(width + 1))
+    inside = mechanism.noise.law(np.arange(width + 1.0))
     added = np.cumsum(xlogy(inside, inside))
     ends = mechanism.noise.tail(np.arange(1.0, width + 1))
     # Beyond f on one side, m steps from that end: outputs inside the range, then all the rest on the end.
@@ -82,7 +81,7 @@ def capacity_by_convolution(mechanism: NoisySum, deadline: Deadline, gap: float 
     """
     rows = Rows.of(mechanism)
     p = np.full(rows.own.size, 1 / rows.own.size)
-    lower, upper, best = 0.0, math.log(mechanism.most_likely()), p
+    lower, upper, best = 0.0, mechanism.log_most_likely(), p
     for _ in range(rounds):
         divergence = rows.divergence(rows.outputs(p))
         low = float(p @ divergence)
@@ -117,7 +116,7 @@ def knowledge_bound(
     outputs do not weigh.
     """
     rows, log_rho = Rows.of(mechanism), reference.log_classes(mechanism.statistic)
-    most = best = math.log(mechanism.most_likely())
+    most = best = mechanism.log_most_likely()
     prior = np.exp(log_rho)
     for _ in range(laws):
         r = rows.outputs(prior)

@@ -24,8 +24,7 @@ from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.per_record import PerRecord
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.per_record import PerRecord, Symmetric
 from dalenius.model.channels.tables import integer_row
 from dalenius.numerics.types import Ints
 from dalenius.verifier.forms import named, per_record

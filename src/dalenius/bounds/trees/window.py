@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.bounds.proof import Proof, Rounding
+from dalenius.model.channels.noise import clamped
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Lumped, OriginalOutputs
@@ -84,7 +85,7 @@ class Window:
         before, after = int(low > 0), int(high < mechanism.n_outputs - 1)
         outputs = mechanism.low + np.arange(low - before, high + 1 + after, dtype=float)
         answers = mechanism.answers[first : last + 1].astype(float)
-        whole = mechanism.noise.rows(answers[:, None], outputs)
+        whole = clamped(mechanism.noise, answers[:, None], outputs)
         channel = whole[:, before : before + width]
         # Not what is left of 1, which may round to 0: to a verifier, whose boxes a tree needs, it is above 0.
         beyond = whole[:, :before].sum(axis=1) + whole[:, before + width :].sum(axis=1)

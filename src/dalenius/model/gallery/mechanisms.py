@@ -18,11 +18,9 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise, times
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.per_record import PerRecord
+from dalenius.model.channels.per_record import PerRecord, Symmetric
 from dalenius.model.channels.real import Real
-from dalenius.model.channels.real_records import Geometric as Steps
-from dalenius.model.channels.real_records import RealQuery, RealRecords
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.real_records import RealQuery, RealRecords, Steps
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
