@@ -1,4 +1,4 @@
-"""Every mechanism against its formula, written out entry by entry."""
+"""Mechanisms against their formulas, written out entry by entry; the verifier rebuilds all of them."""
 
 import math
 from collections.abc import Callable
@@ -34,29 +34,6 @@ def _noisy(query: Query, cdf: Callable[[float], float]) -> list[list[float]]:
 
 
 @over_queries
-@pytest.mark.parametrize("flip", [0, 0.3, 1])
-def test_symmetric(query: Query, flip: float) -> None:
-    rows = mechanisms.symmetric(query, flip=flip).rows
-    for row, f in zip(rows, np.asarray(query.answers), strict=True):
-        for q, y in zip(row, query.outputs, strict=True):
-            assert q == pytest.approx(1 - flip if y == f else flip / (len(query.outputs) - 1), abs=1e-15)
-
-
-@over_queries
-@pytest.mark.parametrize("sensitivity", [None, 2.5])
-def test_geometric(query: Query, sensitivity: float | None) -> None:
-    rows = mechanisms.geometric(query, epsilon=0.8, sensitivity=sensitivity).rows
-    alpha = math.exp(-0.8 / (sensitivity or query.sensitivity))
-    noise = {d: (1 - alpha) / (1 + alpha) * alpha ** abs(d) for d in range(-3000, 3001)}
-    low, high = query.outputs[0], query.outputs[-1]
-    for row, f in zip(rows, np.asarray(query.answers).tolist(), strict=True):
-        expected = dict.fromkeys(query.outputs, 0.0)
-        for d, p in noise.items():
-            expected[min(max(f + d, low), high)] += p
-        np.testing.assert_allclose(row, list(expected.values()), atol=1e-13)
-
-
-@over_queries
 def test_laplace(query: Query) -> None:
     scale = query.sensitivity / 0.8
     with mpmath.workdps(40):
@@ -70,14 +47,6 @@ def test_gaussian(query: Query, sigma: float) -> None:
     with mpmath.workdps(400):
         expected = _noisy(query, lambda x: mpmath.ncdf(x, 0, sigma))
     np.testing.assert_allclose(mechanisms.gaussian(query, sigma=sigma).rows, expected, rtol=1e-11, atol=1e-300)
-
-
-@over_queries
-def test_exponential(query: Query) -> None:
-    rows = mechanisms.exponential(query, epsilon=1.3).rows
-    for row, f in zip(rows, np.asarray(query.answers).tolist(), strict=True):
-        weights = [math.exp(-1.3 * abs(y - f) / (2 * query.sensitivity)) for y in query.outputs]
-        np.testing.assert_allclose(row, np.array(weights) / sum(weights), rtol=1e-13)
 
 
 def test_randomized_response_keeps_each_record_by_itself() -> None:
@@ -122,14 +91,6 @@ def test_extreme_parameters_stay_channels(epsilon: float) -> None:
     assert mechanisms.laplace(query, epsilon=epsilon).rows.min() >= 0
 
 
-def test_a_query_with_one_answer_needs_no_noise() -> None:
-    query = queries.pairs(n=1)
-    for text in (mechanisms.geometric, mechanisms.laplace, mechanisms.exponential):
-        assert text(query, epsilon=1).rows.tolist() == [[1.0], [1.0]]
-    assert mechanisms.symmetric(query, flip=0).rows.tolist() == [[1.0], [1.0]]
-    refuses("nothing to flip to", mechanisms.symmetric, query, flip=0.1)
-
-
 COUNT = queries.count(n=3)
 
 
@@ -137,15 +98,14 @@ COUNT = queries.count(n=3)
     ("build", "says"),
     [
         (lambda: mechanisms.symmetric(COUNT, flip=-0.1), "at least 0 and at most 1"),
+        (lambda: mechanisms.symmetric(queries.pairs(n=1), flip=0.1), "nothing to flip to"),
         (lambda: mechanisms.geometric(COUNT, epsilon=0), "epsilon = 0 .* above 0 and finite"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, sensitivity=0), "sensitivity = 0"),
         (lambda: mechanisms.laplace(COUNT, epsilon=5e-324, sensitivity=16), "over a sensitivity of 16.0 is too small"),
         (lambda: mechanisms.laplace(COUNT, epsilon=1, output="foo"), "output = 'foo' is unknown; use 'integer'"),
-        (lambda: mechanisms.gaussian(COUNT, sigma=1, output="Real"), "output = 'Real' is unknown"),
         (lambda: mechanisms.randomized_response(queries.function([2] * 13, sum), epsilon=1), "8192 datasets, too many"),
         (lambda: mechanisms.unary_encoding(queries.histogram(n=3, k=11), epsilon=1), "at most 10 values"),
         (lambda: mechanisms.geometric(queries.identity(k=5000), epsilon=1), "5000 x 5000 entries"),
-        (lambda: mechanisms.geometric(queries.modular_sum(n=5000, modulus=4000), epsilon=1), "4000 x 4000 entries"),
         (lambda: mechanisms.geometric(queries.histogram(n=3, k=70), epsilon=1), "above the limit"),
         (lambda: mechanisms.geometric(queries.function([2], str), epsilon=1), "are not integers"),
     ],
