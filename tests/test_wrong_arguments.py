@@ -388,6 +388,7 @@ def test_draws_are_whole_numbers_of_one_dataset() -> None:
     for mechanism in (MECHANISM, LARGE, HISTOGRAM, REAL):
         refuses("size = -1 is too small", mechanism.sample, [0] * mechanism.n, size=-1)
         refuses("give one dataset", mechanism.sample, [[0] * mechanism.n])
+    prior = dl.audit(MECHANISM, knowledge=0.3, **QUICK).prior
     refuses("give one dataset", prior.probability, [[0, 0, 0]])
 
 
