@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.bounds import stationary, whole
+from dalenius.bounds import whole
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
@@ -214,9 +214,9 @@ class SecretAudit(Bracket):
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
         cells = self.cells
         if self.s > LEAST_S and cells.alone and cells.knowledge < SMALL_KNOWLEDGE:
-            self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
+            self._keep_convex(*whole.near_reference(cells, self.pi, self.s))
         else:
-            self.keep_upper(stationary.steep(cells, self.pi, self.s, deadline))
+            self.keep_upper(whole.steep(cells, self.pi, self.s, deadline))
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""
