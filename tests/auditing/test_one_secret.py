@@ -25,7 +25,9 @@ def begun(
     lumped, _ = lump(mechanism, record)
     trivial = float(np.log(min(lumped.secrets, len(mechanism.labels))))
     audit, deadline = SecretAudit(Cells(lumped, knowledge, settings), trivial, tolerance), Deadline(60.0)
-    audit.begin(deadline, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    audit.open_bracket(deadline, rng)
+    audit.climb(deadline, rng)
     return audit, deadline
 
 
@@ -84,7 +86,9 @@ def test_simplices_need_the_cells_that_a_verifier_finds() -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     lumped, _ = lump(mechanism, 0)
     audit, deadline = SecretAudit(Cells(lumped, 0.4, settings), LN2, 1e-4, exact_cells=False), Deadline(60.0)
-    audit.begin(deadline, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    audit.open_bracket(deadline, rng)
+    audit.climb(deadline, rng)
     audit.finish(deadline, 0.0, lambda: None)
     assert isinstance(audit.proof, PosteriorTree)
     assert audit.gap <= 1e-4

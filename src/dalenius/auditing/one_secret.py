@@ -17,6 +17,7 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,11 +88,6 @@ class SecretAudit(Bracket):
     def worth_more(self) -> bool:
         return self.cells.knowledge > 0 and self.open
 
-    def begin(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        """The whole opening: cheap at every size."""
-        self.open_bracket(deadline, rng)
-        self.climb(deadline, rng)
-
     def open_bracket(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """What the reference leaks, and upper bounds before ascents take their time."""
         self.lower = self.cells.reference_leakage
@@ -131,11 +127,12 @@ class SecretAudit(Bracket):
         if not self.cells.many:
             self.warm.prior = self.pi
         if self._batches is None:
-            if self.cells.many:
-                self._batches = self._many(deadline, report_progress)
-            else:
-                self.proofs = [self.proof]
-                self._batches = self._plan(deadline, report_progress)
+            # Trees are loaded where the opening left the bracket open.
+            from dalenius.auditing import portfolio
+
+            self.proofs = self.proofs if self.cells.many else [self.proof]
+            plan = self._many if self.cells.many else partial(portfolio.work, self)
+            self._batches = plan(deadline, report_progress)
         done = 0
         while done < batches and self.upper > until and not self._done(deadline):
             if next(self._batches, self) is self:
@@ -147,12 +144,6 @@ class SecretAudit(Bracket):
     def _done(self, deadline: Deadline) -> bool:
         return not self.open or self.upper <= self.best + self.tolerance or deadline.expired()
 
-    def _plan(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
-        """The plan of the problem's class; trees are loaded where the opening left the bracket open."""
-        from dalenius.auditing import portfolio
-
-        yield from portfolio.work(self, deadline, report_progress)
-
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
         """Very many cells: grid rows, the convex bound, if there was no time for it, a few more ascents, and all rows.
 
@@ -162,7 +153,7 @@ class SecretAudit(Bracket):
         from dalenius.bounds.trees.grid_rows import GridSearch
 
         self.convex_of_many(deadline, np.random.default_rng(0), below=self.floor + self.tolerance)
-        for batch, _ in enumerate(portfolio.of_many(self, deadline, "many", report_progress)):
+        for batch, _ in enumerate(portfolio.work(self, deadline, report_progress, "many")):
             if batch == self.cells.settings.of(GridSearch).batches:
                 self.convex_of_many(deadline, np.random.default_rng(0))
             yield
@@ -172,7 +163,7 @@ class SecretAudit(Bracket):
             self._ascend_many(deadline, np.random.default_rng(self.ascents))
             report_progress()
         if self.cells.size * self.cells.n_outputs <= self.cells.settings.limits.ascent_entries:
-            yield from portfolio.of_many(self, deadline, "many_by_rows", report_progress)
+            yield from portfolio.work(self, deadline, report_progress, "many_by_rows")
 
     # Stages of the opening.
 

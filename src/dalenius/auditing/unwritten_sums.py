@@ -19,11 +19,10 @@ from dalenius.auditing.audited import Audited
 from dalenius.auditing.from_below import ascend_again, from_below, needs_rows, of_sum, raise_lower
 from dalenius.auditing.one_secret import SecretAudit
 from dalenius.bounds import whole
-from dalenius.bounds.closed_forms import SumSearch, blend, sibson
+from dalenius.bounds.closed_forms import SumSearch, blend, power, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
 from dalenius.bounds.output_law import laws_below
-from dalenius.bounds.power import power
 from dalenius.bounds.trees.grid_rows import Inner
 from dalenius.bounds.trees.window import InWindow, Window, WindowSearch
 from dalenius.bounds.unwritten_rows import PointRows, Points
