@@ -1,7 +1,6 @@
 """One record's bracket: it holds after every stage, and the proofs on offer belong to their bounds."""
 
 import itertools
-from dataclasses import replace
 
 import brute_force
 import numpy as np
@@ -156,20 +155,6 @@ def test_a_record_that_was_left_is_closed_when_it_is_asked_for_again() -> None:
     assert audit.gap > 1e-4
     audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap <= 1e-4
-
-
-def test_a_tree_grows_no_further_than_a_certificate_may_hold() -> None:
-    rows = np.zeros((8, 400))
-    rows[:, :3] = np.random.default_rng(0).dirichlet(np.ones(3), size=8)
-    mechanism = Mechanism.from_matrix(rows, [2, 2, 2])
-    sizes = []
-    for most in (399, DEFAULT.portfolio.most_numbers):
-        settings = Settings(portfolio=replace(only("simplices"), most_numbers=most))
-        audit, deadline = begun(mechanism, 0.5, tolerance=1e-5, settings=settings)
-        audit.finish(deadline, -np.inf, lambda *_: None, 2)
-        sizes.append(audit.proofs[-1].nodes.size)
-    # The leaves of a certificate are about all 400 outputs, although three are left to search with.
-    assert sizes[0] == 1 < sizes[1]
 
 
 @pytest.mark.slow
