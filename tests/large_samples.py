@@ -8,8 +8,7 @@ from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.per_record import PerRecord
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.per_record import PerRecord, Symmetric
 from dalenius.model.gallery import mechanisms
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.numerics.information import kl

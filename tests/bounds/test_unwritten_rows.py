@@ -14,7 +14,7 @@ from dalenius.bounds.monotone import Chains
 from dalenius.bounds.on_points import between_points
 from dalenius.bounds.unwritten_rows import PointRows
 from dalenius.model.channels.joint import Joint
-from dalenius.model.channels.noise import Geometric
+from dalenius.model.channels.noise import Geometric, clamped
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.settings import only
 from dalenius.verifier.verify import verify_here
@@ -93,7 +93,7 @@ def test_what_chains_bound_is_above_every_stationary_law(rounds: int) -> None:
     for _ in range(20):
         many, rate, s = int(rng.integers(3, 12)), rng.choice([0.2, 1.0]), rng.choice([0.2, 0.7, 1.5])
         places = np.arange(float(many))
-        q = Geometric(rate).rows(places[:, None], places)
+        q = clamped(Geometric(rate), places[:, None], places)
         rho, r = rng.dirichlet(np.full(many, 2.0)), rng.dirichlet(np.full(many, 3.0))
         chains = Chains(q, [np.arange(many)], [np.log(rho)], np.log(r), s)
         for _ in range(rounds):
@@ -112,7 +112,7 @@ def test_what_chains_bound_is_above_every_stationary_law(rounds: int) -> None:
 @pytest.mark.parametrize("step", [1, 2, 3, 8])
 def test_rows_are_mixtures_of_those_at_points(rate: float, step: int) -> None:
     places = np.arange(3.0 * step + 1)
-    rows = Geometric(rate).rows(places[:, None], places)
+    rows = clamped(Geometric(rate), places[:, None], places)
     least = 1 - between_points(rate, 1, step)
     for f in range(step + 1):
         left, right = (np.sinh(rate * k) for k in (step - f, f))

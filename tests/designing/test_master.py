@@ -10,7 +10,7 @@ from kinds import Floats
 from scipy.optimize import minimize
 
 import dalenius as dl
-from dalenius.designing.master import Master, MasterSearch, Plane, Pool
+from dalenius.designing.master import Master, Plane, Pool
 from dalenius.designing.weak_duality import Evidence, best, ratios
 from dalenius.model.query import Query
 from dalenius.reductions.symmetry import Domain
@@ -189,6 +189,6 @@ def test_ratios_prove_the_optimum_of_the_pool() -> None:
 def test_a_solution_that_is_near_will_do() -> None:
     master, pool = problem(dl.queries.count(n=5), 7, 2)
     best = worst(pool, rows_of(master.least_leakage(pool, 0.7)))
-    rough = replace(master, settings=dl.Settings(parts=(MasterSearch(accuracy=0.0, rounds=60),)))
+    rough = replace(master, accuracy=0.0, rounds=60)
     assert worst(pool, rows_of(rough.least_leakage(pool, 0.7))) == pytest.approx(best, abs=1e-6)
-    assert replace(master, settings=dl.Settings(parts=(MasterSearch(rounds=2),))).least_leakage(pool, 0.7) is None
+    assert replace(master, rounds=2).least_leakage(pool, 0.7) is None

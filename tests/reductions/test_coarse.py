@@ -7,9 +7,7 @@ from large_samples import PAIRS, both
 from dalenius.model.channels.joint import Adaptive
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery import mechanisms, queries
-from dalenius.model.prior import Prior
 from dalenius.model.reference import UNIFORM
-from dalenius.numerics.information import mutual_information
 from dalenius.reductions.coarse import Coarseness, coarsen, coarsen_releases
 from dalenius.reductions.lump import lump
 from dalenius.tools.composition import adaptive
@@ -45,15 +43,6 @@ def test_rows_are_averages_over_blocks_and_sums_over_groups(mechanism: str, quer
             c += 1
     assert c == coarse.secret.size
     assert lift.masses(np.exp(coarse.log_reference)) == pytest.approx(rho, abs=1e-14)
-
-
-def test_a_prior_on_blocks_is_the_one_that_came_back() -> None:
-    large, dense = both("geometric(epsilon=0.7)", "count(n=60)")
-    coarse, lift, grid = coarsen(large, 0, 0.5, settings=Coarseness(blocks=9, cuts=7))
-    masses = lift.masses(np.random.default_rng(0).dirichlet(np.ones(coarse.secret.size)))
-    assert Prior(large, 0, masses).leakage() == pytest.approx(float(mutual_information(masses @ dense.rows)), abs=1e-12)
-    again = Prior.on_blocks(large, 0, grid.starts, np.add.reduceat(masses, grid.starts, axis=1))
-    assert again.masses == pytest.approx(masses, abs=1e-15)
 
 
 @pytest.mark.parametrize(

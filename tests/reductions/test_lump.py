@@ -65,15 +65,6 @@ def test_a_record_with_one_value_has_one_secret() -> None:
     assert lumped.secret.tolist() == [0, 0]
 
 
-def test_a_dense_channel_of_many_rows_is_grouped() -> None:
-    rng = np.random.default_rng(1)
-    kinds = rng.dirichlet(np.ones(4), size=1000)
-    mechanism = Mechanism.from_matrix(kinds[rng.integers(1000, size=2**16)], [2] * 16)
-    lumped, lift = lump(mechanism, 3)
-    assert lumped.secret.size <= 2000
-    assert lift.masses(np.exp(lumped.log_reference)).sum() == pytest.approx(1, abs=1e-12)
-
-
 def _by_dictionary(rows: list[list[float]]) -> tuple[list[int], list[int]]:
     seen: dict[tuple[float, ...], int] = {}
     group = [seen.setdefault(tuple(row), len(seen)) for row in rows]
@@ -115,13 +106,3 @@ def test_in_every_row_of_a_problem_the_channels_rows_ascend() -> None:
         lumped, _ = lump(Mechanism.from_matrix(q, [2, 3, 2]), record)
         same = np.diff(lumped.secret) == 0
         assert (np.diff(lumped.row)[same] > 0).all()
-
-
-@pytest.mark.parametrize("keys", [[0, 2, 5], [5, 2, 2, 0, 5]])
-def test_groups_of_keys(keys: list[int]) -> None:
-    order, cells, start, cell = module._grouped(np.array(keys))
-    assert cells.tolist() == sorted(set(keys))
-    assert [cells[c] for c in cell] == keys
-    ordered = np.array(keys)[order]
-    assert (np.diff(ordered) >= 0).all()
-    assert ordered[start].tolist() == cells.tolist()

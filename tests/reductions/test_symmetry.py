@@ -104,18 +104,6 @@ def test_the_domain_is_the_coarsest_of_its_kind(query: Query, kind: type, parame
     invariant(domain)
 
 
-def test_classes_of_a_domain_have_one_answer_and_its_distances() -> None:
-    for query in (dl.queries.modular_sum(n=4, modulus=3), dl.queries.total(n=2, values=[5, 0, 1])):
-        domain = domain_of(query)
-        full = domain_of(query, symmetric=False)
-        for c, x in enumerate(product(*map(range, query.records))):
-            assert (full.distance[c] == domain.distance[int(domain.statistic.class_of(x))]).all()
-        assert full.symmetries == ()
-        assert full.orbit.size == full.orbit.max() + 1
-        gathered = np.bincount(domain.statistic.class_table(), weights=full.weights)
-        assert gathered == pytest.approx(domain.weights, rel=1e-13)
-
-
 def test_a_partly_symmetric_function_keeps_its_symmetries() -> None:
     domain = domain_of(dl.queries.function([2, 2, 2], partly))
     assert [1, 0, 2] in [symmetry["records"] for symmetry in domain.symmetries]

@@ -290,7 +290,7 @@ def test_a_measure_that_would_not_fit_is_left_out_and_the_rest_stays() -> None:
     assert profile.dp_delta is None
     left_out = [note for note in profile.notes if note.startswith("dp_delta was left out: ")]
     assert len(left_out) == 1
-    assert "is never written out; use dp_epsilon()" in left_out[0]
+    assert "too many to write out" in left_out[0]
     assert left_out[0] in profile.summary()
     assert profile.to_dict()["dp_delta"] is None
     assert "capacity not computed" in repr(profile)

@@ -194,14 +194,14 @@ def solve(
         deadline = Deadline(options.time_limit)
         quick = one_record(problem, deadline)
         if quick is not None:
-            return audit_answer(problem, quick, options.run(deadline))
+            return audit_answer(problem, quick, options, deadline)
     crew = Crew(options.jobs)
     limits = Deadline(options.time_limit, options.report, most_nodes=options.nodes, crew=crew, interrupted=interrupted)
     with crew, limits as deadline, np.errstate(all="ignore"):
-        run = options.run(deadline)
         if options.method is not None:
-            return options.method.audit(problem, run)
-        return audit_answer(problem, find(problem, deadline, options.seed, warm_starts), run)
+            answer: Audit = options.method.audit(problem, options, deadline)
+            return answer
+        return audit_answer(problem, find(problem, deadline, options.seed, warm_starts), options, deadline)
 
 
 def options_of(options: dict[str, Any]) -> tuple[Options, dict[str, Any]]:

@@ -15,7 +15,6 @@ from dalenius.designing.designer import Designed, Designer
 from dalenius.designing.known_others import KnownOthersSearch
 from dalenius.designing.master import Plane
 from dalenius.designing.problem import Problem, check_possible, listed, with_fallback
-from dalenius.designing.rate_distortion import RateSearch
 from dalenius.errors import refuse, show
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
@@ -184,11 +183,11 @@ def _answered(
 
 def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
     """Answer a design whose options are checked; its budget is as the user gave it."""
-    run = options.run(deadline)
     if options.method is not None:
-        return options.method.design(asked, problem, budget, run)
+        answer: Design = options.method.design(asked, problem, budget, options, deadline)
+        return answer
     designed, _ = _solved(asked, problem, deadline, options.seed)
-    return design_answer(asked, problem, designed, budget=budget, run=run)
+    return design_answer(asked, problem, designed, budget, options, deadline)
 
 
 def _solved(
@@ -218,7 +217,7 @@ def reduced(asked: DesignProblem, *, certified: bool, least_slack: float = 1e-12
         return found
     alone = certified and rate_distortion.possible(asked.query.n, knowledge) and not asked.constraints.given
     if alone:
-        domain = symmetrise(task, reference, symmetric=False, most=asked.settings.of(RateSearch).pairs)
+        domain = symmetrise(task, reference, symmetric=False, most=rate_distortion.PAIRS)
     else:
         domain = _domain(asked, symmetric=certified)
     problem = Problem(domain, knowledge, asked.goal, asked.budget, asked.settings, constraints=asked.constraints)
@@ -377,7 +376,7 @@ def _designs(
         part = Deadline(deadline.left / (many - k + later), parent=deadline)
         here, problem = replace(asked, budget=budget), replace(first, budget=budget)
         designed, attacks = _solved(here, problem, part, options.seed, attacks)
-        designs.append(design_answer(here, problem, designed, budget=budget, run=options.run(part)))
+        designs.append(design_answer(here, problem, designed, budget, options, part))
         each(designs[-1])
         proved = designs[-1].certificate
         deadline.report_progress(k, many, proved.lower, proved.upper, f"point {k + 1}")
@@ -401,7 +400,7 @@ def _named_points(
             break
         part = Deadline(deadline.left / (len(families) - k), parent=deadline)
         here = asked.audit(mechanism, fine)
-        answer = audit_answer(here, find(here, part, options.seed), options.run(part))
+        answer = audit_answer(here, find(here, part, options.seed), options, part)
         name = str(mechanism.name)
         points.append(NamedPoint(name, family, asked.distortion.expected(mechanism), answer, mechanism))
         each(points[-1])

@@ -20,6 +20,7 @@ from dalenius.bounds.capacity import bracket
 from dalenius.certificates.question import one_by_one
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
+from dalenius.model.channels.noise import clamped
 from dalenius.model.channels.noise import reach as noise_reach
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
@@ -228,7 +229,7 @@ def _reach(noisy: NoisySum) -> int:
 
 def _clamped(noisy: NoisySum, centres: Ints, low: int, high: int) -> Floats:
     """P(centre + noise, clamped to low..high) as (A, outputs)."""
-    rows = noisy.noise.rows(centres[:, None].astype(float), np.arange(float(low), high + 1))
+    rows = clamped(noisy.noise, centres[:, None].astype(float), np.arange(float(low), high + 1))
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 

@@ -17,7 +17,7 @@ from dalenius.bounds.trees.choices import ChoiceSearch
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP, Found, listed
 from dalenius.errors import refuse
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.per_record import Symmetric
 from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.numerics.information import even_information, phi, safe_log

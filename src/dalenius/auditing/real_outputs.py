@@ -70,5 +70,5 @@ def _seen_finely(found: Found, finest: Quantised) -> Found:
     """Show the witness of a coarse channel to the finest one, which tells more exactly what it leaks."""
     lower = finest.lower(float(mutual_information(found.prior.masses @ finest.channel.rows)) - MARGIN_DOWN)
     brackets = tuple((m, lower if found.record in m else low, high) for m, low, high in found.brackets)
-    witness = {**found.witness, "quadrature": finest.description}
+    witness = {**found.witness, **finest.to_certificate()}
     return replace(found, lower=lower, witness=witness, brackets=brackets)

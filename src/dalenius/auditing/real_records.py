@@ -21,7 +21,7 @@ from dalenius.model.prior import Prior
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Attributes, Bins
-from dalenius.reductions.real_records import ROUNDED, Whole, above, below, rounded_together, snapped
+from dalenius.reductions.real_records import ROUNDED, Whole, above, below, moving, rounded_together
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part, only
 
@@ -289,7 +289,7 @@ def _hidden(question: _Question, m: int) -> float:
     """By how much a grid of m cells widens the bracket."""
     try:
         if question.bins is not None:
-            return snapped(question.mechanism, question.density, m, question.n)[1]
+            return moving(question.mechanism, m, question.n)
         return 1.25 * question.above(m).margin
     except InputError:
         return math.inf
@@ -324,11 +324,11 @@ def _from_above(question: _Question, m: int, deadline: Deadline) -> _Bound:
 def _snapped(question: _Question, m: int, deadline: Deadline) -> _Bound:
     """A bound on the leakage about a bin, by moving records to the middles of their cells."""
     try:
-        whole, moved = snapped(question.mechanism, question.density, m, question.n)
+        whole = above(question.mechanism, question.density, m, question.n, middles=True)
         found, certificate = question.audit(whole, deadline, from_above=True, about=question.about(whole))
     except InputError:
         return _Bound(math.inf, {})
-    value = whole.upper(found.upper, question.n, exact=question.exact) + moved
+    value = whole.upper(found.upper, question.n, exact=question.exact) + moving(question.mechanism, m, question.n)
     return _above("snapped", value, m, {"spread": whole.spread}, certificate)
 
 

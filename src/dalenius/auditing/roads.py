@@ -11,11 +11,17 @@ from dalenius.auditing.one_record import one_record, symmetric
 from dalenius.auditing.one_secret import WarmStart
 from dalenius.certificates.audits import Found
 from dalenius.model.problem import AuditProblem
-from dalenius.reductions import samples
-from dalenius.reductions.way_back import Step
+from dalenius.reductions.way_back import BelowChannel, Step, WayBack
 from dalenius.search.deadline import Deadline
 
-STEPS: list[Step] = [samples.step]
+
+def above_samples(problem: AuditProblem) -> tuple[AuditProblem, WayBack] | None:
+    """Ask about the channel of which a mechanism known by samples is a degraded version."""
+    samples = problem.mechanism.as_samples
+    return None if samples is None else (replace(problem, mechanism=samples.above), BelowChannel())
+
+
+STEPS: list[Step] = [above_samples]
 
 
 def find(problem: AuditProblem, deadline: Deadline, seed: int, warm: dict[int, WarmStart] | None = None) -> Found:

@@ -24,7 +24,7 @@ from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
 from dalenius.bounds.output_law import laws_below
 from dalenius.bounds.trees.grid_rows import Inner
-from dalenius.bounds.trees.window import InWindow, Window, WindowSearch
+from dalenius.bounds.trees.window import Window, WindowSearch, in_window
 from dalenius.bounds.unwritten_rows import PointRows, Points
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -109,7 +109,7 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
                 raise_lower(problem, audit, home, deadline)
             if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
                 break
-        audit.try_formulas(InWindow(window, inner.proof))
+        audit.try_formulas(in_window(window, inner.proof))
 
 
 def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline) -> list[Formula]:

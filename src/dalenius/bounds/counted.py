@@ -24,6 +24,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from dalenius.bounds.closing import MANY_TERMS, S_RANGE, TOGETHER, Formula, least_closed
+from dalenius.model.channels.noise import clamped
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counted import CountedPrior, Tilts
 from dalenius.model.counting import log_binomial
@@ -361,7 +362,7 @@ class Ordered:
     @classmethod
     def of(cls, mechanism: NoisyCounts, law: Floats, tops: tuple[int, ...]) -> "Ordered":
         n = mechanism.n
-        rows = [mechanism.noise.rows(np.arange(x + 1.0)[:, None], np.arange(min(n, x + 1) + 1.0)) for x in tops]
+        rows = [clamped(mechanism.noise, np.arange(x + 1.0)[:, None], np.arange(min(n, x + 1) + 1.0)) for x in tops]
         first = np.indices([x + 1 for x in tops[:-1]]).reshape(len(tops) - 1, -1)
         last = n - first.sum(axis=0)
         kept = (last >= 0) & (last <= tops[-1])
@@ -427,7 +428,7 @@ class Alike:
     @classmethod
     def of(cls, mechanism: NoisyCounts, law: Floats, top: int) -> "Alike":
         high = min(mechanism.n, top + 1)
-        rows = mechanism.noise.rows(np.arange(top + 1.0)[:, None], np.arange(high + 1.0))
+        rows = clamped(mechanism.noise, np.arange(top + 1.0)[:, None], np.arange(high + 1.0))
         return cls(mechanism.n, law, (top,), rows)
 
     @property

@@ -122,7 +122,7 @@ class _Search:
             return None
         moves = (settings.own, settings.others)
         outer = reach + max(moves)
-        noise = np.maximum(mechanism.cell(0).law(np.arange(-outer, outer + 1)), LEAST)
+        noise = np.maximum(mechanism.noise.law(np.arange(-outer, outer + 1.0)), LEAST)
         # Rarer counts are left out, and must not weigh: their ratio to the power 1/(s-1) is below what is rare.
         far = 0.0 if high == n else 3 * math.log(high / mean) / SPREADS**2
         window, least = slice(first - low, last - low + 1), max(LEAST_SIGMA, far)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.model.channels.joint import Joint
-from dalenius.model.channels.noise import Geometric
+from dalenius.model.channels.noise import Geometric, clamped
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.counting import several_runs
 from dalenius.numerics.types import Floats, Ints
@@ -69,7 +69,7 @@ class OnPoints:
     def channel(self, first: int, many: int, place: Place) -> Floats:
         """The law of outputs at every point."""
         places = np.arange(float(many))
-        return Geometric(self.rate * place.step).rows(places[:, None], places)
+        return clamped(Geometric(self.rate * place.step), places[:, None], places)
 
     def log_orders(self, many: int, place: Place) -> Floats:
         """The logarithm of how many tuples of outputs each output stands for."""
@@ -161,7 +161,7 @@ class Several(OnPoints):
     def _one(rate: float, many: int, place: Place) -> Floats:
         """The law of one run at every point."""
         outputs = np.arange(float((many - 1) // place.apart + 1))
-        laws = Geometric(rate * place.step * place.apart).rows(outputs[:, None], outputs)
+        laws = clamped(Geometric(rate * place.step * place.apart), outputs[:, None], outputs)
         j, offset = np.divmod(np.arange(many), place.apart)
         near = np.sinh(rate * place.step * offset)
         share = 1 - near / (near + np.sinh(rate * place.step * (place.apart - offset)))
@@ -224,7 +224,7 @@ class Answers(OnPoints):
     def channel(self, first: int, many: int, place: Place) -> Floats:
         centres = first + place.step * np.arange(float(many))
         outputs = first - self.reach + np.arange(float(self._outputs(many, place)))
-        return np.asarray(self.noisy.noise.rows(centres[:, None], outputs))
+        return np.asarray(clamped(self.noisy.noise, centres[:, None], outputs))
 
     def mirror(self, many: int, place: Place) -> Ints:
         return np.arange(self._outputs(many, place))[::-1]

@@ -66,7 +66,7 @@ class Rows:
     def of(cls, mechanism: NoisySum) -> "Rows":
         """Cut the noise where it is negligible, and add up p log p outward from 0, up to the ends of the range."""
         reach = mechanism.reach()
-        law = mechanism.law(np.arange(-reach, reach + 1))
+        law = mechanism.noise.law(np.arange(-reach, reach + 1.0))
         law[[0, -1]] = mechanism.tail(reach)
         return cls(mechanism, law, own_terms(mechanism))
 
@@ -91,7 +91,7 @@ def own_terms(mechanism: NoisySum) -> Floats:
     width, f = mechanism.high - mechanism.low, mechanism.answers
     if not width:
         return np.zeros(f.size)
-    inside = mechanism.law(np.arange(width + 1))
+    inside = mechanism.noise.law(np.arange(width + 1.0))
     added = np.cumsum(xlogy(inside, inside))
     ends = mechanism.noise.tail(np.arange(1.0, width + 1))
     # Beyond f on one side, m steps from that end: outputs inside the range, then all the rest on the end.
@@ -159,7 +159,7 @@ def capacity_by_convolution(mechanism: NoisySum, deadline: Deadline, gap: float 
     """
     rows = Rows.of(mechanism)
     p = np.full(rows.own.size, 1 / rows.own.size)
-    lower, upper, best = 0.0, math.log(mechanism.most_likely()), p
+    lower, upper, best = 0.0, mechanism.log_most_likely(), p
     for _ in range(rounds):
         divergence = rows.divergence(np.log(rows.outputs(p)))
         low = float(p @ divergence)
@@ -180,7 +180,7 @@ def knowledge_bound(mechanism: NoisySum, knowledge: float, deadline: Deadline, r
     The least of the maximal leakage and of the bound of a few output laws. A little of the uniform law is mixed into
     them, so that rare outputs do not weigh.
     """
-    log_rho, most = reference.log_classes(mechanism.statistic), math.log(mechanism.most_likely())
+    log_rho, most = reference.log_classes(mechanism.statistic), mechanism.log_most_likely()
     found = alternate(Rows.of(mechanism), log_rho, knowledge, deadline, mixed=1e-6, rounds=4)
     return min(most, found.bound) + MARGIN * (1 + most)
 

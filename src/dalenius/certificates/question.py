@@ -113,7 +113,10 @@ def prior_of_witness(mechanism: Mechanism, secret: Secret, certificate: dict[str
         of_counts = _tied if witness["kind"] == "tied" else _counted
         return of_counts(mechanism, secret, certificate, reference)
     if "blocks" in witness:
-        part, blocks = mechanism.witnessed(witness.get("cell")), witness["blocks"]
+        cell, counts, blocks = witness.get("cell"), mechanism.as_counts, witness["blocks"]
+        part: Mechanism = mechanism
+        if counts is not None and not (cell is None and mechanism.has_rows):
+            part = counts.cell(cell)
         if isinstance(part, NoisySum):
             part = part.near(reference)
             blocks = [max(0, start - cast("Sum", part.statistic).first) for start in blocks]

@@ -48,19 +48,12 @@ class CuttingSearch(Part):
     halvings: int = 50
 
 
-@dataclass(frozen=True, kw_only=True)
-class OracleSearch(Part):
-    """The adversary's answer to a mechanism."""
-
-    # Priors of one record taken in one round; earlier priors to start from.
-    priors_taken: int = 6
-    warm_starts: int = 40
-    # Priors are taken that leak at most this share less than the worst, and differ by more than this, in sum.
-    near_worst: float = 0.1
-    different: float = 1e-3
-    # Rounds of its ascent, and the relative gain below which a start is left.
-    rounds: int = 60
-    still: float = 1e-9
+# Of an attack: priors of one record taken in one round, and earlier priors to start from; priors are taken that leak at
+# most this share less than the worst, and differ by more than this, in sum.
+PRIORS_TAKEN, WARM_STARTS = 6, 40
+NEAR_WORST, DIFFERENT = 0.1, 1e-3
+# Rounds of its ascent, and the relative gain below which a start is left.
+ASCENT_ROUNDS, STILL = 60, 1e-9
 
 
 def attack(
@@ -76,7 +69,7 @@ def attack(
 
     known: starting points, beside random ones. With an earlier release the mechanism is the joint one (MATH 3).
     """
-    chosen, domain = problem.settings.of(OracleSearch), problem.domain
+    domain = problem.domain
     mechanism = Written(domain.statistic, domain.joint(rows), tuple(range(domain.joint(rows).shape[1])))
     merged, found = Merged.of(mechanism), list[tuple[float, Plane]]()
     for members in domain.reference.orbits(domain.statistic):
@@ -87,25 +80,25 @@ def attack(
             pi, value = cells.rho[None], cells.leakage(cells.rho[None])
         else:
             begin = random_priors(cells, starts, rng)
-            warm = [plane.masses for plane in known if plane.record == record][-chosen.warm_starts :]
+            warm = [plane.masses for plane in known if plane.record == record][-WARM_STARTS:]
             if warm:
                 begin = np.concatenate([lift.cells(np.stack(warm), cells.size), begin])
-            pi, value, _ = climb(cells, begin, deadline, chosen.rounds, keep=chosen.priors_taken, still=chosen.still)
-        for k in _different(pi, value, chosen):
+            pi, value, _ = climb(cells, begin, deadline, ASCENT_ROUNDS, keep=PRIORS_TAKEN, still=STILL)
+        for k in _different(pi, value):
             masses = lift.masses(pi[k])
             found.append((float(value[k]), Plane(record, masses / masses.sum())))
     return sorted(found, key=lambda item: -item[0])
 
 
-def _different(pi: Floats, value: Floats, chosen: OracleSearch) -> list[int]:
+def _different(pi: Floats, value: Floats) -> list[int]:
     """The indices of the worst priors that are not near each other."""
     order: NDArray[np.intp] = np.argsort(-value, kind="stable")
-    least = value[order[0]] * (1 - chosen.near_worst)
+    least = value[order[0]] * (1 - NEAR_WORST)
     taken: list[int] = []
     for k in order.tolist():
-        if value[k] < least or len(taken) == chosen.priors_taken:
+        if value[k] < least or len(taken) == PRIORS_TAKEN:
             break
-        if all(np.abs(pi[k] - pi[j]).sum() > chosen.different for j in taken):
+        if all(np.abs(pi[k] - pi[j]).sum() > DIFFERENT for j in taken):
             taken.append(k)
     return taken
 
@@ -133,7 +126,7 @@ class CuttingPlanes:
         if exact:
             dear = (domain.distance > domain.distance.min(axis=1, keepdims=True)) & (domain.weights[:, None] > 0)
             allowed[domain.orbit[dear]] = False
-        self.master = Master(domain, allowed, limits, self.problem.settings, nearest_only=exact)
+        self.master = Master(domain, allowed, limits, nearest_only=exact)
         self.rows = self.problem.constant
 
     @property
@@ -265,7 +258,7 @@ class CuttingPlanes:
         joint = self.problem.domain.joint(self.rows)
         leaks = np.array([leaked(plane.masses, joint) for plane in self.pool])
         line = np.sort(leaks)[-most // 2]
-        new = len(self.pool) - 2 * self.problem.settings.of(OracleSearch).priors_taken
+        new = len(self.pool) - 2 * PRIORS_TAKEN
         self.pool = [
             plane for k, plane in enumerate(self.pool) if k >= new or id(plane.masses) in proving or leaks[k] >= line
         ]

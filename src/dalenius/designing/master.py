@@ -29,27 +29,15 @@ from dalenius.numerics.information import TINY, safe_log
 from dalenius.numerics.iterations import centring, longest_inside, slack_step
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.symmetry import Domain
-from dalenius.settings import DEFAULT, Part, Settings
 
-
-@dataclass(frozen=True, kw_only=True)
-class MasterSearch(Part):
-    """The master problem."""
-
-    # Rounds at most, and how many in a row may bring a solution no nearer.
-    rounds: int = 150
-    idle: int = 8
-    # Gap and error of the equations at which it ends; the error at which a mechanism will do where digits run out.
-    accuracy: float = 1e-10
-    near: float = 1e-6
-    # Share of the way to the boundary that a step may go.
-    inside: float = 0.95
-    # First slack, at least.
-    slack: float = 0.1
-    # Gradient, in units of the gap, above which mu waits.
-    ratio: float = 20.0
-    # What is taken off the diagonal of equations, of which some may follow from others.
-    ridge: float = 1e-12
+# How many rounds in a row may bring a solution no nearer; the error at which it will do where digits run out.
+IDLE, NEAR = 8, 1e-6
+# Share of the way to the boundary that a step may go; first slack, at least.
+INSIDE, SLACK = 0.95, 0.1
+# Gradient, in units of the gap, above which mu waits.
+RATIO = 20.0
+# What is taken off the diagonal of equations, of which some may follow from others.
+RIDGE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +156,11 @@ class Master:
     domain: Domain
     allowed: Bools  # whether a parameter may be positive
     limits: LinearLimits
-    settings: Settings = DEFAULT
     # Whether only nearest outputs are allowed, so that any budget of distortion is met.
     nearest_only: bool = False
+    # Rounds at most; gap and error of the equations at which they end.
+    rounds: int = 150
+    accuracy: float = 1e-10
 
     def least_leakage(self, pool: list[Plane], distortion: float) -> Floats | None:
         """argmin_q max_k I_k over E d <= distortion, (K, Y), or None when the solver fails."""
@@ -189,23 +179,23 @@ class Master:
     @np.errstate(all="ignore")
     def _solve(self, planes: list[Plane], task: Task) -> Floats | None:
         """Newton's method; where it breaks down near a solution that solution will do."""
-        chosen, pool = self._chosen, Pool.of_priors([plane.masses for plane in planes], self.domain.first)
+        pool = Pool.of_priors([plane.masses for plane in planes], self.domain.first)
         point, length, near, least, idle = self._start(pool, task), 1.0, None, np.inf, 0
-        for _ in range(chosen.rounds):
+        for _ in range(self.rounds):
             equations, gap = self._equations(pool, task, point), point.gap
             error, idle = max(gap, equations.off), idle + 1
-            if equations.off < chosen.near and error < least:
+            if equations.off < NEAR and error < least:
                 near, least, idle = point, error, 0
-            if least < chosen.accuracy or (idle >= chosen.idle and near is not None):
+            if least < self.accuracy or (idle >= IDLE and near is not None):
                 break
             # mu stays where it is until the gradient is about as small as the gap
-            waits = np.abs(equations.gradient).max() > chosen.ratio * gap
+            waits = np.abs(equations.gradient).max() > RATIO * gap
             mu = (1.0 if waits else centring(length)) * gap / (point.slack.size + point.u.size)
             try:
                 step = self._step(point, equations, task, mu)
             except LinAlgError:
                 break
-            point, length = point.moved(step, chosen.inside)
+            point, length = point.moved(step, INSIDE)
             if not (point.sound and length > 0):
                 break
         if near is None:
@@ -215,7 +205,7 @@ class Master:
 
     def _start(self, pool: Pool, task: Task) -> _Point:
         """Every output alike; slacks that need not fit."""
-        many, least = self._cost.size, self._chosen.slack
+        many, least = self._cost.size, SLACK
         u = np.full(many, max(1.0 / self.domain.orbit.shape[1] - self.limits.floor, TINY))
         leaks, _ = pool.leakage(self._rows(u))
         t = task.height * float(leaks.max())
@@ -270,7 +260,7 @@ class Master:
         matrix[:many, many] = matrix[many, :many] = tied
         matrix[many, many] = float(at.high @ (stiff * at.high)) if task.height else 1.0
         matrix[:many, many + 1 :], matrix[many + 1 :, :many] = self._sums.T, self._sums
-        matrix[many + 1 :, many + 1 :] -= self._chosen.ridge * np.eye(equal)
+        matrix[many + 1 :, many + 1 :] -= RIDGE * np.eye(equal)
         in_u = mu / x.u - x.zeta - at.gradient - turned(push)
         right = np.concatenate([in_u, [float(at.high @ push) - at.height], -at.rows])
         du, dt, d_nu = np.split(np.linalg.solve(matrix, right), [many, many + 1])
@@ -283,10 +273,6 @@ class Master:
             slack_step(x.u, x.zeta, du, mu),
             d_nu,
         )
-
-    @property
-    def _chosen(self) -> MasterSearch:
-        return self.settings.of(MasterSearch)
 
     def _limited(self, task: Task) -> bool:
         return bool(np.isfinite(task.distortion)) and not self.nearest_only

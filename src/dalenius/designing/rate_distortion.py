@@ -26,31 +26,16 @@ from dalenius.numerics.iterations import factorised, predicted_step, step_inside
 from dalenius.numerics.types import Floats
 from dalenius.search.ascent import NO_KNOWLEDGE
 from dalenius.search.deadline import Deadline
-from dalenius.settings import Part
 
-
-@dataclass(frozen=True, kw_only=True)
-class RateSearch(Part):
-    """One record about which nothing is known."""
-
-    # Pairs of a value and an output at most: no search is needed, and this many can be verified.
-    pairs: int = 2**20
-    # Newton rounds; first slack; share of the way to the boundary; largest relative change of the slope in a step.
-    rounds: int = 200
-    first_slack: float = 0.1
-    inside: float = 0.95
-    fastest: float = 0.5
-    # Share of the tolerance that the equations may be off at the end.
-    settled: float = 0.01
-    # Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here, in units
-    # of the largest cost.
-    least_room: float = 1e-9
-    steepest: float = 1e12
-    # The first slope is sought between exp(-x) and exp(x), in so many steps, until the budget is missed by this share:
-    # from there Newton takes no more rounds than from a slope that is exact, and three steps in place of 16 are enough.
-    log_slope: float = 60.0
-    halvings: int = 16
-    first_miss: float = 1e-2
+# Pairs of a value and an output at most: no search is needed, and this many can be verified.
+PAIRS = 2**20
+# Newton rounds; first slack; share of the way to the boundary; largest relative change of the slope in a step.
+ROUNDS, FIRST_SLACK, INSIDE, FASTEST = 200, 0.1, 0.95, 0.5
+# Share of the tolerance that the equations may be off at the end.
+SETTLED = 0.01
+# Budgets nearer than this, relatively, to the least distortion ask for an infinite slope; slopes end here, in units of
+# the largest cost.
+LEAST_ROOM, STEEPEST = 1e-9, 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +91,7 @@ def applies(problem: Problem) -> bool:
     if problem.goal == "distortion":
         masses = problem.domain.masses
         return 0 < problem.budget < float(scipy.special.entr(masses).sum())
-    return problem.least + problem.settings.of(RateSearch).least_room * most < problem.budget < most
+    return problem.least + LEAST_ROOM * most < problem.budget < most
 
 
 def design(problem: Problem, tolerance: float, deadline: Deadline) -> tuple[Floats, LowerBound]:
@@ -140,15 +125,14 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
 
     Since <r, g> = 1, the law r sums to one where g + lambda = 1 and r lambda = 0.
     """
-    chosen = problem.settings.of(RateSearch)
     primal = problem.goal == "leakage"
     budget = problem.budget - problem.least if primal else problem.budget
-    settled = chosen.settled * tolerance
-    beta = _start(rho, cost, budget, chosen, primal=primal)
+    settled = SETTLED * tolerance
+    beta = _start(rho, cost, budget, primal=primal)
     x = _Point.at(rho, cost, np.full(cost.shape[1], 1 / cost.shape[1]), beta)
-    slack = x.g.max() - x.g + max(x.g.max() - 1, chosen.first_slack)
-    steepest = chosen.steepest / float(cost.max())
-    for _ in range(chosen.rounds):
+    slack = x.g.max() - x.g + max(x.g.max() - 1, FIRST_SLACK)
+    steepest = STEEPEST / float(cost.max())
+    for _ in range(ROUNDS):
         # off: what the budget is missed by, gap: what weak duality loses, both in units of the goal
         miss = budget - (x.distortion if primal else x.rate(rho))
         off = abs(miss) * (x.beta if primal else 1 / x.beta)
@@ -160,7 +144,7 @@ def _solve(problem: Problem, rho: Floats, cost: Floats, tolerance: float, deadli
         except LinAlgError:  # rounding, or a slope without bound
             break
         # r and lambda stay positive, and the slope changes by a limited factor
-        share = min(step_inside(chosen.inside, dr, d_slack), chosen.fastest * x.beta / max(abs(d_beta), TINY))
+        share = min(step_inside(INSIDE, dr, d_slack), FASTEST * x.beta / max(abs(d_beta), TINY))
         r, slack = x.r * (1 + share * dr), slack * (1 + share * d_slack)
         if not (share > 0 and np.isfinite(r).all() and x.beta < steepest):
             break
@@ -196,26 +180,22 @@ def _meeting(
     return along
 
 
-def _start(rho: Floats, cost: Floats, budget: float, chosen: RateSearch, *, primal: bool) -> float:
-    """The slope at which the uniform output law meets the budget, nearly."""
+def _start(rho: Floats, cost: Floats, budget: float, *, primal: bool, halvings: int = 16, miss: float = 1e-2) -> float:
+    """The slope at which the uniform output law nearly meets the budget, between exp(-60) and exp(60).
+
+    miss: the share of the budget that it may miss: from there Newton takes no more rounds than from an exact slope.
+    """
     r = np.full(cost.shape[1], 1 / cost.shape[1])
-    low, high = -chosen.log_slope, chosen.log_slope
+    low, high = -60.0, 60.0
     log_beta = min(max(-math.log(float(rho.dot(cost.dot(r)))), low), high)
-    for _ in range(chosen.halvings):
-        beta = math.exp(log_beta)
-        # Z, E[C | x] and E[C^2 | x], with the exponentials once
-        kernel = np.exp(-beta * cost)
-        charged = kernel * cost
-        z = np.maximum(kernel.dot(r), TINY)
-        mean = charged.dot(r) / z
-        distortion = float(rho.dot(mean))
-        miss = distortion - budget if primal else budget + float(rho.dot(np.log(z))) + beta * distortion
-        if abs(miss) <= chosen.first_miss * budget:
+    for _ in range(halvings):
+        x = _Point.at(rho, cost, r, math.exp(log_beta))
+        off = x.distortion - budget if primal else budget - x.rate(rho)
+        if abs(off) <= miss * budget:
             break
-        low, high = (log_beta, high) if miss > 0 else (low, log_beta)
+        low, high = (log_beta, high) if off > 0 else (low, log_beta)
         # Newton's step: d distortion = -beta variance dlog beta, d rate = beta^2 variance dlog beta
-        variance = float(rho.dot((charged * cost).dot(r) / z - mean * mean))
-        log_beta += miss / max(variance * beta * (1.0 if primal else beta), TINY)
+        log_beta += off / max(x.variance * x.beta * (1.0 if primal else x.beta), TINY)
         if not low < log_beta < high:
             log_beta = (low + high) / 2
-    return beta
+    return math.exp(log_beta)

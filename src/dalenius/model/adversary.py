@@ -70,9 +70,7 @@ class Adversary:
 
         With a reference, give knowledge: what the adversary knows beyond the reference.
         """
-        if (entropy is None) == (knowledge is None):
-            how = "neither was given" if entropy is None else "both were given"
-            refuse(f"give exactly one of knowledge and entropy; {how}")
+        checks.exactly_one(knowledge=knowledge, entropy=entropy)
         checks.choice("unit", unit, ("nats", "bits"))
         if entropy is not None and not reference.uniform:
             refuse(
@@ -80,12 +78,10 @@ class Adversary:
                 "knowledge= with reference="
             )
         scale = _log(2) if unit == "bits" else ONE
-        if not reference.uniform:
-            return cls._beyond(reference, max(0.0, -reference.log_least(records)), knowledge, scale)
-        most = _log_universe(records)
-        if entropy is None:
-            return cls._known(knowledge, scale, most)
-        return cls._uncertain(entropy, scale, most, unit)
+        if entropy is not None:
+            return cls._uncertain(entropy, scale, _log_universe(records), unit)
+        most = _log_universe(records) if reference.uniform else Decimal(max(0.0, -reference.log_least(records)))
+        return cls._known(knowledge, scale, most, reference)
 
     @classmethod
     def independent(
@@ -136,25 +132,18 @@ class Adversary:
         return cls(float(knowledge), float(b), "entropy", float(b), free=b == 0)
 
     @classmethod
-    def _known(cls, knowledge: float | None, scale: Decimal, most: Decimal) -> "Adversary":
-        if _unlimited(knowledge):
-            return cls(float(most), 0.0, "knowledge", float_above(most), free=True)
-        k = EXACT.multiply(Decimal(checks.real("knowledge", knowledge, 0.0, math.inf)), scale)
-        if k >= most:
-            return cls(float(most), 0.0, "knowledge", max(float(k), float_above(most)), free=True)
-        return cls(float(k), float(EXACT.subtract(most, k)), "knowledge", float(k))
-
-    @classmethod
-    def _beyond(
-        cls, reference: Reference, most: float, knowledge: float | None, scale: Decimal, rounding: float = 1e-14
+    def _known(
+        cls, knowledge: float | None, scale: Decimal, most: Decimal, reference: Reference, rounding: float = 1e-14
     ) -> "Adversary":
         """D(p || rho) <= knowledge; log(1/rho_min), good to a relative `rounding`, and more mean no constraint."""
-        free = _unlimited(knowledge)
-        given = 0.0 if free else checks.real("knowledge", knowledge, 0.0, math.inf)
-        k = float(EXACT.multiply(Decimal(given), scale))
-        if k >= most or free:
-            return cls(most, math.nan, "knowledge", max(k, most * (1 + rounding)), reference, free=True)
-        return cls(k, math.nan, "knowledge", k, reference)
+        free = isinstance(knowledge, Real) and knowledge == math.inf
+        k = EXACT.multiply(Decimal(0.0 if free else checks.real("knowledge", knowledge, 0.0, math.inf)), scale)
+        if free or k >= most:
+            above = float_above(most) if reference.uniform else float(most) * (1 + rounding)
+            entropy = 0.0 if reference.uniform else math.nan
+            return cls(float(most), entropy, "knowledge", max(float(k), above), reference, free=True)
+        entropy = float(EXACT.subtract(most, k)) if reference.uniform else math.nan
+        return cls(float(k), entropy, "knowledge", float(k), reference)
 
 
 @lru_cache(maxsize=256)
@@ -170,7 +159,3 @@ def _log_universe(records: Sequence[int]) -> Decimal:
     for k, many in tally(records).items():
         total = EXACT.fma(many, _log(k), total)
     return total
-
-
-def _unlimited(knowledge: object) -> bool:
-    return isinstance(knowledge, Real) and knowledge == math.inf

@@ -3,17 +3,23 @@
 import math
 from functools import lru_cache
 from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dalenius.errors import refuse
 from dalenius.model.checks import MOST_CLASSES
-from dalenius.numerics.information import gammaln, logsumexp
+from dalenius.numerics.information import gammaln
 from dalenius.numerics.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from flint import arb_poly
 
 # Probabilities of a record's values, as given: they stand for themselves over their sum; () is the uniform law.
 Law = tuple[float, ...]
 Parts = tuple[tuple[Law, int], ...]  # different laws, and how many records have each
+# Values of a plain law that is folded into a modular one.
+SHORT = 10**4
 
 
 @lru_cache(maxsize=8)
@@ -41,7 +47,7 @@ def sum_law(
         return values, log_p
     n = sum(many for _, many in parts)
     low, step, shape = _steps(contributions)
-    if modulus is None or _short(n, shape):
+    if modulus is None or n * max(shape) <= SHORT:
         grid, log_p = _product(parts, shape)
         values = n * low + step * grid
         if modulus is not None:
@@ -138,11 +144,6 @@ def _steps(contributions: tuple[int, ...]) -> tuple[int, int, tuple[int, ...]]:
     return low, step, tuple((c - low) // step for c in contributions)
 
 
-def _short(n: int, shape: tuple[int, ...], longest: int = 10**4) -> bool:
-    """Whether a plain law is short enough to be folded into a modular one."""
-    return n * max(shape) <= longest
-
-
 def unlisted(
     n: int, contributions: tuple[int, ...], most_degree: int = 2 * 10**5, most_bits: int = 2**28
 ) -> str | None:
@@ -229,43 +230,39 @@ def _product(
             factors.append(arb_poly(coefficients) ** many)
         while len(factors) > 1:  # short ones first
             factors.append(factors.pop(0) * factors.pop(0))
-        power = [(t, float(c.log().mid())) for t, c in enumerate(factors[0].coeffs()) if c > 0]
-    return np.array([t for t, _ in power], dtype=np.int64), np.array([logarithm for _, logarithm in power])
+        return _logarithms(factors[0])
 
 
-def _cyclic(parts: Parts, contributions: tuple[int, ...], modulus: int, most: int = 5000) -> tuple[Ints, Floats]:
-    """Law modulo m by repeated squaring of cyclic convolutions, renormalised at each step; they cost m^2."""
+def _cyclic(
+    parts: Parts, contributions: tuple[int, ...], modulus: int, most: int = 5000, precision: int = 128
+) -> tuple[Ints, Floats]:
+    """Law modulo m: products of polynomials in balls modulo x^m - 1, powers by repeated squaring."""
     if modulus > most:
         refuse(
             f"modulus = {modulus} with n = {sum(many for _, many in parts)} records is too large for exact counting "
             f"(at most {most}); use a smaller modulus or fewer records"
         )
-    residues = np.array([c % modulus for c in contributions])
-    total = np.full(modulus, -np.inf)
-    total[0] = 0.0
-    for law, many in parts:
-        counts = np.bincount(residues, weights=law, minlength=modulus)
-        with np.errstate(divide="ignore"):
-            base = np.log(counts / counts.sum())
-        power = np.full(modulus, -np.inf)
-        power[0] = 0.0
-        for bit in f"{many:b}":
-            power = _convolve(power, power)
-            if bit == "1":
-                power = _convolve(power, base)
-        total = power if len(parts) == 1 else _convolve(total, power)
-    values = np.flatnonzero(np.isfinite(total))
-    return values, total[values]
+    from flint import arb, arb_poly, ctx
+
+    def product(f: arb_poly, g: arb_poly) -> arb_poly:
+        coefficients = (f * g).coeffs()
+        return arb_poly(coefficients[:modulus]) + arb_poly(coefficients[modulus:])
+
+    with ctx.workprec(precision):
+        total = arb_poly([1])
+        for law, many in parts:
+            picked = [arb(0)] * modulus
+            for c, mass in zip(contributions, law, strict=True):
+                picked[c % modulus] += arb(mass) / sum(map(arb, law), arb(0))
+            power = arb_poly([1])
+            for bit in f"{many:b}":
+                power = product(power, power)
+                power = product(power, arb_poly(picked)) if bit == "1" else power
+            total = product(total, power)
+        return _logarithms(total)
 
 
-def _convolve(f: Floats, g: Floats) -> Floats:
-    """Return log sum_j exp( f(j) + g(i - j mod m) ), normalised; in blocks to bound memory."""
-    m = f.size
-    source = np.flatnonzero(np.isfinite(f))
-    block = max(1, 2**20 // m)
-    parts = []
-    for start in range(0, m, block):
-        i = np.arange(start, min(start + block, m))[:, None]
-        parts.append(logsumexp(f[source] + g[(i - source) % m], axis=1))
-    result = np.concatenate(parts)
-    return np.asarray(result - logsumexp(result))
+def _logarithms(law: "arb_poly") -> tuple[Ints, Floats]:
+    """Exponents with a coefficient above 0, and its logarithm."""
+    listed = [(t, float(c.log().mid())) for t, c in enumerate(law.coeffs()) if c > 0]
+    return np.array([t for t, _ in listed], dtype=np.int64), np.array([logarithm for _, logarithm in listed])

@@ -11,7 +11,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model import secret as secrets
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.equality import set_state
+from dalenius.model.query import set_state
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.secret import Secret
 from dalenius.numerics.information import xlogy

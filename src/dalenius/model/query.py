@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,34 @@ from dalenius import shown as shown_as
 from dalenius.errors import InputError, printable, refuse
 from dalenius.model import checks
 from dalenius.model.datasets import commas
-from dalenius.model.equality import Described, set_state
 from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.types import Floats
 
 # Answers that a notebook lists.
 MOST_SHOWN = 12
+
+
+class Described:
+    """Two are equal, and have the same hash, where what they say of themselves is the same."""
+
+    @cached_property
+    def _identity(self) -> tuple[object, ...]:
+        """What it says of itself."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Described) and self._identity == other._identity)
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+
+def set_state(self: Any, state: dict[str, Any]) -> None:
+    """Take over the fields, arrays read-only, which pickle forgets; meant as the `__setstate__` of a class."""
+    for value in state.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    self.__dict__.update(state)
 
 
 def call_string(name: str, arguments: Sequence[tuple[str, object]]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +24,8 @@ from dalenius.model.alike import tally
 from dalenius.model.channels.parts import Everything, LogLaws, Part
 from dalenius.model.counting import Law, Parts, log_law, log_multinomial, sum_law, unlisted
 from dalenius.model.datasets import checked, combined, commas
-from dalenius.model.equality import set_state
 from dalenius.model.laws import WAYS, checked_law, is_frame, listed_in, of_frame
+from dalenius.model.query import set_state
 from dalenius.model.secret import Attributes, Group, Secret
 from dalenius.model.statistic import Blocks, Histogram, Statistic, Sum
 from dalenius.model.storage import TABLES, read_matrix
@@ -145,24 +145,17 @@ class Reference:
         """
         if self.uniform:
             return
-        unlisted = isinstance(statistic, (Histogram, Sum)) and not statistic.listed
-        if unlisted or isinstance(statistic, Everything):
-            self._check_values()
+        if isinstance(statistic, Everything) or (isinstance(statistic, (Histogram, Sum)) and not statistic.listed):
+            # Datasets with many records of a value without mass never occur.
+            dead = next((f"value {v} of a record" for law in self.laws for v, p in enumerate(law) if p == 0), None)
+        elif alone:
             return
-        if alone:
-            return
-        dead = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
-        if dead.size:
-            refuse(
-                f"the reference gives no mass to {statistic.class_name(int(dead[0]))}"
-                f"{f' and {dead.size - 1} more classes of the mechanism' if dead.size > 1 else ''}; {SMOOTH}"
-            )
-
-    def _check_values(self) -> None:
-        """Refuse a law that gives no mass to a value: then datasets with many records of it never occur."""
-        dead = next((v for law in self.laws for v, p in enumerate(law) if p == 0), None)
+        else:
+            never = np.flatnonzero(~np.isfinite(self.log_classes(statistic)))
+            more = f" and {never.size - 1} more classes of the mechanism" if never.size > 1 else ""
+            dead = f"{statistic.class_name(int(never[0]))}{more}" if never.size else None
         if dead is not None:
-            refuse(f"the reference gives no mass to value {dead} of a record; {SMOOTH}")
+            refuse(f"the reference gives no mass to {dead}; {SMOOTH}")
 
     def log_classes(self, statistic: Statistic) -> Floats:
         """Return log P_rho(T = t), (K,)."""
@@ -186,20 +179,24 @@ class Reference:
             checks.record_index(secret, len(statistic.records))
         if group != () and not (self.uniform and isinstance(secret, int)):
             _check_size(secrets.size(secret, statistic.records), statistic.size)
-        if group is not None and self._in_closed_form(statistic):
-            return self._closed(statistic, group)
-        if group is not None and self._known_outside(statistic, group):
-            return self._beside_known(statistic, group)
-        return self._added_up(statistic, secret)
+        found = None if group is None or self.weights is not None else self._of_group(statistic, group)
+        return self._added_up(statistic, secret) if found is None else found
+
+    def _of_group(self, statistic: Statistic, group: tuple[int, ...]) -> Floats | None:
+        """The same of a group, where independent records need no list of datasets."""
+        if isinstance(statistic, Sum):
+            return self._of_sum(statistic, group)
+        if isinstance(statistic, Histogram) and len(self.laws) <= 1:
+            return self._of_counts(statistic, group)
+        known = isinstance(statistic, Histogram) and self._known_outside(group)
+        return self._beside_known(statistic, group) if known else None
 
     def log_table(self, records: tuple[int, ...]) -> Floats:
         """Return log rho(x) of every dataset, in lexicographic order; refused when too many."""
-        size = checks.universe(records)
+        checks.universe(records)
         if self.weights is not None:
             return log_law(tuple(self.weights.tolist()))
-        if self.uniform:
-            return np.full(size, -checks.log_universe(records))
-        return combined(log_law(self._law_of(i)) for i in range(len(records)))
+        return combined(self.log_law_of(i, k) for i, k in enumerate(records))
 
     def log_probability(self, dataset: ArrayLike, records: tuple[int, ...]) -> float:
         """Return log rho(x) of one dataset."""
@@ -251,16 +248,10 @@ class Reference:
         counted.subtract(self.laws[i] for i in group)
         return tuple((law, many) for law, many in counted.items() if many)
 
-    def _in_closed_form(self, statistic: Statistic) -> bool:
-        """Whether rho(a,t) of groups of records needs no list of datasets."""
-        counts = isinstance(statistic, Histogram) and len(self.laws) <= 1
-        return self.weights is None and (isinstance(statistic, Sum) or counts)
-
-    def _known_outside(self, statistic: Statistic, group: tuple[int, ...]) -> bool:
-        """Whether all records of a histogram but those of a group are certain."""
-        several = isinstance(statistic, Histogram) and self.weights is None and len(self.laws) > 1
-        certain = {law: sum(p > 0 for p in law) == 1 for law in set(self.laws)} if several else {}
-        return several and all(certain[law] for i, law in enumerate(self.laws) if i not in group)
+    def _known_outside(self, group: tuple[int, ...]) -> bool:
+        """Whether all records but those of a group are certain."""
+        certain = {law: sum(p > 0 for p in law) == 1 for law in set(self.laws)}
+        return all(certain[law] for i, law in enumerate(self.laws) if i not in group)
 
     def _beside_known(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
         """log P(X_group = a) at the class of a and the records outside, which are certain."""
@@ -277,9 +268,6 @@ class Reference:
         """log P_rho(X_group = a), by the values of the group in lexicographic order."""
         return combined(self.log_law_of(i, k) for i in group)
 
-    def _closed(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
-        return self._of_sum(statistic, group) if isinstance(statistic, Sum) else self._of_counts(statistic, group)
-
     def _of_sum(self, statistic: Sum, group: tuple[int, ...]) -> Floats:
         """log( P(X_group = a) P(S' + c_a = value) ), S' the sum of the records outside the group."""
         contributions, parts = statistic.contributions, self._parts(group, statistic.n)
@@ -295,9 +283,8 @@ class Reference:
             row[statistic.class_of_sum(made[kept])] = log_p[kept] + mass
         return result
 
-    def _of_counts(self, statistic: Statistic, group: tuple[int, ...]) -> Floats:
+    def _of_counts(self, statistic: Histogram, group: tuple[int, ...]) -> Floats:
         """log P(c), and the chance of drawing the group's values from these counts, one after the other."""
-        statistic = cast("Histogram", statistic)
         n, k, counts = statistic.n, statistic.k, statistic.counts
         log_p = log_multinomial(counts) - (statistic.log_universe if self.uniform else 0.0)
         if self.laws:

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.datasets import checked, commas, values_of
-from dalenius.model.equality import set_state
-from dalenius.model.query import Query
+from dalenius.model.query import Query, set_state
 from dalenius.numerics.types import Floats, Ints
 
 MOST_DATASETS = 2**20  # whose values are listed one by one

@@ -364,3 +364,19 @@ def class_of_counts(statistic: Statistic, counts: Ints) -> Ints:
         return np.arange(len(counts))
     values = np.arange(counts.shape[1])
     return np.array([int(statistic.class_of(np.repeat(values, c))) for c in counts])
+
+
+def classes_in(coarse: Statistic, fine: Statistic) -> Ints | None:
+    """The class that the datasets of every class of a statistic have in another; None where it may be several."""
+    if fine == coarse:
+        return np.arange(fine.size)
+    if not isinstance(fine, (Sum, Histogram, Table)):
+        return None
+    if isinstance(fine, (Sum, Histogram)) and isinstance(coarse, (Sum, Histogram)):
+        counts = Histogram(len(fine.records), fine.records[0]).counts
+        here, there = class_of_counts(fine, counts), class_of_counts(coarse, counts)
+    else:
+        here, there = fine.class_table(), coarse.class_table()
+    found = np.zeros(fine.size, dtype=np.int64)
+    found[here] = there
+    return found if np.array_equal(found[here], there) else None

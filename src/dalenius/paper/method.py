@@ -30,9 +30,10 @@ from dalenius.paper.primal import leakage_distortion_tradeoff
 from dalenius.paper.universe import SLACK, Floats
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import Merged, lump
-from dalenius.results.answers import Run, audit_answer, design_answer, why_stopped
+from dalenius.results.answers import audit_answer, design_answer, why_stopped
 from dalenius.results.audit import Audit
 from dalenius.results.design import Design
+from dalenius.results.options import Options
 from dalenius.results.result import Step
 from dalenius.search.ascent import best_of
 from dalenius.search.deadline import Deadline
@@ -88,13 +89,13 @@ class Method:
         """Refuse a design whose mechanism, one row per dataset, is too large."""
         _check_size(task.query.records, len(task.outputs), MOST_DESIGNED, "a design")
 
-    def audit(self, problem: AuditProblem, run: Run) -> Audit:
+    def audit(self, problem: AuditProblem, options: Options, deadline: Deadline) -> Audit:
         """Return what Algorithm 1 proves from random starts, 20 by default, on all datasets.
 
         Guarantee: the witness holds a prior that the adversary may have and what it leaks, so it is a lower bound.
         Every upper bound is the trivial min(log|A|, log|Y|).
         """
-        mechanism, adversary, deadline = problem.mechanism, problem.adversary, run.deadline
+        mechanism, adversary = problem.mechanism, problem.adversary
         outputs = mechanism.n_outputs
         # Real outputs have no table at all: `written` says so.
         if outputs == math.inf:
@@ -104,7 +105,7 @@ class Method:
         ceiling = min(math.log(max(records)), math.log(outputs))
         starts: list[Leakage] = []
         while len(starts) < self.starts and not (starts and deadline.expired()):
-            rng = np.random.default_rng([run.seed, len(starts)])
+            rng = np.random.default_rng([options.seed, len(starts)])
             limits: dict[str, Any] = {"rng": rng, "start": len(starts), "expired": deadline.expired}
             start = maximal_leakage(channel, records, adversary.entropy, repairs=self.repairs, **limits)
             starts.append(start)
@@ -114,57 +115,61 @@ class Method:
             deadline.report_progress(best.record, len(records), best.value, ceiling, stage)
         finished = not deadline.expired()
         found = found_of(problem, *_brackets(mechanism, adversary.knowledge, starts))
-        answer = audit_answer(problem, replace(found, proved="lower", finished=finished), run)
+        answer = audit_answer(problem, replace(found, proved="lower", finished=finished), options, deadline)
         history = tuple(step for start in starts for step in start.history)
         return replace(answer, history=history, repairs=made(self.repairs))
 
-    def design(self, asked: DesignProblem, problem: Problem, budget: float, run: Run) -> Design:
+    def design(
+        self, asked: DesignProblem, problem: Problem, budget: float, options: Options, deadline: Deadline
+    ) -> Design:
         """Return the mechanism of the paper's alternation with what its audit proves; budget as the user gave it.
 
         Where the audit does not prove that a leakage budget is kept, the least distortion is still at most that of the
         best constant, which leaks nothing, and what is certified is the leakage of the mechanism.
         """
-        chosen, history, finished = self._alternated(problem, asked.adversary.entropy, run)
+        chosen, history, finished = self._alternated(problem, asked.adversary.entropy, options.seed, deadline)
         coarse = replace(asked, tolerance=asked.tolerance / problem.settings.of(DesignSearch).audit_share)
         enough = -math.inf if problem.goal == "leakage" else problem.budget
-        designer = Designer(problem, coarse, run.deadline, run.seed)
+        designer = Designer(problem, coarse, deadline, options.seed)
         designed = designer.audited(chosen.channel, LowerBound(0.0), len(history), enough)
-        answer = design_answer(asked, problem, designed, budget=budget, run=run)
+        answer = design_answer(asked, problem, designed, budget, options, deadline)
         if not (problem.goal == "leakage" or _kept(problem, answer.leakage)):
             # More, relatively, than the sum of a distortion over datasets can lose.
             upper = problem.distortion(problem.constant) * (1 + 1e-12)
             answer = replace(answer, upper=upper, certificate=answer.leakage.certificate)
-        finished = finished and run.deadline.left > 0
+        finished = finished and deadline.left > 0
         # Algorithm 6 has one reading, and the repair "penalty_owner" replaces both of Algorithm 9.
         read = None if problem.goal == "leakage" or "penalty_owner" in self.repairs else self.reading
         return replace(
             answer,
             proved="upper",
-            stopped=why_stopped((answer.lower, answer.upper), run, finished=finished),
+            stopped=why_stopped((answer.lower, answer.upper), options, deadline, finished=finished),
             history=history,
-            reported=chosen.reported / run.nats,
+            reported=chosen.reported / options.nats,
             repairs=made(self.repairs),
             reading=read,
         )
 
-    def _alternated(self, problem: Problem, b: float, run: Run) -> tuple[Tradeoff, tuple[Step, ...], bool]:
+    def _alternated(
+        self, problem: Problem, b: float, seed: int, deadline: Deadline
+    ) -> tuple[Tradeoff, tuple[Step, ...], bool]:
         """Algorithm 6 or 9 from random starts, 5 by default: the one that Algorithm 1 then finds best, and all steps.
 
         A mechanism that Algorithm 6 returns beyond D is later moved towards the noiseless one until it keeps D; a
         leakage budget may be exceeded. The last says whether all starts ran to their end.
         """
-        part = run.deadline.part(SEARCH_SHARE * run.deadline.left)
+        part = deadline.part(SEARCH_SHARE * deadline.left)
         tried: list[Tradeoff] = []
         leaks: list[float] = []
         while len(tried) < self.design_starts and not (tried and part.expired()):
-            start = _alternate(problem, b, len(tried), part, run.seed, self)
-            limits: dict[str, Any] = {"starts": self.check_starts, "seed": run.seed, "expired": part.expired}
+            start = _alternate(problem, b, len(tried), part, seed, self)
+            limits: dict[str, Any] = {"starts": self.check_starts, "seed": seed, "expired": part.expired}
             again = restarts(start.channel, problem.domain.statistic.records, b, **limits)
             tried.append(start)
             leaks.append(max(found.value for found in again))
             k = _chosen(problem, tried, leaks)
             value = leaks[k] if problem.goal == "leakage" else tried[k].distortion
-            run.deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {self.design_starts}")
+            deadline.report_progress(0, 1, 0.0, value, f"start {len(tried)} of {self.design_starts}")
         history = tuple(step for start in tried for step in start.history)
         return tried[_chosen(problem, tried, leaks)], history, not part.expired()
 

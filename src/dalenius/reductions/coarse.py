@@ -84,28 +84,47 @@ def coarsen(
     fewer = math.sqrt(max(many / 2, 1.0))
     log_size = reference.log_classes(mechanism.statistic)
     room = int(settings.blocks / fewer), int(settings.cuts / fewer)
-    grid = _grid(mechanism, log_size, knowledge, (many, room), settings)
-    rows = partial(_rows, mechanism, cuts=np.asarray(grid.cuts), chunk=settings.chunk)
-    return _on_blocks(mechanism.statistic, secret, reference, grid, rows)
+    starts, cuts = _grid(mechanism, log_size, knowledge, (many, room), settings)
+    reach = mechanism.reach()
+
+    def law(answers: Ints) -> tuple[Floats, int]:
+        """Classes whose noise cannot reach a cut are 0 or 1 there."""
+        low, high = np.searchsorted(cuts, [answers[0] - reach, answers[-1] + reach + 2])
+        return _groups(mechanism, cuts[low:high], answers), int(low)
+
+    rows = partial(_rows, mechanism.answers, law, cuts.size + 1, chunk=settings.chunk)
+    return _on_blocks(mechanism.statistic, secret, reference, Grid(starts, cuts), rows)
 
 
 def coarsen_releases(
     joint: Joint, secret: Secret, knowledge: float, reference: Reference = UNIFORM, settings: Coarseness = FINE
 ) -> tuple[Lumped, Lift, Grid]:
-    """The same of several releases of one sum: groups of outputs are tuples, of equal releases without their order."""
-    many = secrets.size(secret, joint.records)
-    log_size = reference.log_classes(joint.statistic)
+    """The same of several releases of one sum: groups of outputs are tuples, of equal releases without their order.
+
+    Blocks of very many classes, all of them unlikely, are left out: no prior on the others has mass there.
+    """
+    many, log_size = secrets.size(secret, joint.records), reference.log_classes(joint.statistic)
     blocks = max(2, int(settings.joint_blocks / math.sqrt(max(many / 2, 1.0))))
-    room = many, (blocks, settings.cuts)
+
+    def near(part: NoisySum) -> tuple[Ints, Ints]:
+        """Blocks, and the cuts that a release may have, as far as the likely answers and its noise reach."""
+        starts, fine = _grid(part, log_size, knowledge, (many, (blocks, settings.cuts)), settings)
+        weight = np.exp(log_size - np.logaddexp.reduce(log_size))
+        mean = float(weight @ part.answers)
+        deviation = math.sqrt(float(weight @ (part.answers - mean) ** 2))
+        inside = fine[np.abs(fine - mean) <= DEVIATIONS * deviation + part.reach(REACHED)]
+        return starts, inside if inside.size else fine
+
+    cuts: tuple[Ints, ...]
     if isinstance(joint, Adaptive):
         first, rule = joint.rounded[0], joint.rule
-        starts, fine = _near(first, log_size, knowledge, room, settings)
+        starts, fine = near(first)
         picks = _spread(fine, math.isqrt(settings.joint_groups))
         # Every choice after one group of first outputs is one group more.
         pairs = np.unique(_refined(picks, rule), axis=1).shape[1]
         each = max(1, settings.joint_groups // pairs)
-        seen = [(law, _spread(_near(law, log_size, knowledge, room, settings)[1], each)) for law in joint.laws]
-        grid = Grid(starts, (picks, *(cuts for _, cuts in seen)))
+        seen = [(law, _spread(near(law)[1], each)) for law in joint.laws]
+        cuts = (picks, *(own for _, own in seen))
         law = partial(_chosen_law, (first, picks), rule, seen)
     else:
         runs = [len(places) for _, places in joint.groups]
@@ -113,32 +132,19 @@ def coarsen_releases(
         each = 1
         while math.prod(math.comb(each + k, k) for k in runs) <= settings.joint_groups:
             each += 1
-        cuts: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(joint.parts)
         starts, parts = np.zeros(0, dtype=np.int64), []
+        picked: dict[int, Ints] = {}
         for part, places in joint.groups:
-            starts, fine = _near(part, log_size, knowledge, room, settings)
+            starts, fine = near(part)
             picks = _spread(fine, each)
-            for j in places:
-                cuts[j] = picks
+            picked |= dict.fromkeys(places, picks)
             parts.append((part, picks, len(places)))
-        grid = Grid(starts, tuple(cuts))
+        cuts = tuple(picked[j] for j in range(len(joint.parts)))
         law = partial(_joint_law, parts)
-    rows = partial(_joint_rows, joint.rounded[0].answers, law, chunk=settings.chunk // 8, most=settings.chunk)
-    return _on_blocks(joint.statistic, secret, reference, grid, rows, most=settings.chunk)
-
-
-def _near(
-    part: NoisySum, log_size: Floats, knowledge: float, room: tuple[int, tuple[int, int]], settings: Coarseness
-) -> tuple[Ints, Ints]:
-    """Blocks, and the cuts that one of several releases may have, as far as the likely answers and its noise reach."""
-    own = _grid(part, log_size, knowledge, room, settings)
-    fine = np.asarray(own.cuts)
-    answers, reach = part.answers, part.reach(REACHED)
-    weight = np.exp(log_size - np.logaddexp.reduce(log_size))
-    mean = float(weight @ answers)
-    deviation = math.sqrt(float(weight @ (answers - mean) ** 2))
-    near = fine[np.abs(fine - mean) <= DEVIATIONS * deviation + reach]
-    return own.starts, near if near.size >= 1 else fine
+    answers, most = joint.rounded[0].answers, settings.chunk
+    groups = law(answers[:1])[0].shape[1]
+    rows = partial(_rows, answers, law, groups, chunk=settings.chunk // 8, most=most)
+    return _on_blocks(joint.statistic, secret, reference, Grid(starts, cuts), rows, most=most)
 
 
 def _spread(cuts: Ints, groups: int) -> Ints:
@@ -184,7 +190,7 @@ def _on_blocks(
 
 def _grid(
     mechanism: NoisySum, log_size: Floats, knowledge: float, size: tuple[int, tuple[int, int]], settings: Coarseness
-) -> Grid:
+) -> tuple[Ints, Ints]:
     """Blocks of equal width over the likely classes, and cuts of equal distance as far as noise carries them."""
     values, (blocks, cuts) = size
     likely = np.flatnonzero(log_size >= log_size.max() - settings.near - 2 * knowledge)
@@ -202,26 +208,31 @@ def _grid(
     terms = 1 if steady else values * min(int(met[1] - met[0]) + 1, end - first)
     most = max(2, min(cuts, settings.terms // terms))
     step = max(-(-(high - low + 1) // most), reach // settings.fineness, 1)
-    return Grid(starts, np.arange(low, high + 1, step))
+    return starts, np.arange(low, high + 1, step)
 
 
-def _joint_rows(
-    answers: Ints, law_of: Callable[[Ints], Floats], log_share: Floats, starts: Ints, *, chunk: int, most: int
+def _rows(
+    answers: Ints,
+    law_of: Callable[[Ints], tuple[Floats, int]],
+    groups: int,
+    log_share: Floats,
+    starts: Ints,
+    *,
+    chunk: int,
+    most: float = math.inf,
 ) -> Floats:
-    """q(G_1,G_2,..|a,B) as (A, B, G), `chunk` classes at a time; law_of: q(G_1,G_2,..|f) as (answers, G).
+    """q(G|a,B) as (A, B, G), `chunk` classes at a time; blocks of more than `most` classes are left out.
 
-    Blocks of more than `most` classes are left out.
+    law_of: of neighbouring answers the chances (answers, some groups) of all groups that they reach, and the first of
+    these.
     """
-    found: Floats | None = None
+    found = np.zeros((len(log_share), starts.size, groups))
     ends = np.append(starts[1:], answers.size)
     for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         for i in range(start, end, chunk) if end - start <= most else ():
             some = slice(i, min(i + chunk, end))
-            law = law_of(answers[some])
-            if found is None:
-                found = np.zeros((len(log_share), starts.size, law.shape[1]))
-            found[:, block] += np.exp(log_share[:, some]) @ law
-    assert found is not None  # for the type checker: there is a block
+            law, first = law_of(answers[some])
+            found[:, block, first : first + law.shape[1]] += np.exp(log_share[:, some]) @ law
     return np.maximum(found, 0.0)
 
 
@@ -230,7 +241,7 @@ def _groups(part: NoisySum, cuts: Ints, answers: Ints) -> Floats:
     return np.diff(part.below(cuts - 1 - answers[:, None]), axis=1, prepend=0.0, append=1.0)
 
 
-def _joint_law(parts: Sequence[tuple[NoisySum, Ints, int]], answers: Ints) -> Floats:
+def _joint_law(parts: Sequence[tuple[NoisySum, Ints, int]], answers: Ints) -> tuple[Floats, int]:
     """Of releases with their cuts, and how often each is run."""
     law = np.ones((answers.size, 1))
     for part, cuts, often in parts:
@@ -238,7 +249,7 @@ def _joint_law(parts: Sequence[tuple[NoisySum, Ints, int]], answers: Ints) -> Fl
         runs, orders = several_runs(own.shape[1], often)
         own = np.exp(orders) * np.prod([own[:, run] for run in runs.T], axis=0)
         law = (law[:, :, None] * own[:, None, :]).reshape(len(law), -1)
-    return law
+    return law, 0
 
 
 def _refined(cuts: Ints, rule: tuple[Ints, Ints]) -> Ints:
@@ -251,7 +262,7 @@ def _refined(cuts: Ints, rule: tuple[Ints, Ints]) -> Ints:
 
 def _chosen_law(
     first: tuple[NoisySum, Ints], rule: tuple[Ints, Ints], seen: Sequence[tuple[NoisySum, Ints]], answers: Ints
-) -> Floats:
+) -> tuple[Floats, int]:
     """Of a first release, and of the one that its output chooses; seen: what may be chosen, with cuts."""
     part, cuts = first
     fine = _groups(part, np.union1d(cuts, rule[0][1:]), answers)
@@ -262,23 +273,4 @@ def _chosen_law(
     for j, (chosen, chosen_cuts) in enumerate(seen):
         before, own = both[:, pairs[0] == j], _groups(chosen, chosen_cuts, answers)
         laws.append((before[:, :, None] * own[:, None, :]).reshape(answers.size, -1))
-    return np.concatenate(laws, axis=1)
-
-
-def _rows(mechanism: NoisySum, log_share: Floats, starts: Ints, *, cuts: Ints, chunk: int) -> Floats:
-    """q(G|a,B) as (A, B, G), from P(Y < c | a, B), `chunk` classes at a time.
-
-    Classes whose noise cannot reach a cut are 0 or 1 there.
-    """
-    answers, reach = mechanism.answers, mechanism.reach()
-    below = np.zeros((log_share.shape[0], starts.size, cuts.size + 2))
-    ends = np.append(starts[1:], answers.size)
-    for block, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        for i in range(start, end, chunk):
-            part = slice(i, min(i + chunk, end))
-            f, share = answers[part], np.exp(log_share[:, part])
-            low, high = np.searchsorted(cuts, [f[0] - reach, f[-1] + reach + 2])
-            law = mechanism.below(cuts[low:high] - 1 - f[:, None])
-            below[:, block, low + 1 : high + 1] += share @ law
-            below[:, block, high + 1 :] += share.sum(axis=1)[:, None]
-    return np.maximum(np.diff(below, axis=2), 0.0)
+    return np.concatenate(laws, axis=1), 0

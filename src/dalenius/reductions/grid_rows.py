@@ -43,8 +43,8 @@ class GridRows:
     def of(cls, channel: Floats, given: Floats, k: int) -> "GridRows":
         """Write every row of a channel as a mixture; `given` are the same rows before they were divided by sums."""
         base, order, weight = _in_floats(channel, k)
-        near = np.flatnonzero(_doubtful(channel, k))
-        for t in near.tolist():
+        # Fractions that are nearly equal, 0 or 1 leave a corner next to no weight.
+        for t in np.flatnonzero((weight < CLOSE).any(axis=1)).tolist():
             base[t], order[t], weight[t] = _exact(given[t].tolist(), k)
         # The code of the corner below, and what raising each sum adds to it; the first sum is always k.
         places = np.int64(k + 1) ** np.arange(base.shape[1], dtype=np.int64)
@@ -126,27 +126,17 @@ def most_rows(outputs: int, k: int) -> int:
     return math.comb(k + outputs - 1, outputs - 1)
 
 
-def _fractions(channel: Floats, k: int) -> tuple[Floats, Floats]:
-    """The sums k (q_y + ... + q_last) of the outputs 1, 2, ..., as whole numbers and fractions."""
+def _in_floats(channel: Floats, k: int) -> tuple[Ints, Ints, Floats]:
+    """The corner below, the order in which sums are raised, and the weights of the corners.
+
+    Sums k (q_y + ... + q_last) of the outputs 1, 2, ... are whole numbers and fractions.
+    """
     sums = np.clip(k * np.cumsum(channel[:, :0:-1], axis=1)[:, ::-1], 0.0, k)
     whole = np.floor(sums)
-    return whole, sums - whole
-
-
-def _in_floats(channel: Floats, k: int) -> tuple[Ints, Ints, Floats]:
-    """The corner below, the order in which sums are raised, and the weights of the corners."""
-    whole, fraction = _fractions(channel, k)
-    order = np.argsort(-fraction, axis=1, kind="stable")
+    order = np.argsort(whole - sums, axis=1, kind="stable")
     ends = np.zeros((len(channel), channel.shape[1] + 1))
-    ends[:, 0], ends[:, 1:-1] = 1.0, np.take_along_axis(fraction, order, axis=1)
+    ends[:, 0], ends[:, 1:-1] = 1.0, np.take_along_axis(sums - whole, order, axis=1)
     return whole.astype(np.int64), order, -np.diff(ends, axis=1)
-
-
-def _doubtful(channel: Floats, k: int) -> np.ndarray:
-    """Rows whose fractions are nearly equal, 0 or 1."""
-    ends = np.zeros((len(channel), channel.shape[1] + 1))
-    ends[:, 1:-1], ends[:, -1] = np.sort(_fractions(channel, k)[1], axis=1), 1.0
-    return np.asarray((np.diff(ends, axis=1) < CLOSE).any(axis=1))
 
 
 def _exact(row: list[float], k: int) -> tuple[list[int], list[int], list[float]]:

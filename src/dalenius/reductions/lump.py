@@ -10,7 +10,6 @@ and outputs whose columns are proportional are added, which changes no mutual in
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.reference import UNIFORM, Reference
@@ -140,8 +139,13 @@ class Merged:
         different = first.size < group.size
         outputs = _proportional_columns(written.given[first] if different else written.given)
         rows = written.rows[first] if different else written.rows
-        same = np.array_equal(outputs, np.arange(outputs.size))
-        return cls(group, first, outputs, rows if same else _add_columns(rows, outputs))
+        if not np.array_equal(outputs, np.arange(outputs.size)):
+            # Columns that are merged are added; dropped ones are zero.
+            kept = np.flatnonzero(outputs >= 0)
+            kept = kept[np.argsort(outputs[kept], kind="stable")]
+            starts = np.unique(outputs[kept], return_index=True)[1]
+            rows = np.asarray(np.add.reduceat(rows[:, kept], starts, axis=1))
+        return cls(group, first, outputs, rows)
 
 
 def lump(
@@ -157,7 +161,9 @@ def lump(
 
     a, t = np.nonzero(np.isfinite(log_rho))
     key = a * first.size + group[t]
-    order, cells, start, cell = _grouped(key)
+    order = np.argsort(key, kind="stable")
+    cells, start = np.unique(key[order], return_index=True)
+    cell = np.searchsorted(cells, key)
     own = log_rho[a, t]
     log_reference = np.logaddexp.reduceat(own[order], start)
     # log_rho is accurate to rounding; what is left over is put right here so that rho sums to one.
@@ -173,43 +179,21 @@ def lump(
     return lumped, Lift(cell_of, log_share, outputs)
 
 
-def _grouped(key: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """An order in which keys ascend, the different keys, where each begins in that order, and which each key is."""
-    # Every dataset is a cell by itself.
-    if (key[1:] > key[:-1]).all():
-        every = np.arange(key.size)
-        return every, key, every, every
-    order = np.argsort(key, kind="stable")
-    cells, start = np.unique(key[order], return_index=True)
-    return order, cells, start, np.searchsorted(cells, key)
-
-
 def _equal_rows(rows: Floats) -> tuple[Ints, Ints]:
     """Group bitwise equal rows: the group of every row, and the first row of every group.
 
-    Groups are numbered by first appearance. Rows are compared as given, before division by their
-    sums, so that only rows that are truly equal are merged.
+    Groups are numbered by first appearance. Rows are compared as given, before division by their sums, so that only
+    rows that are truly equal are merged; sums of scrambled bits say quickly which may be (adding 0 turns -0 into 0).
     """
-    if _all_different(rows):
-        return np.arange(len(rows)), np.arange(len(rows))
-    _, first, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
+    solid = np.ascontiguousarray(rows + 0.0)
+    bits = solid.view(np.uint64)
+    scramble = np.random.default_rng(0).integers(2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
+    _, first, group = np.unique((bits ^ (bits >> np.uint64(29))) @ scramble, return_index=True, return_inverse=True)
+    if first.size < len(rows) and (solid[first[group]] != solid).any():
+        _, first, group = np.unique(solid, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)
-    return rank[inverse.ravel()], np.sort(first)
-
-
-def _all_different(rows: Floats) -> bool:
-    """Whether sums of bits tell all rows apart; where they do not, rows may be different all the same."""
-    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
-    scramble = np.random.default_rng(0).integers(2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
-    sums = np.sort((bits ^ (bits >> np.uint64(29))) @ scramble)
-    return bool((sums[1:] != sums[:-1]).all())
-
-
-def _keys(rows: Floats) -> NDArray[np.void]:
-    """One opaque key per row; equal keys mean equal numbers (adding 0 turns -0 into 0)."""
-    solid = np.ascontiguousarray(rows + 0.0)
-    return solid.view(np.dtype((np.void, solid.dtype.itemsize * solid.shape[1]))).ravel()
+    return rank[group.ravel()], np.sort(first)
 
 
 def _proportional_columns(rows: Floats) -> Ints:
@@ -250,11 +234,3 @@ def _product(a: Floats, b: Floats, splitter: float = 2.0**27 + 1) -> tuple[Float
     a_low, b_low = a - a_high, b - b_high
     product = a * b
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
-
-
-def _add_columns(rows: Floats, outputs: Ints) -> Floats:
-    """Add the columns that are merged; dropped ones are zero."""
-    kept = np.flatnonzero(outputs >= 0)
-    kept = kept[np.argsort(outputs[kept], kind="stable")]
-    start = np.unique(outputs[kept], return_index=True)[1]
-    return np.asarray(np.add.reduceat(rows[:, kept], start, axis=1))

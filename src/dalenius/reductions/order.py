@@ -121,7 +121,9 @@ def _joint(rows: Floats, runs: list[Ints], slack: float) -> Order | None:
     product = np.ones_like(rows)
     for part in runs:
         own = _one_run(rows, part)
-        product *= np.exp(_log_orders(part)) * np.prod(own[:, part], axis=1)
+        # The outputs of the runs have k! / prod_y c_y! orders.
+        counts = np.stack([(part == y).sum(axis=0) for y in range(own.shape[1])], axis=1)
+        product *= np.exp(log_multinomial(counts)) * np.prod(own[:, part], axis=1)
         found, columns = _found(own)
         order = found if order is None else order
         if not _ascending(own[order][:, columns], slack):
@@ -142,14 +144,6 @@ def _one_run(rows: Floats, part: Ints) -> Floats:
     for run in part:
         np.add.at(own, run, rows.T / len(part))
     return own.T
-
-
-def _log_orders(part: Ints) -> Floats:
-    """(Y,) the logarithm of how many orders the outputs of the runs have: k! / prod_y c_y!."""
-    if len(part) == 1:
-        return np.zeros(part.shape[1])
-    counts = np.stack([(part == y).sum(axis=0) for y in range(int(part.max()) + 1)], axis=1)
-    return log_multinomial(counts)
 
 
 def _found(channel: Floats) -> tuple[Ints, Ints]:

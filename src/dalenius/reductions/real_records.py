@@ -11,8 +11,10 @@ where every record is.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 from dalenius.errors import refuse
 from dalenius.model.channels.density import Density
@@ -31,21 +33,25 @@ SPARE_BITS = 128
 class Whole:
     """A mechanism on whole numbers in place of real-valued records, and the laws of a record under the density.
 
-    hidden: b, the share of the release that is not seen. law: exact; stated: its floats.
+    hidden: b, the share of the release that is not seen. law: exact.
     """
 
     mechanism: Mechanism
     cells: int
+    law: list[Fraction]
     hidden: float
     log_most: float
-    law: list[Fraction]
-    stated: tuple[float, ...]
     # For Gaussian noise from above: the deviation of the noise that is added to the one on the grid.
     spread: float | None = None
     # From below, where records are uniform inside their cells: what their places there hide at most.
     places: float | None = None
     # From above: log( 1 + eta ), where the sum of the other records was rounded as one.
     together: float | None = None
+
+    @cached_property
+    def stated(self) -> tuple[float, ...]:
+        """The law in floats."""
+        return tuple(map(float, self.law))
 
     @property
     def margin(self) -> float:
@@ -97,47 +103,63 @@ def below(mechanism: RealRecords, density: Density, m: int, n: int, *, points: b
     averaged = 0 if points else n
     law = [Fraction(1)] * (m + 1) if points else density.cells(m)
     if mechanism.laplace:
-        rate = float(mechanism.exact) / m
-        epsilon = float_below(mechanism.exact)
-        finite: Mechanism = mechanisms.laplace(query, epsilon=epsilon, sensitivity=m)
-        if not far:
-            places = math.log1p(averaged * rate**2 / 24)
-            return Whole(finite, m, 0.0, 0.0, law, tuple(map(float, law)), places=places)
+        rate, epsilon = float(mechanism.exact) / m, float_below(mechanism.exact)
+        places = math.log1p(averaged * rate**2 / 24)
         lost = averaged * math.log(math.sinh(rate / 2) / (rate / 2) + 2 * far * math.sinh(rate / 2))
         lost += math.log(mechanism.exact / Fraction(epsilon))
-        return _whole(finite, m, lost, math.log1p(epsilon * n / 2), law)
-    variance = float(mechanism.exact * m) ** 2
-    places = math.log1p(averaged / (12 * variance)) / 2
-    averaged = averaged if far else 0
-    tau = math.sqrt(_widened(variance, 1 / 12, averaged + 1)) * (1 + ROUNDED)
-    lost = math.log(tau / math.sqrt(variance)) + averaged * math.log1p(2 * math.exp(1.5) * far) + _poisson(tau)
-    most = math.log1p(n * m / (tau * math.sqrt(2 * math.pi)))
-    whole = _whole(mechanisms.discrete_gaussian(query, sigma=tau), m, lost, most, law)
-    return whole if far else replace(whole, places=places)
+        most = math.log1p(epsilon * n / 2)
+        finite: Mechanism = mechanisms.laplace(query, epsilon=epsilon, sensitivity=m)
+        # Where records are uniform inside their cells, their places there hide more than noise that is a little less.
+        hidden = lost if far else None
+    else:
+        variance = float(mechanism.exact * m) ** 2
+        places = math.log1p(averaged / (12 * variance)) / 2
+        averaged = averaged if far else 0
+        tau = math.sqrt(_widened(variance, 1 / 12, averaged + 1)) * (1 + ROUNDED)
+        hidden = math.log(tau / math.sqrt(variance)) + averaged * math.log1p(2 * math.exp(1.5) * far) + _poisson(tau)
+        most = math.log1p(n * m / (tau * math.sqrt(2 * math.pi)))
+        finite = mechanisms.discrete_gaussian(query, sigma=tau)
+    return _whole(finite, m, law, hidden, most, places=None if far else places)
 
 
-def above(mechanism: RealRecords, density: Density, m: int, n: int, together: float | None = None) -> Whole:
+def above(
+    mechanism: RealRecords, density: Density, m: int, n: int, together: float | None = None, *, middles: bool = False
+) -> Whole:
     """Return grid points of the records, for a bound from above; refused where the grid is too coarse.
 
     together: of `rounded_together`, where the sum of the other records is rounded by one coin.
+    middles: the middles of cells in place of points, for a function of cells; what moving records there costs is
+    `moving`.
     """
     if mechanism.steps is not None:
         return _in_steps(mechanism, density, n, points=False, epsilon=float_above(mechanism.exact))
-    query, most = queries.total(n, range(m + 1)), mechanism.log_maximal(n)
-    coins = n if together is None else 2
+    query, most = queries.total(n, range(m + 1 - middles)), mechanism.log_maximal(n)
+    law = density.cells(m) if middles else density.points(m)
+    coins, spread = 0 if middles else n if together is None else 2, None
     if mechanism.laplace:
         epsilon = float_above(mechanism.exact)
         rate = epsilon / m
         lost = coins * math.log(math.sinh(rate) / rate) + math.log(Fraction(epsilon) / mechanism.exact)
         finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
-        return replace(_whole(finite, m, lost, most, density.points(m)), together=together)
-    deviation = float(mechanism.exact * m)
-    variance = _narrowed(deviation**2 * (1 - ROUNDED), 1 / 4, coins)
-    spread = min(1.0, math.sqrt(variance / 2))
-    tau = math.sqrt(variance - spread**2)
-    lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
-    finite = mechanisms.discrete_gaussian(query, sigma=tau)
-    return replace(_whole(finite, m, lost, most, density.points(m), spread), together=together)
+    else:
+        deviation = float(mechanism.exact * m)
+        variance = deviation**2 * (1 - ROUNDED)
+        variance = _narrowed(variance, 1 / 4, coins) if coins else variance
+        spread = min(1.0, math.sqrt(variance / 2))
+        tau = math.sqrt(variance - spread**2)
+        lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
+        finite = mechanisms.discrete_gaussian(query, sigma=tau)
+    return _whole(finite, m, law, lost, most, spread=spread, together=together)
+
+
+def moving(mechanism: RealRecords, m: int, n: int) -> float:
+    """Return what moving records to the middles of their cells costs at most.
+
+    The answer moves by at most n/2 steps, and every secret's information by at most that times the root of the
+    Fisher information of the noise.
+    """
+    slope = float_above(mechanism.exact) / m if mechanism.laplace else 1 / float(mechanism.exact * m)
+    return n / 2 * slope * (1 + ROUNDED)
 
 
 def _in_steps(mechanism: RealRecords, density: Density, n: int, *, points: bool, epsilon: float) -> Whole:
@@ -148,7 +170,7 @@ def _in_steps(mechanism: RealRecords, density: Density, n: int, *, points: bool,
     m = mechanism.steps or 1
     law = [Fraction(1)] * (m + 1) if points else density.nearest(m)
     finite = mechanisms.geometric(queries.total(n, range(m + 1)), epsilon=epsilon, sensitivity=m)
-    return Whole(finite, m, 0.0, 0.0, law, tuple(map(float, law)))
+    return _whole(finite, m, law, None, 0.0)
 
 
 def rounded_together(density: Density, m: int, n: int, most_bits: int) -> float | None:
@@ -183,31 +205,9 @@ def rounded_together(density: Density, m: int, n: int, most_bits: int) -> float 
     return math.log(ratio) + ROUNDED if 1 <= ratio < math.inf else None
 
 
-def snapped(mechanism: RealRecords, density: Density, m: int, n: int) -> tuple[Whole, float]:
-    """Return the middles of cells, for a bound from above on a function of cells, and what moving there costs.
-
-    The answer moves by at most n/2 steps, and every secret's information by at most that times the root of the
-    Fisher information of the noise.
-    """
-    query, most = queries.total(n, range(m)), mechanism.log_maximal(n)
-    if mechanism.laplace:
-        epsilon = float_above(mechanism.exact)
-        finite: Mechanism = mechanisms.geometric(query, epsilon=epsilon, sensitivity=m)
-        return _whole(finite, m, 0.0, most, density.cells(m)), n * epsilon / m / 2 * (1 + ROUNDED)
-    deviation = float(mechanism.exact * m)
-    variance = deviation**2 * (1 - ROUNDED)
-    spread = min(1.0, math.sqrt(variance / 2))
-    tau = math.sqrt(variance - spread**2)
-    lost = math.log(deviation) - math.log(variance) / 2 + _poisson(tau * spread / math.sqrt(variance))
-    finite = mechanisms.discrete_gaussian(query, sigma=tau)
-    return _whole(finite, m, lost, most, density.cells(m), spread), n / (2 * deviation) * (1 + ROUNDED)
-
-
-def _whole(  # noqa: PLR0917 - its fields
-    finite: Mechanism, m: int, lost: float, most: float, law: list[Fraction], spread: float | None = None
-) -> Whole:
-    hidden = -math.expm1(-lost * (1 + ROUNDED) - ROUNDED * 1e-3)
-    return Whole(finite, m, hidden, most + ROUNDED, law, tuple(map(float, law)), spread)
+def _whole(finite: Mechanism, m: int, law: list[Fraction], lost: float | None, most: float, **rest: Any) -> Whole:
+    hidden = 0.0 if lost is None else -math.expm1(-lost * (1 + ROUNDED) - ROUNDED * 1e-3)
+    return Whole(finite, m, law, hidden, most + ROUNDED, **rest)
 
 
 def _coin(share: float) -> float:
@@ -223,8 +223,7 @@ def _poisson(c: float) -> float:
 
 def _widened(variance: float, step: float, n: int) -> float:
     """v + n d v/(v - d): at least the variance after n records whose places in cells were averaged."""
-    if variance <= 2 * step:
-        _coarse()
+    _check_fine(variance > 2 * step)
     return variance + n * step * variance / (variance - step)
 
 
@@ -233,13 +232,12 @@ def _narrowed(most: float, step: float, n: int) -> float:
     # v^2 + v (d (n-1) - most) + d most = 0
     b = most - step * (n - 1)
     root = b * b - 4 * step * most
-    if b <= 0 or root <= 0:
-        _coarse()
+    _check_fine(b > 0 and root > 0)
     variance = (b + math.sqrt(root)) / 2 * (1 - ROUNDED)
-    if variance <= 2 * step:
-        _coarse()
+    _check_fine(variance > 2 * step)
     return variance
 
 
-def _coarse() -> None:
-    refuse("the noise is less than the grid can show")
+def _check_fine(enough: bool) -> None:  # noqa: FBT001 - what is checked
+    if not enough:
+        refuse("the noise is less than the grid can show")

@@ -30,7 +30,7 @@ from dalenius.model.channels.written import Written
 from dalenius.model.constraints import Constraints
 from dalenius.model.distortion import Distortion
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table, class_of_counts
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table, class_of_counts, classes_in
 from dalenius.numerics.types import Floats, Ints
 from dalenius.settings import DEFAULT
 
@@ -99,7 +99,7 @@ def symmetrise(
 
     Raises InputError: more than `most` pairs of a class and an output, or a reference that leaves a class without mass.
     """
-    domain = _reduced(distortion, reference, most, symmetric=symmetric, constraints=constraints)
+    domain = next(_candidates(distortion, reference, most, constraints, symmetric=symmetric))
     reference.check(domain.statistic)
     return domain
 
@@ -112,8 +112,9 @@ def beside(
     Averaging over maps that leave the earlier release alone as well changes no distortion and raises no joint leakage.
     """
     for domain in _candidates(distortion, reference, most):
-        rows = _rows_on(domain.statistic, first)
-        if rows is not None:
+        classes = classes_in(first.statistic, domain.statistic)
+        if classes is not None:
+            rows = first.rows[classes]
             pairs = rows.shape[1] * domain.distance.size
             if pairs > most:
                 refuse(
@@ -128,56 +129,36 @@ def beside(
     raise AssertionError(message)
 
 
-def _candidates(distortion: Distortion, reference: Reference, most: int) -> Iterator[Domain]:
-    """Partitions of the datasets, coarse before fine; every dataset by itself carries everything."""
-    yield _reduced(distortion, reference, most, symmetric=True)
-    if reference.kind in (None, "marginal") and _interchangeable(distortion):
-        yield _on_counts(distortion, reference, most, parity=False)
-    yield _reduced(distortion, reference, most, symmetric=False)
-
-
-def _rows_on(statistic: Statistic, first: Written) -> Floats | None:
-    """The rows of a mechanism by the classes of a statistic; None where it is not constant on them."""
-    if statistic == first.statistic:
-        return first.rows
-    if isinstance(statistic, (Sum, Histogram)) and isinstance(first.statistic, (Sum, Histogram)):
-        counts = Histogram(len(statistic.records), statistic.records[0]).counts
-        mine, its = class_of_counts(statistic, counts), class_of_counts(first.statistic, counts)
-    else:
-        mine, its = statistic.class_table(), first.statistic.class_table()
-    found = np.zeros(statistic.size, dtype=np.int64)
-    found[mine] = its
-    return np.asarray(first.rows[found]) if np.array_equal(found[mine], its) else None
-
-
-def _reduced(
+def _candidates(
     distortion: Distortion,
     reference: Reference,
     most: int,
-    *,
-    symmetric: bool,
     constraints: Constraints = NO_CONSTRAINTS,
-) -> Domain:
-    query = distortion.query
+    *,
+    symmetric: bool = True,
+) -> Iterator[Domain]:
+    """Partitions of the datasets, coarse before fine; every dataset by itself carries everything."""
+    query, data = distortion.query, distortion.data
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
-        return _on_counts(distortion, reference, most, constraints=constraints)
+        fair = len(set(reference.laws[0])) == 1 if reference.laws else True
+        if _parity(query.statistic) and data.law.uniform and fair:
+            yield _domain(distortion, reference, constraints, query.statistic, data.of_classes(query), np.arange(2))
+        n, k = query.n, query.records[0]
+        check_size(math.comb(n + k - 1, k - 1), distortion, most)
+        histogram = Histogram(n, k)
+        statistic: Statistic = histogram
+        counts, weights = histogram.counts, data.of_counts(query)
+        classes = class_of_counts(query.statistic, counts)
+        if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == statistic.size:
+            # Its classes are single count vectors already.
+            statistic, order = query.statistic, np.argsort(classes)
+            counts, classes, weights = counts[order], classes[order], weights[order]
+        yield _tied(_domain(distortion, reference, constraints, statistic, weights, classes), _count_maps(counts))
     # exp(700) is near the largest float, and far above any limit.
-    size = math.exp(min(query.log_universe, 700.0))
-    check_size(round(size), distortion, most)
-    statistic = Table.everything(query.records)
-    distance = distortion.table[query.statistic.class_table()]
-    weights = distortion.data.of_datasets(query)
-    domain = replace(_plain(statistic, weights, distance, uniform=distortion.data.uniform), reference=reference)
-    domain = _compared(domain, distortion, constraints, query.statistic.class_table())
-    return _tied(domain, _dataset_maps(query.records)) if symmetric else domain
-
-
-def _compared(domain: Domain, distortion: Distortion, constraints: Constraints, classes: Ints) -> Domain:
-    """The domain with what constraints say of each class and output; classes: those of the query."""
-    if not constraints.about_answers:
-        return domain
-    deviation, barred = constraints.deviations(distortion), constraints.barred(distortion)
-    return replace(domain, deviation=deviation[classes], barred=barred[classes])
+    check_size(round(math.exp(min(query.log_universe, 700.0))), distortion, most)
+    everything, classes = Table.everything(query.records), query.statistic.class_table()
+    domain = _domain(distortion, reference, constraints, everything, data.of_datasets(query), classes)
+    yield _tied(domain, _dataset_maps(query.records)) if symmetric else domain
 
 
 def _interchangeable(distortion: Distortion) -> bool:
@@ -185,48 +166,36 @@ def _interchangeable(distortion: Distortion) -> bool:
     query = distortion.query
     if len(set(query.records)) > 1:
         return False
-    if isinstance(query.statistic, Table):
-        counts = Histogram(query.n, query.records[0]).class_table()
-        first = np.zeros(counts.max() + 1, dtype=np.int64)
-        first[counts] = query.statistic.classes
-        if not np.array_equal(first[counts], query.statistic.classes):
-            return False
+    if isinstance(query.statistic, Table) and classes_in(query.statistic, Histogram(query.n, query.records[0])) is None:
+        return False
     return distortion.data.exchangeable(query.records)
-
-
-def _on_counts(
-    distortion: Distortion,
-    reference: Reference,
-    most: int,
-    *,
-    parity: bool = True,
-    constraints: Constraints = NO_CONSTRAINTS,
-) -> Domain:
-    query = distortion.query
-    n, k = query.n, query.records[0]
-    uniform = distortion.data.uniform
-    fair = len(set(reference.laws[0])) == 1 if reference.laws else True
-    if parity and _parity(query.statistic) and distortion.data.law.uniform and fair:
-        weights = distortion.data.of_classes(query)
-        plain = replace(_plain(query.statistic, weights, distortion.table, uniform=uniform), reference=reference)
-        return _compared(plain, distortion, constraints, np.arange(2))
-    check_size(math.comb(n + k - 1, k - 1), distortion, most)
-    histogram = Histogram(n, k)
-    counts = histogram.counts
-    classes = class_of_counts(query.statistic, counts)
-    statistic: Statistic = histogram
-    weights = distortion.data.of_counts(query)
-    if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == histogram.size:
-        # Its classes are single count vectors already.
-        statistic = query.statistic
-        order = np.argsort(classes)
-        counts, classes, weights = counts[order], classes[order], weights[order]
-    domain = replace(_plain(statistic, weights, distortion.table[classes], uniform=uniform), reference=reference)
-    return _tied(_compared(domain, distortion, constraints, classes), _count_maps(counts))
 
 
 def _parity(statistic: Statistic) -> bool:
     return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2
+
+
+def _domain(  # noqa: PLR0917 - what is asked, then the classes
+    distortion: Distortion,
+    reference: Reference,
+    constraints: Constraints,
+    statistic: Statistic,
+    weights: Floats,
+    classes: Ints,
+) -> Domain:
+    """The problem on the classes of a statistic, no pairs tied; classes: the query's class of each."""
+    distance, compared = distortion.table[classes], constraints.about_answers
+    return Domain(
+        statistic=statistic,
+        weights=weights,
+        uniform=distortion.data.uniform,
+        distance=distance,
+        orbit=np.arange(distance.size).reshape(distance.shape),
+        symmetries=(),
+        reference=reference,
+        deviation=constraints.deviations(distortion)[classes] if compared else None,
+        barred=constraints.barred(distortion)[classes] if compared else None,
+    )
 
 
 def check_size(rows: int, distortion: Distortion, most: int = DEFAULT.limits.design_pairs) -> None:
@@ -240,11 +209,6 @@ def check_size(rows: int, distortion: Distortion, most: int = DEFAULT.limits.des
         )
 
 
-def _plain(statistic: Statistic, weights: Floats, distance: Floats, *, uniform: bool) -> Domain:
-    orbit = np.arange(distance.size).reshape(distance.shape)
-    return Domain(statistic, weights, uniform, distance, orbit, ())
-
-
 # What a map is called in certificates, and where it takes each class.
 Map = tuple[dict[str, Any], Ints]
 
@@ -253,17 +217,19 @@ def _count_maps(counts: Ints) -> Iterator[Map]:
     """Values renamed in all records alike: any two swapped, and their order reversed."""
     k = counts.shape[1]
     place = {tuple(c): t for t, c in enumerate(counts.tolist())}
-    renamings = []
-    for i, j in combinations(range(k), 2):
-        swap = list(range(k))
-        swap[i], swap[j] = j, i
-        renamings.append(swap)
+    renamings = [_swapped(k, i, j) for i, j in combinations(range(k), 2)]
     if k > 2:  # for two values the reversal is the swap
         renamings.append(list(range(k))[::-1])
     for values in renamings:
         image = np.empty_like(counts)
         image[:, values] = counts
         yield {"values": values}, np.array([place[tuple(c)] for c in image.tolist()])
+
+
+def _swapped(many: int, i: int, j: int) -> list[int]:
+    order = list(range(many))
+    order[i], order[j] = j, i
+    return order
 
 
 def _dataset_maps(records: tuple[int, ...]) -> Iterator[Map]:
@@ -280,14 +246,10 @@ def _dataset_maps(records: tuple[int, ...]) -> Iterator[Map]:
 
     for i, j in combinations(order, 2):
         if records[i] == records[j]:
-            to = order.copy()
-            to[i], to[j] = j, i
-            yield image(to, same)
+            yield image(_swapped(len(order), i, j), same)
     for i, k in enumerate(records):
         for v in range(k - 1):
-            values = [list(row) for row in same]
-            values[i][v], values[i][v + 1] = v + 1, v
-            yield image(order, values)
+            yield image(order, [*same[:i], _swapped(k, v, v + 1), *same[i + 1 :]])
     if len(records) > 1 or records[0] > 2:  # otherwise the reversal is a swap
         yield image(order, [row[::-1] for row in same])
 
@@ -304,13 +266,12 @@ def _tied(domain: Domain, maps: Iterator[Map]) -> Domain:
         if not _keeps(domain.reference, name, to):
             continue
         outputs = _matching(domain.distance, domain.distance[to])
-        if (
-            outputs is not None
-            and not (np.array_equal(to, np.arange(size)) and np.array_equal(outputs, np.arange(width)))
-            and _keeps_constraints(domain, np.ix_(to, outputs))
-        ):
+        if outputs is None:
+            continue
+        pairs = np.ix_(to, outputs)
+        if not np.array_equal(here[pairs], here) and _keeps_constraints(domain, pairs):
             kept.append({**name, "outputs": outputs.tolist()})
-            edges.append((here.ravel(), here[np.ix_(to, outputs)].ravel()))
+            edges.append((here.ravel(), here[pairs].ravel()))
     if not kept:
         return domain
     start, end = (np.concatenate([edge[k] for edge in edges]) for k in (0, 1))

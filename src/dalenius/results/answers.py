@@ -1,14 +1,15 @@
 """From what the solvers found to what users hold: results in the user's unit, with their certificates in nats."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalenius.certificates.audits import VERSION, Found, adversary_data, listed
 from dalenius.certificates.certificate import Certificate
+from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import MEASURES, Distortion
-from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem, down, is_closed, up
+from dalenius.model.problem import AuditProblem, DesignProblem, down, is_closed, up
 from dalenius.model.statistic import Table
 from dalenius.results.audit import Audit, Extremes, Records
+from dalenius.results.options import Options
 from dalenius.results.result import Stopped
 from dalenius.search.deadline import Deadline
 
@@ -18,31 +19,12 @@ if TYPE_CHECKING:
     from dalenius.designing.weak_duality import Evidence
     from dalenius.results.design import Design
 
-
-@dataclass(frozen=True)
-class Run:
-    """How an answer was asked for: unit and tolerance of the user, seed, and the deadline it had."""
-
-    unit: str
-    tolerance: float  # in the unit
-    seed: int
-    deadline: Deadline
-    relative: float = 0.0
-
-    @property
-    def nats(self) -> float:
-        """Nats in one unit of information."""
-        return NATS_PER_UNIT[self.unit]
-
-    def closed(self, lower: float, upper: float) -> bool:
-        """Whether a bracket, in the unit, is as narrow as was asked."""
-        return is_closed(lower, upper, self.tolerance, self.relative)
+Bracket = tuple[float, float]
 
 
-def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
+def audit_answer(problem: AuditProblem, found: Found, options: Options, deadline: Deadline) -> Audit:
     """Return what was found as users hold it, in their unit, with its certificate."""
-    nats = run.nats
-    lower, upper = down(found.lower, nats), up(found.upper, nats)
+    nats, bracket = options.nats, (down(found.lower, options.nats), up(found.upper, options.nats))
     extremes = None
     if found.extremes is not None:
         low, high, uniform = found.extremes
@@ -50,84 +32,74 @@ def audit_answer(problem: AuditProblem, found: Found, run: Run) -> Audit:
     # What holds from one side alone is never nearly closed.
     nearly = problem.settings.portfolio.nearly / nats if found.proved == "both" else 0.0
     return Audit(
+        **_held(problem.adversary, bracket, found.certificate(problem), options, deadline),
         mechanism=problem.mechanism,
-        adversary=problem.adversary,
-        unit=run.unit,
-        lower=lower,
-        upper=upper,
-        stopped=why_stopped((lower, upper), run, nearly=nearly, finished=found.finished),
+        stopped=why_stopped(bracket, options, deadline, nearly=nearly, finished=found.finished),
         proved=found.proved,
         record=found.record,
         records=Records(tuple((members, down(low, nats), up(high, nats)) for members, low, high in found.brackets)),
         prior=found.prior,
-        certificate=Certificate.written(found.certificate(problem)),
         extremes=extremes,
-        tolerance=run.tolerance,
-        relative=run.relative,
-        seed=run.seed,
-        seconds=run.deadline.seconds,
-        nodes=run.deadline.nodes,
+        nodes=deadline.nodes,
         upper_by=found.upper_by,
         tried=found.tried,
         secret=problem.secret,
     )
 
 
-def design_answer(
-    asked: DesignProblem,
-    problem: "Problem",
-    designed: "Designed",
-    *,
-    budget: float,
-    run: Run,
+def design_answer(  # noqa: PLR0917 - the question twice, and the answer
+    asked: DesignProblem, problem: "Problem", designed: "Designed", budget: float, options: Options, deadline: Deadline
 ) -> "Design":
     """Return the designed mechanism with the bracket on the optimum; budget as the user gave it."""
     from dalenius.results.design import Design
 
-    distortion = asked.distortion
-    audited = asked.audit(designed.together)
-    leakage = audit_answer(audited, designed.leaks, run)
+    leakage = audit_answer(asked.audit(designed.together), designed.leaks, options, deadline)
     primal = problem.goal == "leakage"
     upper = leakage.certificate.upper if primal else designed.distortion
-    lower = min(max(designed.lower.value, 0.0), upper)
-    scale = run.nats if primal else 1.0
-    data = _design_data(asked, problem, designed, (lower, upper), leakage)
+    lower, scale = min(max(designed.lower.value, 0.0), upper), options.nats if primal else 1.0
     bracket = down(lower, scale), up(upper, scale)
+    data = _design_data(asked, problem, designed, (lower, upper), leakage)
     return Design(
-        query=distortion.query,
-        adversary=asked.adversary,
-        unit=run.unit,
+        **_held(asked.adversary, bracket, data, options, deadline),
+        query=asked.query,
         goal=problem.goal,
         budget=budget,
-        lower=bracket[0],
-        upper=bracket[1],
         mechanism=designed.mechanism,
         distortion=designed.distortion,
         leakage=leakage,
-        certificate=Certificate.written(data),
-        stopped=why_stopped(bracket, run, late_share=0.2),
+        stopped=why_stopped(bracket, options, deadline, late_share=0.2),
         proved="both",
-        tolerance=run.tolerance,
-        relative=run.relative,
-        seed=run.seed,
-        seconds=run.deadline.seconds,
         rounds=designed.rounds,
-        distortion_name=distortion.name,
+        distortion_name=asked.distortion.name,
     )
 
 
+def _held(
+    adversary: Adversary, bracket: Bracket, data: dict[str, Any], options: Options, deadline: Deadline
+) -> dict[str, Any]:
+    """What an audit and a design have in common."""
+    return {
+        "adversary": adversary,
+        "unit": options.unit,
+        "lower": bracket[0],
+        "upper": bracket[1],
+        "certificate": Certificate.written(data),
+        "tolerance": options.tolerance,
+        "relative": options.relative,
+        "seed": options.seed,
+        "seconds": deadline.seconds,
+    }
+
+
 def _design_data(
-    asked: DesignProblem, problem: "Problem", designed: "Designed", bracket: tuple[float, float], leakage: Audit
+    asked: DesignProblem, problem: "Problem", designed: "Designed", bracket: Bracket, leakage: Audit
 ) -> dict[str, Any]:
     """Return the certificate of a design in plain data; the bracket is in nats, or a distortion."""
-    primal, domain = problem.goal == "leakage", problem.domain
+    primal, first, lower = problem.goal == "leakage", problem.domain.first, designed.lower
     return {
         "format": "dalenius/design-certificate",
         "version": VERSION,
-        "problem": {
-            **described(asked.distortion, problem),
-            **problem.constraints.given,
-        },
+        "problem": {**described(asked.distortion, problem), **problem.constraints.given},
         "adversary": adversary_data(asked.adversary),
         "budget": {"distortion" if primal else "leakage": problem.budget},
         "lower": bracket[0],
@@ -135,13 +107,13 @@ def _design_data(
         "distortion": designed.distortion,
         "pool": [
             {"record": e.record, **_prior(e), "ratios": e.ratios.tolist(), "weight": float(w)}
-            for e, w in zip(designed.lower.evidence, designed.lower.weights, strict=True)
+            for e, w in zip(lower.evidence, lower.weights, strict=True)
         ],
-        **({"multiplier": float(designed.lower.multiplier)} if primal else {}),
-        **({"prices": [list(price) for price in designed.lower.prices]} if designed.lower.prices else {}),
-        "symmetries": list(domain.symmetries),
+        **({"multiplier": float(lower.multiplier)} if primal else {}),
+        **({"prices": [list(price) for price in lower.prices]} if lower.prices else {}),
+        "symmetries": list(problem.domain.symmetries),
         # With an earlier release the audit is of both together, and this is how many outputs that release has.
-        **({} if domain.first is None else {"beside": domain.first.shape[1]}),
+        **({} if first is None else {"beside": first.shape[1]}),
         "audit": leakage.certificate.data,
     }
 
@@ -168,8 +140,9 @@ def described(distortion: Distortion, problem: "Problem") -> dict[str, Any]:
 
 
 def why_stopped(
-    bracket: tuple[float, float],
-    run: Run,
+    bracket: Bracket,
+    options: Options,
+    deadline: Deadline,
     *,
     nearly: float = 0.0,
     late_share: float = 0.0,
@@ -180,8 +153,7 @@ def why_stopped(
     nearly: the gap, in the unit, that counts as nearly closed. late_share: a design with no more than this share of
     its time left has had its last audit cut short. finished: whether a search has done all that it can, if it says so.
     """
-    deadline = run.deadline
-    if run.closed(*bracket):
+    if is_closed(*bracket, options.tolerance, options.relative):
         return "gap"
     if deadline.broken_off:
         return "interrupted"

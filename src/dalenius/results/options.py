@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from numpy.typing import ArrayLike
 
@@ -20,15 +20,9 @@ from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret
-from dalenius.results.answers import Run
-from dalenius.results.audit import Audit
-from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.deadline import Progress
 from dalenius.search.progress import ProgressLine
 from dalenius.settings import DEFAULT, Settings
-
-if TYPE_CHECKING:
-    from dalenius.designing.problem import Problem
-    from dalenius.results.design import Design
 
 # Seconds.
 MINUTE, DAY = 60.0, 86_400.0
@@ -38,25 +32,9 @@ BELIEFS = get_args(Believes)
 Report = Callable[[Progress], None]
 
 
-class Method(Protocol):
-    """Another way to answer than by certified bounds."""
-
-    def chosen(self, **options: Any) -> "Method":
-        """Return the method with the options of a call, or refuse them."""
-
-    def check(self, mechanism: Mechanism | None = None, **given: object) -> None:
-        """Refuse questions that this method does not answer; given: those parts of one that were not left out."""
-
-    def check_design(self, task: Distortion) -> None:
-        """Refuse a design that is too large."""
-
-    def audit(self, problem: AuditProblem, run: Run) -> Audit:
-        """Answer an audit."""
-
-    def design(self, asked: DesignProblem, problem: "Problem", budget: float, run: Run) -> "Design":
-        """Answer a design; budget as the user gave it."""
-
-
+# Another way to answer than by certified bounds, as dalenius/paper/method.py has one: `chosen` is the method with the
+# options of a call, `check` and `check_design` refuse what it does not answer, `audit` and `design` answer.
+Method = Any
 MethodName = Literal["certified", "paper"]
 # Where other methods are: each module has a class Method, and is loaded when its name is given.
 METHODS = {"paper": "dalenius.paper.method"}
@@ -147,10 +125,6 @@ class Options:
     def within(self, seconds: float) -> "Options":
         """Return the same with another time limit."""
         return self if seconds == self.time_limit else replace(self, time_limit=seconds)
-
-    def run(self, deadline: Deadline) -> Run:
-        """Return what an answer says of how it was found."""
-        return Run(self.unit, self.tolerance, self.seed, deadline, self.relative)
 
 
 def audit_problem(mechanism: Mechanism, options: Options, adversary: Adversary, secret: object) -> AuditProblem:

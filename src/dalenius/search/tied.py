@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dalenius.model.channels.noise import clamped
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.counted import Decoder, OtherCounts, TiedPrior, last_powers, log_poisson
 from dalenius.model.counting import log_binomial
@@ -188,7 +189,7 @@ def _table(mechanism: NoisyCounts, knowledge: float, settings: TiedSearch, toget
             return None
         rows = _scored(mechanism, together, scores, int(t[-1]))[t]
         return _Table(n, k, t, log_own, np.arange(wide), rows, scores=scores)
-    rows = mechanism.noise.rows(t[:, None].astype(float), outputs.astype(float))
+    rows = clamped(mechanism.noise, t[:, None].astype(float), outputs.astype(float))
     return _Table(n, k, t, log_own, outputs, rows)
 
 
@@ -196,7 +197,7 @@ def _scores(mechanism: NoisyCounts, settings: TiedSearch) -> tuple[int, ...]:
     """Where the mean count, given the noisy one, passes from one of some levels to the next."""
     n, k = mechanism.n, mechanism.k
     t = np.arange(n + 1.0)
-    both = np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[:, None] * mechanism.noise.rows(t[:, None], t)
+    both = np.exp(log_binomial(n, (1 - 1 / k, 1 / k)))[:, None] * clamped(mechanism.noise, t[:, None], t)
     mean = (t @ both) / np.maximum(both.sum(axis=0), 1e-300)
     sure = both.sum(axis=0) > RARE
     low, high = mean[sure].min(), mean[sure].max()
@@ -209,7 +210,7 @@ def _scored(mechanism: NoisyCounts, together: int, scores: tuple[int, ...], most
     """P(score | t records have one of `together` values), t = 0..most: by laws of Poisson counts."""
     n, mean = mechanism.n, mechanism.n / mechanism.k
     t = np.arange(most + 1)
-    rows = np.add.reduceat(mechanism.noise.rows(t[:, None].astype(float), np.arange(n + 1.0)), (0, *scores), axis=1)
+    rows = np.add.reduceat(clamped(mechanism.noise, t[:, None].astype(float), np.arange(n + 1.0)), (0, *scores), axis=1)
     one = np.exp(log_poisson(t, mean))[:, None] * rows
     whole = one
     for _ in range(together - 1):

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from dalenius.api.audits import solve
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.gallery.families import Family, Parameter, family_of
+from dalenius.model.gallery.families import family_of
 from dalenius.model.query import Query
 from dalenius.results.audit import Audit
 from dalenius.results.calibration import Calibration
@@ -110,55 +109,11 @@ def calibrate(
             against.reference.check(mechanism.statistic)
         return solve(options.audit(mechanism, against), options)
 
-    answer, best = search_noise(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
-    return answer(best.found, None)
+    search = NoiseSearch(family, query, judge, budget=leakage, accuracy=accuracy, options=options)
+    return search.answer(search.run().found)
 
 
 Judged = TypeVar("Judged", "Audit", "Account")
-
-
-def search_noise(
-    family: str,
-    query: Query,
-    judge: "Callable[[Mechanism, Options], Judged]",
-    *,
-    budget: float,
-    accuracy: float,
-    options: Options,
-    context: str = "",
-) -> "tuple[Callable[[Audit, tuple[float, float] | None], Calibration], Tried[Judged]]":
-    """Return the least noise found that keeps a budget, and what makes a Calibration of it.
-
-    judge: the bracket on the leakage with a mechanism, by these options. context: words for what else is released.
-    The second part is called with the audit of the mechanism, and with the bracket of everything together if that is
-    what the budget is about.
-    """
-    chosen, parameter = family_of(family)
-    _checked_query(query)
-    checks.real("leakage", budget, 0.0, math.inf)
-    checks.real("accuracy", accuracy, 1e-9, COARSEST_ACCURACY)
-    if budget == 0:
-        raise InputError(_too_small(family, query, budget, options.unit, context))
-    # Audits show no more of a budget as small as that.
-    accuracy = max(accuracy, min(COARSEST_ACCURACY, options.tolerance / budget))
-    named = isinstance(options.report, ProgressLine)
-    with Deadline(options.time_limit) as deadline, np.errstate(all="ignore"):
-        search = _Search(
-            family,
-            chosen,
-            parameter,
-            query,
-            judge,
-            float(budget),
-            accuracy,
-            options,
-            deadline,
-            context=context,
-            name_progress=named,
-        )
-        stopped = search.run()
-    best = search.found(stopped)
-    return partial(search.answer, best, stopped), best
 
 
 def _checked_query(query: object) -> Query:
@@ -189,34 +144,55 @@ class Tried(Generic[Judged]):
 Stopped = Literal["accuracy", "time_limit", "interrupted"]
 
 
-@dataclass
-class _Search(Generic[Judged]):
-    """Bracket the noise level by growing steps, then close in by secant steps, every third one a bisection."""
+class NoiseSearch(Generic[Judged]):
+    """Bracket the noise level by growing steps, then close in by secant steps, every third one a bisection.
 
-    family: str
-    chosen: Family
-    parameter: Parameter
-    query: Query
-    judge: "Callable[[Mechanism, Options], Judged]"
-    budget: float
-    accuracy: float
-    options: Options
-    deadline: Deadline
-    context: str = ""
-    name_progress: bool = False  # whether a line of progress names the parameter at hand
-    tried: "list[Tried[Judged]]" = field(default_factory=list)
-    audits: int = 0
-    interrupted: bool = False
+    judge: the bracket on the leakage with a mechanism, by these options. context: words for what else is released.
+    """
 
-    def run(self) -> Stopped:
-        """Search, and return why it ended."""
+    def __init__(
+        self,
+        family: str,
+        query: Query,
+        judge: "Callable[[Mechanism, Options], Judged]",
+        *,
+        budget: float,
+        accuracy: float,
+        options: Options,
+        context: str = "",
+    ) -> None:
+        """Check what was given."""
+        self.family, self.query, self.options, self.context = family, query, options, context
+        self.judge: Callable[[Mechanism, Options], Judged] = judge
+        self.chosen, self.parameter = family_of(family)
+        _checked_query(query)
+        self.budget = float(checks.real("leakage", budget, 0.0, math.inf))
+        checks.real("accuracy", accuracy, 1e-9, COARSEST_ACCURACY)
+        if budget == 0:
+            raise InputError(self._too_small)
+        # Audits show no more of a budget as small as that.
+        self.accuracy = max(accuracy, min(COARSEST_ACCURACY, options.tolerance / budget))
+        self.tried: list[Tried[Judged]] = []
+        self.audits, self.interrupted = 0, False
+
+    def run(self) -> "Tried[Judged]":
+        """Return the least noise found that is certified to be enough; refused where there is none."""
         level: float | None = 0.0
-        while level is not None:
-            self._try(level)
-            if self.interrupted or self.deadline.left <= 0:
-                break
-            level = self._next()
-        return "accuracy" if level is None else "interrupted" if self.interrupted else "time_limit"
+        with Deadline(self.options.time_limit) as self.deadline, np.errstate(all="ignore"):
+            while level is not None:
+                self._try(level)
+                if self.interrupted or self.deadline.left <= 0:
+                    break
+                level = self._next()
+        self.stopped: Stopped = "accuracy" if level is None else "interrupted" if self.interrupted else "time_limit"
+        if (best := self.best) is not None:
+            return best
+        if self.interrupted:
+            raise KeyboardInterrupt
+        refuse(
+            f"no {self.family} noise{self.context} was certified to leak at most {self.budget:g} {self.options.unit} "
+            f"within {self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger leakage"
+        )
 
     @property
     def best(self) -> "Tried[Judged] | None":
@@ -262,7 +238,10 @@ class _Search(Generic[Judged]):
             self.options,
             tolerance=max(relative * self.budget, self.options.tolerance),
             time_limit=max(share * self.deadline.left, LEAST_SECONDS),
-            report=_with_parameter(mechanism, listener) if self.name_progress and listener else listener,
+            # A line of progress names the parameter at hand.
+            report=(lambda at: listener(replace(at, stage=str(mechanism.name))))
+            if isinstance(listener, ProgressLine)
+            else listener,
         )
         audit = self.judge(mechanism, options)
         self.audits += 1
@@ -295,7 +274,7 @@ class _Search(Generic[Judged]):
         """Why no noise will do: the loudest leaks too much, or there is no proof that it does not."""
         unit, audit = self.options.unit, loudest.found
         if audit.lower > self.budget:
-            return _too_small(self.family, self.query, self.budget, unit, self.context)
+            return self._too_small
         value = f"{self.parameter.name} = {loudest.value:g}"
         return (
             f"no {self.family} noise on {self.query}{self.context} could be certified to leak at most {self.budget:g} "
@@ -319,23 +298,13 @@ class _Search(Generic[Judged]):
             return 0.5 * (best.level + low.level)
         return s - f * (t - s) / (g - f)
 
-    def found(self, stopped: Stopped) -> "Tried[Judged]":
-        """Return the least noise that is certified to be enough; refused where there is none."""
-        best = self.best
-        if best is None and stopped == "interrupted":
-            raise KeyboardInterrupt
-        if best is None:
-            refuse(
-                f"no {self.family} noise{self.context} was certified to leak at most {self.budget:g} "
-                f"{self.options.unit} within {self.deadline.time_limit:g} s; allow more time (time_limit=) or a larger "
-                "leakage"
-            )
-        return best
+    def answer(self, leakage: Audit, together: tuple[float, float] | None = None) -> Calibration:
+        """Return the calibration, with the audit of the best mechanism.
 
-    def answer(
-        self, best: "Tried[Judged]", stopped: Stopped, leakage: Audit, together: tuple[float, float] | None
-    ) -> Calibration:
-        """Return the calibration, with the audit of its mechanism."""
+        together: the bracket of everything together, if that is what the budget is about.
+        """
+        best = self.best
+        assert best is not None  # for the type checker: `run` has returned it
         proved = (t.value for t in self._below(best) if t.found.lower > self.budget)
         return Calibration(
             family=self.family,
@@ -346,7 +315,7 @@ class _Search(Generic[Judged]):
             budget=self.budget,
             distortion=best.mechanism.expected_distortion(),
             too_little=next(proved, None),
-            stopped=stopped,
+            stopped=self.stopped,
             quietest=best.level <= self.parameter.quietest(self.query),
             accuracy=self.accuracy,
             audits=self.audits,
@@ -354,14 +323,10 @@ class _Search(Generic[Judged]):
             together=together,
         )
 
-
-def _too_small(family: str, query: Query, budget: float, unit: str, context: str) -> str:
-    return (
-        f"leakage = {budget:g} {unit} is too small for {family} noise on {query}{context}: no such noise can be "
-        "certified to leak that little; give a larger leakage, or use dl.mechanisms.constant(query), which leaks 0"
-    )
-
-
-def _with_parameter(mechanism: Mechanism, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """Return a listener that names the parameter at hand."""
-    return lambda at: report(replace(at, stage=str(mechanism.name)))
+    @property
+    def _too_small(self) -> str:
+        return (
+            f"leakage = {self.budget:g} {self.options.unit} is too small for {self.family} noise on "
+            f"{self.query}{self.context}: no such noise can be certified to leak that little; give a larger leakage, "
+            "or use dl.mechanisms.constant(query), which leaks 0"
+        )

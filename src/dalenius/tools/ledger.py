@@ -39,7 +39,7 @@ from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
 from dalenius.tools import people
 from dalenius.tools.account import Account, Bound, counted
-from dalenius.tools.calibration import search_noise
+from dalenius.tools.calibration import NoiseSearch
 from dalenius.tools.columns import Columns
 from dalenius.tools.composition import (
     MOST_ENTRIES,
@@ -301,15 +301,16 @@ class Ledger(Result):
             return book._after(book._release(mechanism, columns, options.time_limit), options)
 
         limits = Deadline(options.time_limit)
-        answer, best = search_noise(
+        search = NoiseSearch(
             family, query, judge, budget=budget, accuracy=accuracy, options=options, context=book._beside()
         )
+        best = search.run()
         account, new = best.found, book._release(best.mechanism, columns, book.time_limit)
         book._remember(new, account)
         if account.audit is not None and account.audit.mechanism is best.mechanism:
-            return answer(account.audit, None)
+            return search.answer(account.audit)
         alone = new.alone or book._audit([(new.whole, 1)], limits.left, options)
-        return answer(alone, (account.lower, account.upper))
+        return search.answer(alone, (account.lower, account.upper))
 
     def design(
         self,

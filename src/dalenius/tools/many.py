@@ -5,8 +5,8 @@ import math
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from dalenius.api.audits import audit, options_of, solve
 from dalenius.certificates import certificate as certificates
@@ -20,8 +20,9 @@ from dalenius.results.options import Options, adversary_of, audit_problem, check
 from dalenius.search.deadline import Deadline
 from dalenius.search.helper import Helper, NoAnswerError, cores
 
-# What one audit came to.
+# What one audit came to; and some audits of a list, with how they are searched for and checked.
 Answer = Audit | Exception
+Part = tuple[list[AuditProblem], Options, checking.Verify]
 # Audits that a process takes at a time.
 PART = 16
 
@@ -80,7 +81,7 @@ def audit_many(
             limit = {name: values[k] for name, values in limits.items()}
             against = adversary_of(mechanism, wanted, reference=reference, adversary=question["adversary"], **limit)
             problems.append(audit_problem(mechanism, wanted, against, secret))
-    return _Many(problems, wanted, verify, workers).run()
+    return _Many(problems, wanted, verify).run(workers)
 
 
 def _listed(mechanisms: Iterable[Mechanism]) -> list[Mechanism]:
@@ -112,67 +113,62 @@ def _named(k: int) -> Iterator[None]:
         refuse(f"mechanism {k}: {error}")
 
 
-@dataclass
 class _Many:
     """A list of audits on its way: parts of it wait, and whoever is free takes the next."""
 
-    problems: list[AuditProblem]
-    options: Options
-    verify: checking.Verify
-    jobs: int
-    answers: dict[int, Answer] = field(default_factory=dict)
+    def __init__(self, problems: list[AuditProblem], options: Options, verify: checking.Verify) -> None:
+        self.problems, self.options, self.verify = problems, options, verify
+        self.answers: dict[int, Answer] = {}
+        self.parts = deque(range(k, min(k + PART, len(problems))) for k in range(0, len(problems), PART))
 
-    def run(self) -> list[Audit]:
+    def run(self, jobs: int) -> list[Audit]:
         """Answer all; the first that is refused is raised, with its index."""
-        many = len(self.problems)
-        self._parts = deque(range(k, min(k + PART, many)) for k in range(0, many, PART))
-        helpers = [Helper() for _ in range(min(self.jobs, len(self._parts)) - 1)]
+        helpers = [Helper() for _ in range(min(jobs, len(self.parts)) - 1)]
         lanes = [threading.Thread(target=self._lend, args=(helper,), daemon=True) for helper in helpers]
-        with Deadline(math.inf, self.options.report) as self._whole:
+        with Deadline(math.inf, self.options.report) as self.whole:
             try:
                 for lane in lanes:
                     lane.start()
                 # A part whose process died is back among those that wait.
-                while self._parts or any(lane.is_alive() for lane in lanes):
+                while self.parts or any(lane.is_alive() for lane in lanes):
                     self._work()
                     for lane in lanes:
                         lane.join(0.02)
-                    if self._whole.interrupted:
+                    if self.whole.interrupted:
                         for helper in helpers:
                             helper.end()
             finally:
-                for helper in helpers:
+                for helper, lane in zip(helpers, lanes, strict=True):
                     helper.end()
-                for lane, helper in zip(lanes, helpers, strict=True):
                     lane.join()
                     helper.close()
-        return [self._answer(k) for k in range(many)]
-
-    def _answer(self, k: int) -> Audit:
-        answer = self.answers[k]
-        if isinstance(answer, Exception):
-            with _named(k):
-                raise answer
-        return answer
+        for k, answer in sorted(self.answers.items()):
+            if isinstance(answer, Exception):
+                with _named(k):
+                    raise answer
+        return [cast("Audit", self.answers[k]) for k in range(len(self.problems))]
 
     def _next(self) -> range | None:
         with contextlib.suppress(IndexError):
-            return self._parts.popleft()
+            return self.parts.popleft()
         return None
+
+    def _given(self, part: range) -> Part:
+        return [self.problems[k] for k in part], replace(self.options, report=None), self.verify
 
     def _work(self) -> None:
         """Take parts until none is left."""
         while (part := self._next()) is not None:
-            for k, answer in answered(self._given(part), self._whole):
-                self._keep(part[k], answer)
+            for k, answer in zip(part, answered(self._given(part), self.whole), strict=True):
+                self._keep(k, answer)
 
     def _lend(self, helper: Helper) -> None:
         """Let another process take parts until none is left; what it does not answer is done here."""
-        while not self._whole.interrupted and (part := self._next()) is not None:
+        while not self.whole.interrupted and (part := self._next()) is not None:
             try:
                 found = helper.call(answered_there, self._given(part))
             except NoAnswerError:
-                self._parts.appendleft(part)
+                self.parts.appendleft(part)
                 return
             for k, (answer, accepted) in zip(part, found, strict=True):
                 if isinstance(answer, Audit):
@@ -182,41 +178,27 @@ class _Many:
                         certificates.note_accepted(answer)
                 self._keep(k, answer)
 
-    def _given(self, part: range) -> "Part":
-        options = replace(self.options, report=None)
-        return Part([self.problems[k] for k in part], options, self.verify)
-
     def _keep(self, k: int, answer: Answer) -> None:
         self.answers[k] = answer
         if isinstance(answer, Audit):
             proved = answer.certificate
-            self._whole.report_progress(k, len(self.problems), proved.lower, proved.upper, f"mechanism {k}")
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some audits of a list."""
-
-    problems: list[AuditProblem]
-    options: Options
-    verify: checking.Verify
+            self.whole.report_progress(k, len(self.problems), proved.lower, proved.upper, f"mechanism {k}")
 
 
 def answered_there(part: Part) -> list[tuple[Answer, bool]]:
     """Answer a part in a process of its own, with whether the verifier has accepted each answer there."""
     with Deadline(math.inf) as whole:
-        found = dict(answered(part, whole))
-    answers = [found[k] for k in range(len(part.problems))]
+        answers = list(answered(part, whole))
     return [(answer, isinstance(answer, Audit) and answer.verified is True) for answer in answers]
 
 
-def answered(part: Part, whole: Deadline) -> Iterator[tuple[int, Answer]]:
+def answered(part: Part, whole: Deadline) -> Iterator[Answer]:
     """Answer the audits of a part, one after the other; once they are interrupted, each with what a moment finds."""
-    options = part.options
-    limited = replace(options, time_limit=checking.searching(options.time_limit, part.verify))
-    for k, problem in enumerate(part.problems):
+    problems, options, verify = part
+    limited = replace(options, time_limit=checking.searching(options.time_limit, verify))
+    for problem in problems:
         try:
             found = solve(problem, limited, interrupted=whole.interrupted)
-            yield k, checking.checked(found, part.verify, options.time_limit - found.seconds)
+            yield checking.checked(found, verify, options.time_limit - found.seconds)
         except InputError as error:
-            yield k, error
+            yield error

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from dalenius.errors import InputError
+from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.neighbours import dp_delta, dp_epsilon
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table
 
@@ -99,19 +98,21 @@ def test_epsilon_must_be_a_number_of_at_least_zero(epsilon: float) -> None:
     refuses("epsilon = ", mechanisms.constant(queries.count(n=3)).dp_delta, epsilon)
 
 
-def test_too_many_neighbours_are_refused() -> None:
-    with pytest.raises(InputError, match=r"the table of neighbours would have 7 x 2 entries, .* use fewer records"):
-        next(Sum(7, (0, 1)).neighbours(most=10))
+def test_too_many_neighbours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuses("the table of neighbours would have 7 x 2 entries, .* use fewer records", _first_lines)
+    monkeypatch.setattr(neighbours, "MOST", 10)
     flipped = mechanisms.symmetric(queries.count(n=3), flip=0.1)
+    refuses("comparing neighbouring datasets takes 24 steps, above the limit of 10", flipped.dp_epsilon)
     other = mechanisms.symmetric(queries.total(n=1, values=[0, 1, 2]), flip=0.1)
-    with pytest.raises(InputError, match="comparing neighbouring datasets takes 24 steps, above the limit of 10"):
-        dp_epsilon(flipped.statistic, flipped.rows, most=10)
-    with pytest.raises(InputError, match="comparing neighbouring datasets takes 18 steps, above the limit of 10"):
-        dp_delta(other.statistic, other.rows, 1.0, most=10)
+    refuses("comparing neighbouring datasets takes 18 steps, above the limit of 10", other.dp_delta)
 
 
-def test_blocks_change_nothing() -> None:
+def _first_lines() -> object:
+    return next(Sum(7, (0, 1)).neighbours(most=10))
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = mechanisms.exponential(queries.histogram(n=4, k=3), epsilon=1)
-    channel = mechanism.statistic, mechanism.rows
-    assert dp_epsilon(*channel, block=40) == mechanism.dp_epsilon()
-    assert dp_delta(*channel, 0.2, block=40) == mechanism.dp_delta(0.2)
+    whole = mechanism.dp_epsilon(), mechanism.dp_delta(0.2)
+    monkeypatch.setattr(neighbours, "BLOCK", 40)
+    assert (mechanism.dp_epsilon(), mechanism.dp_delta(0.2)) == whole

@@ -91,7 +91,7 @@ def test_a_plug_in_is_a_mechanism_like_any_other() -> None:
         ("absent()", r"'absent' of the distribution 'theirs' cannot be used: ModuleNotFoundError.*update or uninstall"),
         ("something()", r"'something' of .* is not a function, but int"),
         ("number()", "returned int, and not a Mechanism"),
-        ("failing()", r"failing of the distribution 'theirs' failed at count\(n=2\): ZeroDivisionError"),
+        ("failing()", r"'failing' of the distribution 'theirs' failed at count\(n=2\): ZeroDivisionError"),
         ("lazy()", r"'lazy\(\)' lacks share"),
         ("lazy(shared=1)", r"lazy has no argument 'shared'; did you mean 'share'"),
         ("lasy(share=1)", "did you mean 'lazy'"),

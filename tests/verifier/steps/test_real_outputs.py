@@ -46,21 +46,21 @@ def test_the_verifier_builds_the_same_channel_and_margins(mechanism: Real, error
     """Two codes from one statement: floats there, balls here."""
     seen = quantise(mechanism, error)
     with precision():
-        channel = real_outputs.rebuild({**mechanism.describe(), "quadrature": seen.description})
+        channel = real_outputs.rebuild({**mechanism.describe(), "quadrature": seen.rule.description})
         margins = channel.margins
         rows = np.array([[float(q) for q in channel.rows[t]] for t in channel.row_of])
         above, below = float(margins.above), float(margins.below)
     assert np.abs(rows - seen.channel.rows).max() < 1e-14
     assert above == pytest.approx(seen.upper(0.0), rel=1e-6, abs=1e-12)
     lost = seen.rest * math.log(seen.answers) / (1 - seen.slack)
-    assert below == pytest.approx(seen.error + lost, rel=1e-6, abs=1e-12)
+    assert below == pytest.approx(seen.rule.error + lost, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("mechanism", CASES, ids=str)
 @pytest.mark.parametrize("error", [0.3, 1e-5])
 def test_margins_hold_what_integration_finds(mechanism: Real, error: float) -> None:
     with precision():
-        described = {**mechanism.describe(), "quadrature": quantise(mechanism, error).description}
+        described = {**mechanism.describe(), "quadrature": quantise(mechanism, error).rule.description}
         channel = real_outputs.rebuild(described)
         margins = channel.margins
         rows = np.array([[float(q) for q in channel.rows[t]] for t in channel.row_of])
@@ -183,7 +183,7 @@ def test_forgeries_are_refused(name: str, change: Change, says: str, certificate
 def test_a_witness_may_have_points_of_its_own(certificates: dict[str, dict[str, Any]]) -> None:
     data = copy.deepcopy(certificates["gaussian"])
     fine = quantise(GAUSSIAN, 1e-9)
-    data["witness"]["quadrature"] = fine.description
+    data["witness"]["quadrature"] = fine.rule.description
     masses = np.array(data["witness"]["masses"])
     truth = leakage(GAUSSIAN, masses / masses.sum())
     data["lower"] = truth - 1e-8

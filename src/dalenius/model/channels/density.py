@@ -39,12 +39,8 @@ class Density(Reference):
         """Return the density of None, (edges, masses), or a pandas column."""
         if value is None or isinstance(value, Density):
             return cls(low=low, high=high) if value is None else value
-        if type(value).__module__.startswith("pandas"):
-            edges, masses = histogram(value, low, high)
-        else:
-            edges, masses = _pair(value)
-        _check_edges(edges, low, high)
-        _check_masses(masses, edges)
+        column = type(value).__module__.startswith("pandas")
+        edges, masses = _pair(histogram(value, low, high) if column else value, low, high)
         return cls(low=low, high=high, edges=edges, masses=masses)
 
     @classmethod
@@ -66,7 +62,6 @@ class Density(Reference):
         return "density" if self.edges else None
 
     def describe(self) -> dict[str, Any]:
-        """Return the density in plain data, as certificates carry it; nothing for the uniform one."""
         return {"edges": list(self.edges), "masses": list(self.masses)} if self.edges else {}
 
     def log_least(self, records: Sequence[int]) -> float:
@@ -138,7 +133,8 @@ class Density(Reference):
         return found if found <= most else 1
 
 
-def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _pair(value: object, low: float, high: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return edges that ascend from low to high, and a mass for every part between them."""
     listed = checks.listed(value, f"reference = {value!r} is not a density; {WAYS}")
     if len(listed) != 2:  # edges and masses
         refuse(f"the reference of real-valued records has {len(listed)} parts; {WAYS}")
@@ -149,10 +145,6 @@ def _pair(value: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
         )
         for what, part in zip(("edge", "mass"), listed, strict=True)
     )
-    return edges, masses
-
-
-def _check_edges(edges: tuple[float, ...], low: float, high: float) -> None:
     if not 2 <= len(edges) <= MOST_EDGES:  # one part
         refuse(f"the reference has {len(edges)} edges; give 2 to {MOST_EDGES}, from low = {low} to high = {high}")
     fall = next((i for i, (a, b) in enumerate(pairwise(edges)) if not a < b), None)
@@ -163,9 +155,6 @@ def _check_edges(edges: tuple[float, ...], low: float, high: float) -> None:
             f"the density of the reference goes from {edges[0]} to {edges[-1]}, but records from {low} to {high}; a "
             "density needs no gaps: begin at low and end at high"
         )
-
-
-def _check_masses(masses: tuple[float, ...], edges: tuple[float, ...]) -> None:
     if len(masses) != len(edges) - 1:
         refuse(f"the reference has {len(masses)} masses for {len(edges) - 1} parts between its edges; give one each")
     bad = next((i for i, p in enumerate(masses) if not p > 0), None)
@@ -174,9 +163,10 @@ def _check_masses(masses: tuple[float, ...], edges: tuple[float, ...]) -> None:
             f"mass {bad} of the reference is {masses[bad]}, so that the density has a gap from {edges[bad]} to "
             f"{edges[bad + 1]}; give every part some mass, or put it together with its neighbour"
         )
-    total = math.fsum(masses)
-    if abs(total - 1) > checks.SUM_TOLERANCE:
-        refuse(f"the density of the reference integrates to {total:.12g}, not to 1; divide the masses by their sum")
+    if abs(math.fsum(masses) - 1) > checks.SUM_TOLERANCE:
+        total = f"integrates to {math.fsum(masses):.12g}, not to 1"
+        refuse(f"the density of the reference {total}; divide the masses by their sum")
+    return edges, masses
 
 
 def histogram(data: Any, low: float, high: float, most: int = 32) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -4,15 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dalenius.errors import refuse
+from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import DiscreteGaussian, Geometric
 from dalenius.model.channels.noisy_sum import NoisySum
+from dalenius.model.datasets import generator
 from dalenius.model.query import Query
 from dalenius.model.statistic import Statistic, Sum
 from dalenius.numerics.types import Ints
@@ -79,39 +81,30 @@ class Joint(Mechanism):
 
     @property
     def as_joint(self) -> "Joint":
-        """Itself."""
         return self
 
     @property
     def n_outputs(self) -> float:
-        """The number of tuples of outputs."""
         return math.prod(part.n_outputs for part in self.parts)
 
     def written(self) -> NoReturn:
-        """Raise InputError: there are too many tuples of outputs."""
         refuse(
             f"{self.name} of {self.query} has {self.statistic.size} rows of {self.n_outputs:.3g} outputs, too many to "
             "write out; it can be audited, run and saved, and for anything else use fewer records"
         )
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data: the query, and the call string of every release."""
         return {"query": str(self.query), "releases": [part.name for part in self.parts]}
 
     def dp_epsilon(self) -> float:
         """Return the sum over the parts: the same neighbours are the worst of each, at outputs on the same side."""
         return math.fsum(part.dp_epsilon() for part in self.parts)
 
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Raise InputError."""
-        refuse(f"dp_delta at epsilon = {epsilon} has no closed form for {self.name} of {self.query}; take its parts'")
-
-    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
-        return np.stack([part.sample(x, size, source) for part in self.parts], axis=1)
-
-    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
-        drawn = [part.sample(x, size, rng, secure=True) for part in self.parts]  # type: ignore[arg-type]
-        return np.stack(drawn, axis=1)
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        source = rng if checks.flag("secure", secure) else generator(rng)
+        return np.stack([part.sample(dataset, size, source, secure=secure) for part in self.parts], axis=1)
 
     def __repr__(self) -> str:
         return f"<Joint {self.name} of {self.query}: {self.n} records, {self.n_outputs:.3g} outputs, never written out>"
@@ -158,30 +151,22 @@ class Adaptive(Joint):
         return self.rounded[0].low + np.cumsum(many)[:-1], np.array([place[m.name] for _, m in self.choices])
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data: the query, the first release, and the choices."""
         then = [[many, mechanism.name] for many, mechanism in self.choices]
         return {"query": str(self.query), "releases": [self.parts[0].name], "then": then}
 
-    def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Any:
-        return self._both(x, self.parts[0].sample(x, size, source), source, secure=False)
-
-    def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
-        return self._both(x, self.parts[0].sample(x, size, rng, secure=True), rng, secure=True)  # type: ignore[arg-type]
-
-    def _both(self, x: NDArray[Any], first: NDArray[Any], rng: Any, *, secure: bool) -> Any:
+    def sample(
+        self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
+    ) -> NDArray[np.generic]:
+        source = rng if checks.flag("secure", secure) else generator(rng)
+        first = self.parts[0].sample(dataset, size, source, secure=secure)
         ends = np.cumsum([many for many, _ in self.choices])
         labels = {label: place for place, label in enumerate(self.query.labels)}
         which = np.searchsorted(ends, [labels[y] for y in first.tolist()], side="right")
         second = np.empty_like(first)
         for k in np.unique(which).tolist():
-            again = self.choices[k][1].sample(x, int((which == k).sum()), rng, secure=secure)
-            second[which == k] = again
+            run = self.choices[k][1].sample
+            second[which == k] = run(dataset, int((which == k).sum()), source, secure=secure)
         return np.stack([first, second], axis=1)
-
-
-def _width(noisy: NoisySum) -> float:
-    """How wide noise is, beside other noise of its structure."""
-    return 1 / noisy.rate if noisy.rate is not None else noisy.noise.sigma  # type: ignore[attr-defined]
 
 
 def _strongest(seconds: Sequence[NoisySum]) -> NoisySum:
@@ -189,11 +174,11 @@ def _strongest(seconds: Sequence[NoisySum]) -> NoisySum:
 
     Discrete Gaussian noise is that only with a coin, whose chance and variance both fall with sigma.
     """
-    least = min(seconds, key=_width)
+    least = min(seconds, key=lambda one: -(one.rate or 0.0) or one.noise.sigma)  # type: ignore[attr-defined]
     if least.rate is not None and not isinstance(least.noise, Geometric):
         return NoisySum(least.query, f"geometric(rate={least.rate!r})", Geometric(least.rate))
     if least.rate is None and any(isinstance(one.noise, DiscreteGaussian) for one in seconds):
-        sigma = _width(least)
+        sigma: float = least.noise.sigma  # type: ignore[attr-defined]
         return NoisySum(least.query, f"discrete_gaussian(sigma={sigma!r})", DiscreteGaussian(sigma), clamp=False)
     return least
 

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dalenius.errors import refuse, show
 from dalenius.model import checks, datasets, files, storage
 from dalenius.model.channels import tables
-from dalenius.model.equality import Described, set_state
-from dalenius.model.query import Query
+from dalenius.model.query import Described, Query, set_state
 from dalenius.model.statistic import Statistic
 from dalenius.numerics.information import mutual_information
 from dalenius.numerics.types import Floats
@@ -27,11 +26,10 @@ if TYPE_CHECKING:
     from dalenius.model.channels.noisy_counts import NoisyCounts
     from dalenius.model.channels.noisy_sum import NoisySum
     from dalenius.model.channels.parts import Part
-    from dalenius.model.channels.per_record import PerRecord
+    from dalenius.model.channels.per_record import PerRecord, Symmetric
     from dalenius.model.channels.real import Real
     from dalenius.model.channels.real_records import RealRecords
     from dalenius.model.channels.sampled import Sampled
-    from dalenius.model.channels.symmetric import Symmetric
     from dalenius.model.channels.written import Label, Written
 
 
@@ -39,10 +37,9 @@ if TYPE_CHECKING:
 LATER = {"profile": "dalenius.tools.profile", "draws": "dalenius.tools.exact_sampling"}
 
 
-def later(name: str) -> Callable[..., Any]:
-    """Return the function of this name from the room that has it."""
-    found: Callable[..., Any] = getattr(import_module(LATER[name]), name)
-    return found
+def later(name: str, *arguments: Any, **options: Any) -> Any:
+    """Call the function of this name in the room that has it."""
+    return getattr(import_module(LATER[name]), name)(*arguments, **options)
 
 
 class Mechanism(Described, ABC):
@@ -70,6 +67,8 @@ class Mechanism(Described, ABC):
     has_rows: bool = False
     # The release whose rows these are, or of which this is a part: it describes both.
     whole: "Mechanism | None" = None
+    # The value whose noisy count this is, where it is a part of a larger release.
+    part: int | None = None
     # The form under which certificates hold it, where a step leads to the channel that is audited; None for rows, and
     # for what its witness shows.
     form: ClassVar[str | None] = None
@@ -206,7 +205,7 @@ class Mechanism(Described, ABC):
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
-        """Mechanisms are equal where their descriptions are: a named one differs from its own matrix."""
+        # A named mechanism differs from its own matrix.
         return (json.dumps(self.describe(), sort_keys=True),) if self.name is None else (str(self.query), self.name)
 
     @property
@@ -247,11 +246,6 @@ class Mechanism(Described, ABC):
     def rises(self) -> bool:
         """Whether, by its formula, likelihood ratios of outputs never fall along the answers."""
         return False
-
-    @property
-    def part(self) -> int | None:
-        """The value whose noisy count this is, where it is a part of a larger release; else None."""
-        return None
 
     @property
     def looked_at(self) -> "Part | None":
@@ -349,7 +343,7 @@ class Mechanism(Described, ABC):
 
     def _exact(self, x: NDArray[Any], size: int, rng: object) -> Any:
         """Draw outputs on a dataset without any rounding; rng is only there to be refused."""
-        return later("draws")(self, x, size, rng)
+        return later("draws", self, x, size, rng)
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Return outputs as the labels that they have."""
@@ -363,17 +357,9 @@ class Mechanism(Described, ABC):
         """Return I(A;Y) in nats, for masses P(A = a, T(X) = t) as (A, K)."""
         return float(mutual_information(self.joint(masses)))
 
-    def most_likely(self) -> float:
-        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage."""
-        return float(self.written().rows.max(axis=0).sum())
-
     def log_most_likely(self) -> float:
         """Return the maximal leakage, log sum_y max_x q(y|x)."""
-        return math.log(self.most_likely())
-
-    def witnessed(self, cell: int | None) -> "Mechanism":
-        """Return the part of the release that a witness on blocks of classes is about: all of it, or one count."""
-        return self
+        return math.log(self.written().rows.max(axis=0).sum())
 
     def describe(self) -> dict[str, object]:
         """Return the problem in plain data, as certificates carry it: a named mechanism by its call strings.
@@ -454,18 +440,9 @@ class Mechanism(Described, ABC):
         `tolerance` and `seed` are those of each audit. `time_limit` is for everything together except the
         comparison of neighbours, which its size limits (some 15 s at most); Ctrl-C returns what there is.
         """
-        return later("profile")(
-            self,
-            entropies,
-            knowledges=knowledges,
-            epsilon=epsilon,
-            unit=unit,
-            reference=reference,
-            tolerance=tolerance,
-            time_limit=time_limit,
-            seed=seed,
-            progress=progress,
-        )
+        about = {"knowledges": knowledges, "epsilon": epsilon, "unit": unit, "reference": reference}
+        limits = {"tolerance": tolerance, "time_limit": time_limit, "seed": seed, "progress": progress}
+        return later("profile", self, entropies, **about, **limits)
 
     def table(self, digits: int = 4) -> str:
         """Return the rows as text for people: aligned, rounded to this number of decimals, long ones cut.

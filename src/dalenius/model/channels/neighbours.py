@@ -11,20 +11,20 @@ from dalenius.numerics.types import Floats
 
 # Steps of a comparison beyond which it is refused: it would take minutes.
 MOST = 2**32
+# Entries compared at a time: few enough to stay near the processor.
+BLOCK = 2**15
 ROUNDING = 1e-15
 
 
-def dp_epsilon(statistic: Statistic, rows: Floats, block: int = 2**20, most: int = MOST) -> float:
+def dp_epsilon(statistic: Statistic, rows: Floats) -> float:
     """max log( q(y|x) / q(y|x') ) over neighbours x, x' and outputs y; infinite where a zero meets a non-zero.
 
     Among the datasets of one line, which agree in all records but one, the worst pair at y is the
     largest q against the smallest, so that no pairs are listed. 0/0 counts as nothing.
-    block: entries compared at a time. most: steps beyond which the comparison is refused.
     """
-    worst, width = 0.0, rows.shape[1]
+    worst, step = 0.0, max(1, BLOCK // rows.shape[1])
     for lines in statistic.neighbours():
-        _check_work(lines.size * width * len(statistic.orbits), most)  # one array of this size per orbit
-        step = max(1, block // width)
+        _check_work(lines.size * rows.shape[1] * len(statistic.orbits))  # one array of this size per orbit
         for start in range(0, len(lines), step):
             worst = max(worst, _widest(lines[start : start + step], rows))
         if worst == math.inf:
@@ -32,29 +32,21 @@ def dp_epsilon(statistic: Statistic, rows: Floats, block: int = 2**20, most: int
     return worst
 
 
-def dp_delta(
-    statistic: Statistic,
-    rows: Floats,
-    epsilon: float,
-    block: int = 2**15,
-    most: int = MOST,
-) -> float:
+def dp_delta(statistic: Statistic, rows: Floats, epsilon: float) -> float:
     """max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over neighbours x, x'.
 
     The least delta for which the channel is (epsilon, delta)-differentially private; at epsilon = 0 the
     largest total variation between neighbours. Every ordered pair of a line is compared. A difference that
     rounding of the rows may have made, 1e-15 of a probability, counts as none.
-    block: entries compared at a time, few enough to stay near the processor. most: steps beyond which the comparison is
-    refused.
     """
-    worst, step = 0.0, max(1, block // rows.shape[1])
+    worst, step = 0.0, max(1, BLOCK // rows.shape[1])
     # Its square is e^epsilon, which itself may be beyond floats; no log ratio of two floats is above 1400.
     half = math.exp(min(epsilon, 1400.0) / 2)
     with np.errstate(over="ignore"):
         raised = rows * half * half * (1 + ROUNDING)
     for lines in statistic.neighbours():
         values = lines.shape[1]
-        _check_work(lines.size * (values - 1) * rows.shape[1] * len(statistic.orbits), most)
+        _check_work(lines.size * (values - 1) * rows.shape[1] * len(statistic.orbits))
         one = lines.ravel()
         for shift in range(1, values):
             other = np.roll(lines, shift, axis=1).ravel()
@@ -66,10 +58,10 @@ def dp_delta(
     return worst
 
 
-def _check_work(steps: int, most: int) -> None:
-    if steps > most:
+def _check_work(steps: int) -> None:
+    if steps > MOST:
         refuse(
-            f"comparing neighbouring datasets takes {steps} steps, above the limit of {most}; "
+            f"comparing neighbouring datasets takes {steps} steps, above the limit of {MOST}; "
             "use fewer records or outputs"
         )
 

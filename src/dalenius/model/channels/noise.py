@@ -15,10 +15,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dalenius.model.channels import quadrature
 from dalenius.numerics.information import k1, log_ndtr
 from dalenius.numerics.iterations import bisected
 from dalenius.numerics.types import Floats
+
+# Less than this is no better.
+LEAST_CONTRACTION = 1e-12
 
 
 class Noise(Protocol):
@@ -40,8 +42,8 @@ class Noise(Protocol):
         from one step beyond on. Discrete Gaussian noise is cut at 7.5 standard deviations, and loses less than 1e-13.
         """
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1)."""
+    def law(self, k: Floats) -> Floats:
+        """P(noise = k)."""
 
     def tail(self, k: Floats) -> Floats:
         """P(noise >= k) for k >= 1."""
@@ -56,31 +58,14 @@ class Noise(Protocol):
         """What a divergence keeps; spread is records x spread^2 of their values. See NoisySum.contraction."""
 
 
-class RealNoise(Protocol):
-    """Real noise: densities are symmetric around 0 and log-concave. `parameter` names the number that it depends on."""
-
-    parameter: ClassVar[str]
-
-    @property
-    def value(self) -> float:
-        """That number."""
-
-    @property
-    def mean_size(self) -> float:
-        """E|noise|."""
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draw noise."""
-
-    def dp_epsilon(self, apart: float) -> float:
-        """Largest log ratio of the densities of two answers so far apart."""
-
-    def dp_delta(self, apart: float, epsilon: float) -> float:
-        """The integral of max(0, p - e^epsilon p') of the densities of two answers so far apart."""
-
-
-# Less is as good as this.
-LEAST_CONTRACTION = 1e-12
+def clamped(noise: Noise, answers: Floats, outputs: Floats) -> Floats:
+    """Return P(answer + noise, clamped to the outputs) as (K, Y), for answers (K, 1) in their range."""
+    if outputs.size == 1:
+        return np.ones((answers.size, 1))
+    rows = noise.law(outputs - answers)
+    ends = np.abs(outputs[[0, -1]] - answers)
+    rows[:, [0, -1]] = np.where(ends == 0, 1 - noise.tail(np.ones(1)), noise.tail(np.maximum(ends, 1)))
+    return rows
 
 
 def least_contraction(noise: Noise, spread: float, counts: int) -> float:
@@ -96,16 +81,10 @@ class Geometric:
     margin: ClassVar[int] = 0
     normal: ClassVar[None] = None
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """Put the mass beyond an end point on it."""
-        rate = self.rate
-        power = np.exp(-times(rate, np.abs(outputs - answers)))
-        inside = -np.expm1(-rate) / (1 + np.exp(-rate)) * power
-        inside[:, [0, -1]] = power[:, [0, -1]] / (1 + np.exp(-rate))
-        return inside if outputs.size > 1 else np.ones_like(inside)
+    def law(self, k: Floats) -> Floats:
+        return np.asarray(math.tanh(self.rate / 2) * np.exp(-times(self.rate, np.abs(k))))
 
     def tail(self, k: Floats) -> Floats:
-        """P(noise >= k) for k >= 1."""
         return np.asarray(np.exp(-times(self.rate, k)) / (1 + np.exp(-self.rate)))
 
     def divergence(self, d: Floats) -> Floats:
@@ -116,39 +95,28 @@ class Geometric:
             return np.where(d == 0, 0.0, rate * (d - spread))
 
     def drop(self, k: Floats, s: Floats) -> Floats:
-        """Rate x s."""
         return times(self.rate, s)
 
     def contraction(self, spread: float, counts: int) -> float:
         """Rounded Laplace noise of this rate with probability 1 / cosh(rate/2), else none at all."""
-        rate = self.rate
-        rounded = 2 * math.exp(-rate / 2) / (1 + math.exp(-rate))
-        return 1 - rounded**counts * (1 - _of_laplace(rate, spread, counts))
+        rounded = 2 * math.exp(-self.rate / 2) / (1 + math.exp(-self.rate))
+        return 1 - rounded**counts * (1 - _of_laplace(self.rate, spread, counts))
 
 
 class Rounded:
     """Real noise as integer noise: rounded to the nearest integer."""
 
     @abstractmethod
-    def between(self, low: Floats, high: Floats) -> Floats:
+    def between(self, low: Floats, high: Floats | float) -> Floats:
         """P(low < noise < high) before it is rounded, 0 <= low <= high."""
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """P(answer + noise, rounded and clamped to the outputs) as (K, Y), for answers (K, 1).
-
-        Intervals left of the noise's centre are reflected and those around it are split there, so that only small tail
-        masses are ever subtracted.
-        """
-        low = np.where(outputs == outputs[0], -np.inf, outputs - 0.5) - answers
-        high = np.where(outputs == outputs[-1], np.inf, outputs + 0.5) - answers
-        zero = np.zeros(1)
-        right = self.between(np.maximum(low, zero), np.maximum(high, zero))
-        left = self.between(np.maximum(-high, zero), np.maximum(-low, zero))
-        return left + right
+    def law(self, k: Floats) -> Floats:
+        """Masses to one side of 0 only: no differences of numbers near one."""
+        far = np.abs(k)
+        return np.where(far == 0, 2.0, 1.0) * self.between(np.maximum(far - 0.5, 0.0), far + 0.5)
 
     def tail(self, k: Floats) -> Floats:
-        """P(noise >= k) for k >= 1."""
-        return self.between(k - 0.5, np.full_like(k, np.inf))
+        return self.between(k - 0.5, math.inf)
 
 
 @dataclass(frozen=True)
@@ -158,36 +126,20 @@ class Laplace(Rounded):
     rate: float
     margin: ClassVar[int] = 1
     normal: ClassVar[None] = None
-    parameter: ClassVar[str] = "epsilon/sensitivity"
-
-    @property
-    def value(self) -> float:
-        """The rate."""
-        return self.rate
-
-    @property
-    def mean_size(self) -> float:
-        """E|noise|, not rounded."""
-        return 1 / self.rate
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Draw noise, not rounded."""
         return rng.laplace(scale=1 / self.rate, size=size)
 
-    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
-        """The rule that widens a bracket by at most `error`."""
-        return quadrature.laplace(answers, self.rate, error)
-
     def dp_epsilon(self, apart: float) -> float:
-        """Rate x apart."""
+        """Rate x apart, of the real noise on two answers so far apart."""
         return self.rate * apart
 
     def dp_delta(self, apart: float, epsilon: float) -> float:
         """1 - exp( (epsilon - rate apart)/2 ), or 0."""
         return max(0.0, -math.expm1((epsilon - self.rate * apart) / 2))
 
-    def between(self, low: Floats, high: Floats) -> Floats:
-        """The difference of two exponentials."""
+    def between(self, low: Floats, high: Floats | float) -> Floats:
         return -0.5 * np.exp(-times(self.rate, low)) * np.expm1(-times(self.rate, high - low))
 
     def divergence(self, d: Floats) -> Floats:
@@ -195,7 +147,6 @@ class Laplace(Rounded):
         return times(self.rate, d) + np.expm1(-times(self.rate, d))
 
     def drop(self, k: Floats, s: Floats) -> Floats:
-        """Rate x s."""
         return times(self.rate, s)
 
     def contraction(self, spread: float, counts: int) -> float:
@@ -210,33 +161,17 @@ class Gaussian(Rounded):
     sigma: float
     margin: ClassVar[int] = 0
     rate: ClassVar[None] = None
-    parameter: ClassVar[str] = "sigma"
 
     @property
     def normal(self) -> tuple[float, float]:
-        """All of it is."""
         return self.sigma * self.sigma, 1.0
-
-    @property
-    def value(self) -> float:
-        """Sigma."""
-        return self.sigma
-
-    @property
-    def mean_size(self) -> float:
-        """E|noise|, not rounded."""
-        return self.sigma * math.sqrt(2 / math.pi)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Draw noise, not rounded."""
         return rng.normal(scale=self.sigma, size=size)
 
-    def quadrature(self, answers: Floats, error: float) -> quadrature.Quadrature:
-        """The rule that widens a bracket by at most `error`."""
-        return quadrature.gaussian(answers, self.sigma, error)
-
     def dp_epsilon(self, apart: float) -> float:
-        """Infinite: the log ratio of two densities grows without limit."""
+        """Infinite, of the real noise on two answers so far apart: the log ratio of densities grows without limit."""
         return math.inf if apart > 0 else 0.0
 
     def dp_delta(self, apart: float, epsilon: float) -> float:
@@ -247,18 +182,15 @@ class Gaussian(Rounded):
         near, far = float(log_ndtr(u / 2 - epsilon / u)), float(log_ndtr(-u / 2 - epsilon / u))
         return max(0.0, math.exp(near) * -math.expm1(epsilon + far - near))
 
-    def between(self, low: Floats, high: Floats) -> Floats:
-        """The difference of two tails of the normal law."""
+    def between(self, low: Floats, high: Floats | float) -> Floats:
         with np.errstate(over="ignore"):  # infinity is the right answer then
             return np.asarray(scipy.special.ndtr(-low / self.sigma) - scipy.special.ndtr(-high / self.sigma))
 
     def divergence(self, d: Floats) -> Floats:
         """That of the noise before it is rounded."""
-        with np.errstate(over="ignore"):
-            return np.asarray((d / self.sigma) ** 2 / 2)
+        return _of_normal(d, self.sigma)
 
     def drop(self, k: Floats, s: Floats) -> Floats:
-        """Log P(noise >= k) - log P(noise >= k + s)."""
         return np.asarray(log_ndtr((0.5 - k) / self.sigma) - log_ndtr((0.5 - k - s) / self.sigma))
 
     def contraction(self, spread: float, counts: int) -> float:
@@ -288,40 +220,27 @@ class DiscreteGaussian:
         return share * variance, math.sqrt(share) / over_integers(variance)
 
     @cached_property
-    def _terms(self) -> Floats:
-        """exp( -d^2 / (2 sigma^2) ) for d = 0, 1, ... up to where it vanishes."""
-        d = np.arange(math.ceil(self.sigmas * self.sigma) + 2, dtype=float)
-        return np.exp(-((d / self.sigma) ** 2) / 2)
-
-    @cached_property
     def _tails(self) -> Floats:
         """sum_{j >= k} exp( -j^2 / (2 sigma^2) ) for k = 0, 1, ...; the small ones are added first."""
-        return np.cumsum(self._terms[::-1])[::-1]
+        d = np.arange(math.ceil(self.sigmas * self.sigma) + 2, dtype=float)
+        return np.cumsum(np.exp(-((d / self.sigma) ** 2) / 2)[::-1])[::-1]
 
     @property
     def _whole(self) -> float:
         return float(1 + 2 * self._tails[1])
 
-    def rows(self, answers: Floats, outputs: Floats) -> Floats:
-        """Put the mass beyond an end point on it."""
-        apart = np.abs(outputs - answers)
-        inside = np.exp(-((apart / self.sigma) ** 2) / 2) / self._whole
-        ends = apart[:, [0, -1]]
-        inside[:, [0, -1]] = np.where(ends == 0, 1 - self.tail(np.ones(1)), self.tail(np.maximum(ends, 1)))
-        return inside if outputs.size > 1 else np.ones_like(inside)
+    def law(self, k: Floats) -> Floats:
+        return np.asarray(np.exp(-((k / self.sigma) ** 2) / 2) / self._whole)
 
     def tail(self, k: Floats) -> Floats:
-        """P(noise >= k) for k >= 1."""
         place = np.minimum(np.asarray(k), self._tails.size - 1).astype(np.int64)
         return np.where(np.asarray(k) < self._tails.size, self._tails[place], 0.0) / self._whole
 
     def divergence(self, d: Floats) -> Floats:
         """E( (noise + d)^2 - noise^2 ) / (2 sigma^2), and the noise has mean 0."""
-        with np.errstate(over="ignore"):
-            return np.asarray((d / self.sigma) ** 2 / 2)
+        return _of_normal(d, self.sigma)
 
     def drop(self, k: Floats, s: Floats) -> Floats:
-        """Log P(noise >= k) - log P(noise >= k + s)."""
         return self._log_tail(k) - self._log_tail(np.asarray(k) + s)
 
     def _log_tail(self, k: Floats) -> Floats:
@@ -348,6 +267,12 @@ def reach(noise: Noise, negligible: float, most: int) -> int:
 def over_integers(variance: float) -> float:
     """The sum over all integers of the density of a normal law, by Poisson's formula."""
     return 1 + 2 * math.fsum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 40))
+
+
+def _of_normal(d: Floats, sigma: float) -> Floats:
+    """The divergence of two normal laws whose means are d apart."""
+    with np.errstate(over="ignore"):
+        return np.asarray((d / sigma) ** 2 / 2)
 
 
 def _of_laplace(rate: float, spread: float, counts: int) -> float:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import product_laws
-from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Noise, least_contraction
+from dalenius.model.channels.noise import LEAST_CONTRACTION, Geometric, Noise, clamped, least_contraction
 from dalenius.model.channels.noisy_sum import Noisy, NoisySum
-from dalenius.model.channels.written import Written
+from dalenius.model.channels.written import Label
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
 from dalenius.model.statistic import MOST_VALUES, Histogram, Statistic, Sum
@@ -66,21 +66,18 @@ class NoisyCounts(Noisy):
 
     @property
     def n_outputs(self) -> int:
-        """The number of vectors of noisy counts."""
         return int((self.n + 1) ** self.k)
 
     @property
     def _size(self) -> str:
         return f"{self.k} noisy counts, {self.n + 1}^{self.k} outputs"
 
-    def _written(self) -> Written:
+    def _table(self) -> tuple[Floats, tuple[Label, ...]]:
         counts, grid = np.asarray(self.query.answers), np.arange(self.n + 1, dtype=float)
-        cell, rows = self.noise.rows(grid[:, None], grid), np.ones((len(counts), 1))
+        cell, rows = clamped(self.noise, grid[:, None], grid), np.ones((len(counts), 1))
         for count in counts.T:
             rows = (rows[:, :, None] * cell[count][:, None, :]).reshape(len(counts), -1)
-        labels = tuple(commas(y) for y in product(range(self.n + 1), repeat=self.k))
-        whole = self if self.by_formula else None
-        return Written(self.statistic, rows, labels, self.query, self.name, whole)
+        return rows, tuple(commas(y) for y in product(range(self.n + 1), repeat=self.k))
 
     def cell(self, value: int) -> NoisySum:
         """Return the part of the release that is the noisy count of one value."""
@@ -90,11 +87,7 @@ class NoisyCounts(Noisy):
         statistic = Sum(n, tuple(int(v == value) for v in range(k)))
         arguments = (("value", value), ("n", n), ("k", k))
         query = Query("count_of", arguments, statistic, statistic.values.copy(), tuple(range(n + 1)), 1, named=False)
-        return NoisySum(query, self.name, self.noise, whole=self, value=value)
-
-    def witnessed(self, cell: int | None) -> Noisy:
-        """Return the noisy count that a witness is about."""
-        return self if self.has_rows and cell is None else self.cell(checks.whole('"cell" of a witness', cell, 0))
+        return NoisySum(query, self.name, self.noise, whole=self, part=value)
 
     def dp_epsilon(self) -> float:
         """Return max log( q(y|x) / q(y|x') ) over outputs y and datasets x, x' that differ in one record.
@@ -105,15 +98,6 @@ class NoisyCounts(Noisy):
         attains it, and by symmetry one that falls from 1, and both happen at once. So it is twice that of one count.
         """
         return 2 * self.cell(0).dp_epsilon()
-
-    def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Compare the rows of neighbours; refused where they are too many, as it has no closed form."""
-        if self.has_rows:
-            return super().dp_delta(epsilon)
-        refuse(
-            f"dp_delta at epsilon = {epsilon:g} of two counts that change together has no closed form, and "
-            f"{self.name} of {self.query} is never written out; use dp_epsilon(), or fewer records or values"
-        )
 
     def contraction(self, records: Sequence[tuple[int, Floats]]) -> float:
         """Return eta as `NoisySum.contraction`, where so many records have each of these laws.
@@ -136,13 +120,10 @@ class NoisyCounts(Noisy):
         return self.k * self.cell(0).expected_distortion()
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> list[list[int]]:
-        """The noisy counts, each as `NoisySum` draws them."""
         count, uniform = self.cell(0), source.random((self.k, size))
         counts = np.bincount(x, minlength=self.k).tolist()
-        drawn: list[list[int]] = np.stack(
-            [count.around(t, u) for t, u in zip(counts, uniform, strict=True)], axis=1
-        ).tolist()
-        return drawn
+        drawn = [count.around(t, u) for t, u in zip(counts, uniform, strict=True)]
+        return np.stack(drawn, axis=1).tolist()  # type: ignore[no-any-return]
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:
         """Each output is the noisy counts as text, such as `3,0,5`."""

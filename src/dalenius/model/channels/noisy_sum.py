@@ -13,7 +13,7 @@ from dalenius.errors import refuse
 from dalenius.model import checks
 from dalenius.model.channels import neighbours
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.channels.noise import DiscreteGaussian, Noise, drawn, least_contraction, mean_size, reach
+from dalenius.model.channels.noise import DiscreteGaussian, Noise, clamped, drawn, least_contraction, mean_size, reach
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.query import Query, UnlistedQuery
 from dalenius.model.reference import UNIFORM, Reference
@@ -34,8 +34,8 @@ class Noisy(Mechanism):
     clamp: bool
 
     @abstractmethod
-    def _written(self) -> Written:
-        """Compute the rows."""
+    def _table(self) -> tuple[Floats, tuple[Label, ...]]:
+        """Compute the rows, and name the outputs."""
 
     @property
     @abstractmethod
@@ -43,17 +43,16 @@ class Noisy(Mechanism):
         """Words for how many rows and outputs there are."""
 
     @cached_property
-    def _rows(self) -> Written:
-        return self._written()
+    def _written(self) -> Written:
+        return Written(self.statistic, *self._table(), self.query, self.name, self if self.by_formula else None)
 
     def written(self) -> Written:
-        """Return the mechanism with its rows; refused where they would not fit."""
         if not self.has_rows:
             refuse(
                 f"{self.name} of {self.query} has {self._size}, too many to write out; it can be audited, profiled, "
                 "run and saved, and for anything else use fewer records"
             )
-        return self._rows
+        return self._written
 
     @property
     def rows(self) -> Floats:
@@ -76,7 +75,6 @@ class Noisy(Mechanism):
         return super().describe() if by_name else self.written().describe()
 
     def stored(self) -> dict[str, object]:
-        """Return labels and rows, a check of the name; nothing where they are too many."""
         return self.written().stored() if self.has_rows else {}
 
     @cached_property
@@ -87,8 +85,7 @@ class Noisy(Mechanism):
         self, dataset: ArrayLike, size: int = 1, rng: np.random.Generator | int | None = None, *, secure: bool = False
     ) -> NDArray[np.generic]:
         """Run the mechanism on a dataset, as `Mechanism.sample` says: by its row, if that holds all outputs."""
-        by_row = self.has_rows and self.clamp
-        run = self.written().sample if by_row else super().sample
+        run = self.written().sample if self.has_rows and self.clamp else super().sample
         return run(dataset, size, rng, secure=secure)
 
     def _repr_html_(self) -> str:
@@ -109,8 +106,8 @@ class NoisySum(Noisy):
     than `noise.margin` are put together: the ends stand for all beyond. Rows are written out where they are few; where
     they are many, on sums of records of few values, everything comes from the law of the noise.
 
-    whole, value: where it is the noisy count of one value, the release that it is part of. Its dataset is the same,
-    records of k values, and so is every prior on it.
+    whole, part: where it is the noisy count of one value, the release that it is part of, and that value. Its dataset
+    is the same, records of k values, and so is every prior on it.
     """
 
     query: Query
@@ -118,7 +115,7 @@ class NoisySum(Noisy):
     noise: Noise
     clamp: bool = True
     whole: Mechanism | None = None
-    value: int | None = None
+    part: int | None = None
     statistic: Statistic = field(init=False)
     has_rows: bool = field(init=False)
 
@@ -131,7 +128,10 @@ class NoisySum(Noisy):
             )
         object.__setattr__(self, "statistic", query.statistic)
         if not self.fits(query):
-            checks.entries(self.statistic.size, self.n_outputs, f"{family} noise on {query}{_many_values(query)}")
+            k = query.records[0]
+            values = f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"
+            many = isinstance(query.statistic, Sum) and k > MOST_SUM_VALUES
+            checks.entries(self.statistic.size, self.n_outputs, f"{family} noise on {query}{values if many else ''}")
         few = self.statistic.size * self.n_outputs <= checks.MOST_ENTRIES
         object.__setattr__(self, "has_rows", few and self.whole is None)
 
@@ -171,40 +171,36 @@ class NoisySum(Noisy):
         return rate if rate is not None and math.isfinite(rate) else None
 
     @property
-    def part(self) -> int | None:
-        """The value whose count it is, if it is one."""
-        return self.value
-
-    @property
     def answers(self) -> Ints:
         """f of every class, ascending where it is a sum."""
         return np.asarray(self.query.integers.answers)
 
     @property
-    def _beyond(self) -> int:
-        return 0 if self.clamp else self.noise.margin
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest answer of the range, in steps."""
+        outputs = self.query.integers.outputs
+        return cast("int", outputs[0]), cast("int", outputs[-1])
 
     @property
     def low(self) -> int:
         """The least output, in steps of the answers; it stands for all below."""
-        return cast("int", self.query.integers.outputs[0]) - self._beyond
+        return self.ends[0] - (0 if self.clamp else self.noise.margin)
 
     @property
     def high(self) -> int:
         """The greatest output, in steps of the answers; it stands for all above."""
-        return cast("int", self.query.integers.outputs[-1]) + self._beyond
+        return self.ends[1] + (0 if self.clamp else self.noise.margin)
 
     @property
     def labels(self) -> tuple[Label, ...]:
         """The outputs, every integer of the range, or every step of a mean."""
         if self.clamp:
             return self.query.labels
-        shown = self._in_units(np.arange(self.low, self.high + 1)).tolist()
+        shown = self._labelled(np.arange(self.low, self.high + 1)).tolist()
         return (f"<={shown[0]}", *shown[1:-1], f">={shown[-1]}")
 
     @property
     def n_outputs(self) -> int:
-        """The number of outputs that are told apart."""
         return self.high - self.low + 1
 
     @property
@@ -218,19 +214,15 @@ class NoisySum(Noisy):
     def _size(self) -> str:
         return f"{self.statistic.size} rows of {self.n_outputs} outputs"
 
-    def _written(self) -> Written:
+    def _table(self) -> tuple[Floats, tuple[Label, ...]]:
         outputs = np.arange(self.low, self.high + 1, dtype=float)
-        rows = self.noise.rows(self.answers.astype(float)[:, None], outputs)
-        whole = self if self.by_formula else None
-        return Written(self.statistic, rows, self.labels, self.query, self.name, whole)
+        return clamped(self.noise, self.answers.astype(float)[:, None], outputs), self.labels
 
     def matrix(self) -> Floats:
-        """Return the full matrix; refused where there is one output for every integer."""
         self._check_clamped("make no matrix")
         return super().matrix()
 
     def then(self, post: object) -> Written:
-        """Return this mechanism with its output processed further; refused where outputs are all integers."""
         self._check_clamped(f"are too many to process by {post!r}")
         return super().then(post)  # type: ignore[arg-type]
 
@@ -244,11 +236,6 @@ class NoisySum(Noisy):
         small = self.noise.tail(np.where(k < 0, -k, k + 1).astype(float))
         return np.where(k < 0, small, 1 - small)
 
-    def law(self, k: Ints) -> Floats:
-        """P(noise = k)."""
-        far = np.abs(k).astype(float)
-        return np.where(far == 0, 1 - 2 * self.tail(1), self.noise.tail(np.maximum(far, 1)) - self.noise.tail(far + 1))
-
     def tail(self, k: int) -> float:
         """P(noise >= k) for k >= 1."""
         return float(self.noise.tail(np.array([float(k)]))[0])
@@ -258,7 +245,6 @@ class NoisySum(Noisy):
         return reach(self.noise, negligible, self.n_outputs)
 
     def joint(self, masses: Floats) -> Floats:
-        """Return P(A = a, Y = y) as (A, Y), for masses P(A = a, T(X) = t) as (A, K)."""
         return super().joint(masses) if self.has_rows else self.convolved(masses)
 
     def convolved(self, masses: Floats) -> Floats:
@@ -301,10 +287,8 @@ class NoisySum(Noisy):
         if not self.fits(self.query):
             return neighbours.dp_epsilon(self.statistic, self.rows)
         f, g = self._outermost()
-        apart = f < g
-        f, g = f[apart], g[apart]
-        ratios = (self._drop(f - self.low, g - f), self._drop(self.high - g, g - f))
-        return max((float(ratio.max(initial=0.0)) for ratio in ratios), default=0.0)
+        ratios = np.concatenate([self._drop(f - self.low, g - f), self._drop(self.high - g, g - f)])
+        return float(ratios.max(initial=0.0))
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
         """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
@@ -323,7 +307,6 @@ class NoisySum(Noisy):
         if not self.fits(self.query):
             return neighbours.dp_delta(self.statistic, self.rows, e)
         f, g = self._outermost()
-        f, g = f[f < g], g[f < g]
         shifts, at = np.unique(g - f, return_inverse=True)
         best = self._rising(shifts, e)[at]
         worst = 0.0
@@ -333,22 +316,22 @@ class NoisySum(Noisy):
             worst = max(worst, float(excess.max(initial=0.0)))
         return worst
 
-    def most_likely(self) -> float:
-        """Return sum_y max_x q(y|x), whose logarithm is the maximal leakage.
+    def log_most_likely(self) -> float:
+        """Return the maximal leakage, log sum_y max_x q(y|x).
 
         The law of the noise falls with distance, so that at each output the nearest answer is the likeliest: at
         distance 0 where the output is an answer, P(noise >= 0) at both ends; between answers that are g apart
         the distances 1, ..., g/2 come from either side.
         """
         if self.statistic.size == 1:
-            return 1.0
+            return 0.0
         if not self.query.listed and self.query.sensitivity == 1:
             gap, many = np.ones(1), np.array([self.statistic.size - 1])
         else:
             gap, many = np.unique(np.diff(np.unique(self.answers)).astype(float), return_counts=True)
         near, half = self.tail(1), self.noise.tail
         between = 2 * near - half(gap // 2 + 1) - half((gap - 1) // 2 + 1)
-        return float(2 * (1 - near) + (many.sum() - 1) * (1 - 2 * near) + many @ between)
+        return math.log(2 * (1 - near) + (many.sum() - 1) * (1 - 2 * near) + many @ between)
 
     def expected_distortion(self) -> float:
         """Return E |Y - f(X)| for X uniform: a sum of tails to either side, E min(noise, m) = sum_{k<=m} P(noise >= k).
@@ -382,21 +365,23 @@ class NoisySum(Noisy):
         return least_contraction(self.noise, float(self.n) * spread**2, 1) if spread else 1.0
 
     def _outermost(self) -> tuple[Ints, Ints]:
-        """The least and the greatest answer of every line of neighbouring datasets; of counts and totals of two lines.
+        """The least and the greatest answer of every line of neighbouring datasets, where they differ.
 
-        There all lines are equally wide, s, and begin at f, the sum of the other records. `_drop` never falls with its
-        first argument, the law being log-concave, so that it is largest where f is at one end of the range. The best
-        cut d of `dp_delta` lies in low - f <= d < high - f with f at the lower end if d >= 0, with f at the upper end
-        if not; where neither holds d, one of the two comes nearest to it, and the sum rises up to d and falls beyond.
+        Of counts and totals two lines are enough: all are equally wide, s, and begin at f, the sum of the other
+        records. `_drop` never falls with its first argument, the law being log-concave, so that it is largest where f
+        is at one end of the range. The best cut d of `dp_delta` lies in low - f <= d < high - f with f at the lower end
+        if d >= 0, with f at the upper end if not; where neither holds d, one of the two comes nearest to it, and the
+        sum rises up to d and falls beyond.
         """
         if self.query.integers.name in ("count", "total"):
-            low, high = self.low + self._beyond, self.high - self._beyond
+            low, high = self.ends
             spread = (high - low) // self.n
-            ends = np.array([low, high - spread], dtype=np.int64)
-            return ends, ends + spread
-        (lines,) = self.statistic.neighbours()
-        answers = self.answers[lines]
-        return answers.min(axis=1), answers.max(axis=1)
+            least = np.array([low, high - spread], dtype=np.int64)
+            most = least + spread
+        else:
+            (lines,) = self.statistic.neighbours()
+            least, most = self.answers[lines].min(axis=1), self.answers[lines].max(axis=1)
+        return least[least < most], most[least < most]
 
     def _drop(self, k: Ints, s: Ints) -> Floats:
         """log P(noise >= k) / P(noise >= k + s) for k >= 0, s >= 1."""
@@ -412,27 +397,18 @@ class NoisySum(Noisy):
         return np.where(d <= 0, self._drop(np.maximum(-d, 0), s), middle)
 
     def _rising(self, s: Ints, epsilon: float) -> Ints:
-        """The greatest d with P(noise = d) >= e^epsilon P(noise = d - s), at least low - high: it is at most s/2."""
-        low, high = np.full_like(s, self.low - self.high), s // 2 + 1
-        return bisected(low, high, lambda d: self._log_law_ratio(d, s) < epsilon) - 1
+        """The greatest d with P(noise = d) >= e^epsilon P(noise = d - s): it is at most s/2.
 
-    def _log_law_ratio(self, d: Ints, s: Ints) -> Floats:
-        """log P(noise = d) / P(noise = d - s) for s >= 1, d <= s/2; to the left of 0 by the drop over s steps."""
-        k, far = np.maximum(-d, 1), np.maximum(s - d, 1)
-        left = self.noise.drop(k.astype(float), s.astype(float)) + self._log_step(k) - self._log_step(k + s)
-        middle = np.maximum(d, 1)
-        inside = np.where(d > 0, self._log_tail(middle) + self._log_step(middle), np.log1p(-2 * self.tail(1)))
-        return np.where(d < 0, left, inside - self._log_tail(far) - self._log_step(far))
+        Farther to the left than the reach, whatever d is, next to no noise falls.
+        """
+        law, factor = self.noise.law, math.exp(min(epsilon, 700.0))
+        low, high = np.full_like(s, -self.reach(1e-290)), s // 2 + 1
+        return bisected(low, high, lambda d: law(d.astype(float)) < factor * law((d - s).astype(float))) - 1
 
     def _log_tail(self, k: Ints) -> Floats:
         """log P(noise >= k) for k >= 1, also where the probability is too small for a float."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.tail(1)) - self.noise.drop(np.ones(1), k.astype(float) - 1))
-
-    def _log_step(self, k: Ints) -> Floats:
-        """log P(noise = k) / P(noise >= k) for k >= 1."""
-        with np.errstate(divide="ignore"):
-            return np.log(-np.expm1(-self.noise.drop(k.astype(float), np.ones(1))))
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> Ints:
         """By inversion of P(noise <= k), bisecting for the least k with P(noise <= k) >= u.
@@ -447,13 +423,10 @@ class NoisySum(Noisy):
         return self.around(answer, u) if self.clamp else answer + drawn(self.noise, u)
 
     def _labelled(self, outputs: Any) -> NDArray[np.generic]:
-        return self._in_units(np.asarray(outputs, dtype=np.int64))
-
-    def _in_units(self, outputs: Ints) -> NDArray[np.generic]:
         """Return integer outputs in units of the answer."""
         steps = self.query.steps
         if steps is None:
-            return outputs
+            return np.asarray(outputs, dtype=np.int64)
         distinct, at = np.unique(outputs, return_inverse=True)
         return np.array([float(steps.low + steps.unit * int(y)) for y in distinct])[at]
 
@@ -462,11 +435,3 @@ class NoisySum(Noisy):
         low = np.full(u.size, self.low - answer - 1)
         high = np.full(u.size, self.high - answer)
         return np.asarray(answer + bisected(low, high, lambda k: self.below(k) >= u))
-
-
-def _many_values(query: Query) -> str:
-    """Say why noise on this sum needs a table, where it is for the values of a record."""
-    k = query.records[0]
-    if not isinstance(query.statistic, Sum) or k <= MOST_SUM_VALUES:
-        return ""
-    return f" (records of {k} values; up to {MOST_SUM_VALUES} noise on a sum needs no table)"

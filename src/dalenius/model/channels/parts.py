@@ -32,7 +32,6 @@ class Everything(Statistic):
 
     @cached_property
     def records(self) -> tuple[int, ...]:
-        """Alphabet sizes; zeros where records are real numbers."""
         return (self.k or 0,) * self.n
 
     @property
@@ -88,6 +87,16 @@ class Part(Statistic):
         return (self.k,) * self.n
 
     @property
+    def listed(self) -> tuple[int, ...]:
+        """The records whose values are looked at."""
+        return self.members if self.counted else self.members + self.others
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers of equal records there are; one where they are not counted."""
+        return len(self.others) + 1 if self.counted else 1
+
+    @property
     def values(self) -> int:
         """How many values the members have together."""
         return int(self.k ** len(self.members))
@@ -95,11 +104,11 @@ class Part(Statistic):
     @property
     def inside(self) -> int:
         """C, the classes of the others."""
-        return len(self.others) + 1 if self.counted else int(self.k ** len(self.others))
+        return self.size // self.values
 
     @property
     def size(self) -> int:
-        return self.values * self.inside
+        return int(self.k ** len(self.listed)) * self.numbers
 
     @property
     def orbits(self) -> tuple[range | tuple[int, ...], ...]:
@@ -107,17 +116,10 @@ class Part(Statistic):
 
     def class_of(self, datasets: ArrayLike) -> Ints:
         x = checked(datasets, self.records)
-        a, others = self._numbered(x[..., self.members]), x[..., self.others]
-        if not self.counted:
-            return np.asarray(a * self.inside + self._numbered(others))
-        return np.asarray(a * self.inside + (others == x[..., self.members]).sum(axis=-1))
-
-    def _numbered(self, values: Ints) -> Ints:
-        """Numbers of tuples in lexicographic order."""
-        total = np.zeros(values.shape[:-1], dtype=np.int64)
-        for i in range(values.shape[-1]):
-            total = total * self.k + values[..., i]
-        return total
+        looked_at = tuple(np.moveaxis(x[..., self.listed], -1, 0))
+        number = np.ravel_multi_index(looked_at, (self.k,) * len(looked_at)) * self.numbers
+        equal = (x[..., self.others] == x[..., self.members]).sum(axis=-1) if self.counted else 0
+        return np.asarray(number + equal)
 
     def class_table(self) -> Ints:
         checks.universe(self.records)
@@ -128,37 +130,24 @@ class Part(Statistic):
 
     def class_name(self, cls: int) -> str:
         a, t = divmod(cls, self.inside)
-        own = commas(np.unravel_index(a, (self.k,) * len(self.members)))
+        named = f"the datasets with {self._named(self.members, a)}"
         if self.counted:
-            return f"the datasets with record {self.members[0]} = {own} and {t} of {len(self.others)} others equal"
-        named = f"record{'s' if len(self.members) > 1 else ''} {commas(self.members)} = {own}"
-        if not self.others:
-            return f"the datasets with {named}"
-        rest = commas(np.unravel_index(t, (self.k,) * len(self.others)))
-        return (
-            f"the datasets with {named} and record{'s' if len(self.others) > 1 else ''} {commas(self.others)} = {rest}"
-        )
+            return f"{named} and {t} of {len(self.others)} others equal"
+        return f"{named} and {self._named(self.others, t)}" if self.others else named
+
+    def _named(self, records: tuple[int, ...], number: int) -> str:
+        values = commas(np.unravel_index(number, (self.k,) * len(records)))
+        return f"record{'s' if len(records) > 1 else ''} {commas(records)} = {values}"
 
     def log_joint(self, log_laws: LogLaws) -> Floats:
         """Return log P(members = a, T = t) as (A, K), records independent; -inf where impossible.
 
         Where others are counted they have one law, and t given a is binomial.
         """
-        own = self._log_product(log_laws, self.members)
-        result = np.full((self.values, self.values, self.inside), -np.inf)
-        for a, mass in enumerate(own):
-            result[a, a] = mass + (self._log_count(log_laws, a) if self.counted else 0.0)
-        if not self.counted:
-            at = np.arange(self.values)
-            result[at, at] += self._log_product(log_laws, self.others)
-        return result.reshape(self.values, -1)
-
-    def _log_product(self, log_laws: LogLaws, records: tuple[int, ...]) -> Floats:
-        return combined(map(log_laws, records))
-
-    def _log_count(self, log_laws: LogLaws, a: int) -> Floats:
-        """log P(t of the others equal a)."""
-        if not self.others:
-            return np.zeros(1)
-        law = np.exp(log_laws(self.others[0]))
-        return log_binomial(len(self.others), (1 - law[a], law[a]))
+        joint = combined(map(log_laws, self.listed))[:, None]
+        if self.counted and self.others:
+            law, many = np.exp(log_laws(self.others[0])), len(self.others)
+            joint = joint + np.stack([log_binomial(many, (1 - p, p)) for p in law])
+        result, cls = np.full((self.values, self.size), -np.inf), np.arange(self.size)
+        result[cls // self.inside, cls] = joint.ravel()
+        return result

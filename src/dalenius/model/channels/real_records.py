@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,11 +39,9 @@ class RealQuery(UnlistedQuery):
         return (decimal(self.high) - decimal(self.low)) / (self.n if self.name == "real_mean" else 1)
 
     def density(self, reference: object) -> Density:
-        """Return the density that a user gives as the reference."""
         return Density.of(reference, self.low, self.high)
 
     def refuse(self) -> NoReturn:
-        """Raise InputError: this is for answers that can be listed."""
         refuse(
             f"the answers of {self} are real numbers; add laplace, gaussian or geometric noise, or round the records "
             "with queries.total or queries.mean"
@@ -65,7 +63,7 @@ def real_query(name: Literal["real_sum", "real_mean"], n: object, low: object, h
 
 
 @dataclass(frozen=True)
-class Geometric:
+class Steps:
     """Two-sided geometric noise in steps of what one record can change, which is so many of them.
 
     Records are rounded to steps before they are added up: P(d steps) is proportional to exp( -rate |d| / steps ).
@@ -73,18 +71,6 @@ class Geometric:
 
     rate: float
     steps: int
-    parameter: ClassVar[str] = "epsilon/sensitivity"
-
-    @property
-    def value(self) -> float:
-        """What the parameter is."""
-        return self.rate
-
-    @property
-    def mean_size(self) -> float:
-        """E|noise|."""
-        alpha = math.exp(-self.rate / self.steps)
-        return 2 * alpha / -math.expm1(-2 * self.rate / self.steps) / self.steps
 
     def sample(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
         """Draw noise: the difference of two numbers of failures."""
@@ -115,17 +101,16 @@ class RealRecords(RealOutputs):
 
     query: RealQuery
     name: str
-    noise: Laplace | Gaussian | Geometric
+    noise: Laplace | Gaussian | Steps
     # The rate, or the deviation, as an exact number.
     exact: Fraction
     statistic: Everything = field(init=False)
-    limits: ClassVar[tuple[float, float]] = (1e-6, 1e6)
-    drawn_exactly: ClassVar[str] = (
-        "round the records with queries.total or queries.mean, whose outputs are drawn exactly"
-    )
+    # Noise is in units of what one record can change.
+    apart = 1.0
+    drawn_exactly = "round the records with queries.total or queries.mean, whose outputs are drawn exactly"
 
     def __post_init__(self) -> None:
-        checks.real(self.noise.parameter, self.noise.value, *self.limits)
+        self._check_noise(1e-6, 1e6)
         object.__setattr__(self, "statistic", self.query.statistic)
 
     @property
@@ -136,27 +121,19 @@ class RealRecords(RealOutputs):
     @property
     def steps(self) -> int | None:
         """How many steps records are rounded to, from low to high; None where they are not rounded."""
-        return self.noise.steps if isinstance(self.noise, Geometric) else None
+        return self.noise.steps if isinstance(self.noise, Steps) else None
 
     @property
     def as_real_records(self) -> "RealRecords":
-        """Itself."""
         return self
 
-    @property
-    def apart(self) -> float:
-        """One: noise is in units of what one record can change."""
-        return 1.0
-
     def written(self) -> NoReturn:
-        """Raise InputError: records and outputs are real numbers."""
         refuse(
             f"{self.name} of {self.query} has no table, as its records are real numbers; it can be audited, run and "
             "saved, and for anything else round the records, with queries.total or queries.mean"
         )
 
     def density(self, reference: object) -> Density:
-        """Return the density that a user gives as the reference."""
         return self.query.density(reference)
 
     def secret(self, secret: object) -> int | Bins | None:
@@ -187,18 +164,16 @@ class RealRecords(RealOutputs):
 
     def log_maximal(self, n: int) -> float:
         """Return the maximal leakage of n records, log of the integral of the largest density."""
-        if self.steps is not None:
-            return math.log1p(n * self.steps * math.tanh(self.noise.value / self.steps / 2))
-        if self.laplace:
-            return math.log1p(self.noise.value * n / 2)
-        return math.log1p(n / (self.noise.value * math.sqrt(2 * math.pi)))
+        if isinstance(self.noise, Steps):
+            return math.log1p(n * self.noise.steps * math.tanh(self.noise.rate / self.noise.steps / 2))
+        if isinstance(self.noise, Laplace):
+            return math.log1p(self.noise.rate * n / 2)
+        return math.log1p(n / (self.noise.sigma * math.sqrt(2 * math.pi)))
 
-    def most_likely(self) -> float:
-        """Return the integral of sup_x q(y|x), whose logarithm is the maximal leakage."""
-        return math.exp(self.log_maximal(self.n))
+    def log_most_likely(self) -> float:
+        return self.log_maximal(self.n)
 
     def dataset(self, dataset: ArrayLike) -> NDArray[Any]:
-        """Return one dataset as real numbers; refused outside [low, high]."""
         x = np.asarray(dataset, dtype=float)
         low, high = self.query.low, self.query.high
         if x.shape != (self.n,) or not ((x >= low) & (x <= high)).all():
@@ -217,7 +192,11 @@ class RealRecords(RealOutputs):
 
     def expected_distortion(self) -> float:
         """Return E|Y - f(X)|, the mean size of the noise; the rounding of records to steps is not in it."""
-        return float(self.query.spread) * self.noise.mean_size
+        if isinstance(self.noise, Steps):
+            mean = 1 / math.sinh(self.noise.rate / self.noise.steps) / self.noise.steps
+        else:
+            mean = 1 / self.noise.rate if isinstance(self.noise, Laplace) else self.noise.sigma * math.sqrt(2 / math.pi)
+        return float(self.query.spread) * mean
 
     def profile(self, *_: object, **__: object) -> NoReturn:
         """Raise InputError: a profile compares values of b, and real-valued records have no entropy."""

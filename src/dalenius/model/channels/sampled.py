@@ -4,11 +4,12 @@ Counts of outputs give lower limits of their probabilities, and these a channel 
 version: rows [limits, rest], where the rest of the probability reveals the class. See docs/mathematics.md 12.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,31 +34,8 @@ MOST_OUTPUTS = 2**12
 # Values of answers or outputs that a message lists.
 SHOWN = 5
 
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """How often outputs were drawn at one dataset, in no order: counts[k] times labels[k]."""
-
-    labels: tuple[Label, ...]
-    counts: Ints
-
-    @property
-    def size(self) -> int:
-        """Number of draws."""
-        return int(self.counts.sum())
-
-    @cached_property
-    def tally(self) -> Counter[Label]:
-        """How often each output was drawn: some may be labelled alike."""
-        found = Counter[Label]()
-        for y, often in zip(self.labels, self.counts.tolist(), strict=True):
-            found[y] += often
-        return +found
-
-    def split(self, rng: np.random.Generator) -> "tuple[Column, Column]":
-        """Return a random part of the draws, in which outputs are looked for, and the rest."""
-        part = rng.multivariate_hypergeometric(self.counts, max(1, int(LOOKED_AT * self.size)), method="marginals")
-        return Column(self.labels, part), Column(self.labels, self.counts - part)
+# How often each output was drawn at one dataset.
+Draws = Counter[Label]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +60,7 @@ class Counted:
         return lower_limits(np.array(self.draws)[:, None], self.counts, error)
 
     def describe(self) -> dict[str, object]:
-        """Return plain data."""
+        """Return the counts in plain data."""
         outputs = list(map(_plain, self.outputs))
         return {"share": self.share, "draws": list(self.draws), "outputs": outputs, "counts": self.counts.tolist()}
 
@@ -106,7 +84,6 @@ class Sampled(Mechanism):
 
     @property
     def as_samples(self) -> "Sampled":
-        """Itself."""
         return self
 
     @cached_property
@@ -116,7 +93,6 @@ class Sampled(Mechanism):
 
     @property
     def n_outputs(self) -> float:
-        """The number of outputs that were listed."""
         return len(self.labels)
 
     @property
@@ -131,7 +107,6 @@ class Sampled(Mechanism):
         return Written(self.statistic, self.rows[self.sets], (*map(str, self.labels), *revealing), self.query)
 
     def describe(self) -> dict[str, object]:
-        """Return the problem in plain data: what was counted, and the rows that follow from it."""
         same = np.array_equal(self.sets, np.arange(len(self.rows)))
         samples = {
             "confidence": self.confidence,
@@ -143,30 +118,13 @@ class Sampled(Mechanism):
             return {"query": str(self.query), "samples": samples}
         return {"records": list(self.records), "classes": self.statistic.class_table().tolist(), "samples": samples}
 
-    def _refuse(self, what: str, remedy: str) -> NoReturn:
-        refuse(f"{what} is not known for a mechanism that is known by samples only; {remedy}")
-
-    def written(self) -> Written:
-        """Raise InputError: the rows are not known."""
-        self._refuse(
-            "the channel",
-            "audit it, or sample what you want to know of: the joint outputs of several releases, or outputs "
-            "processed further",
+    def written(self) -> NoReturn:
+        refuse(
+            "the channel, and with it epsilon, delta and the law of outputs, is not known for a mechanism that is "
+            "known by samples only; audit it, run the sampler itself, or sample what you want to know of: the joint "
+            "outputs of several releases, or outputs processed further. No number of samples bounds epsilon: an output "
+            "that was never drawn may reveal everything"
         )
-
-    def _drawn(self, x: object, size: int, source: object) -> NoReturn:
-        self._refuse("the law of outputs", "run the sampler itself")
-
-    def _exact(self, x: object, size: int, rng: object) -> NoReturn:
-        self._drawn(x, size, rng)
-
-    def dp_epsilon(self) -> NoReturn:
-        """Raise InputError: an output that was never seen may tell everything."""
-        self._refuse("epsilon", "no number of samples bounds it: an output that was never drawn may reveal everything")
-
-    def dp_delta(self, epsilon: float = 1.0) -> NoReturn:
-        """Raise InputError: the law is not known."""
-        self._refuse("delta", "audit it for what it leaks")
 
     def __repr__(self) -> str:
         of = f" of {self.query}" if self.query is not None else ""
@@ -192,59 +150,56 @@ def of_samples(
     if level == 1:
         refuse(f"confidence = {confidence} cannot be reached by samples; give one below 1, such as 0.999")
     if callable(samples):
-        drawn, sets = _drawn(samples, query, checks.size(draws, 1))
+        columns, sets = _drawn(samples, query, checks.size(draws, 1))
     elif isinstance(samples, Mapping):
-        drawn, sets = _given(samples, query)
+        columns, sets = _given(samples, query)
     else:
         refuse(
             f"samples are a dict from every answer of the query to its outputs, or a function (dataset, size) that "
             f"draws outputs, not {type(samples).__name__}"
         )
-    _check_spelling(drawn)
-    few = [s for s, column in enumerate(drawn) if column.size < max(2, len(drawn))]
-    if few:
+    drawn = _tallied(columns)
+    few = next((s for s, one in enumerate(drawn) if one.total() < max(2, len(drawn))), None)
+    if few is not None:
         refuse(
-            f"set {few[0]} has {drawn[few[0]].size} samples where there are {len(drawn)} classes of datasets; draw "
+            f"set {few} has {drawn[few].total()} samples where there are {len(drawn)} classes of datasets; draw "
             "many more for each, such as 100,000"
         )
     rng = np.random.default_rng(checks.whole("seed", seed, 0))
-    return _counted(query, drawn, sets, confidence=level, outputs=outputs, rng=rng)
+    return sampled(query, level, _counted(query, drawn, outputs, rng), sets)
 
 
-def _check_spelling(drawn: list[Column]) -> None:
+def _tallied(columns: list[list[tuple[Label, int]]]) -> list[Draws]:
     """Refuse outputs that are equal and look different: whoever sees them can tell them apart, and counts would not."""
     spelled: dict[Label, str] = {}
-    for column in drawn:
-        for y in column.labels:
-            other = spelled.setdefault(y, repr(y))
-            if other != repr(y):
-                refuse(
-                    f"{other} and {y!r} are among the outputs: they are equal and look different, so that whoever sees "
-                    "them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
-                )
+    for y, _ in (pair for column in columns for pair in column):
+        other = spelled.setdefault(y, repr(y))
+        if other != repr(y):
+            refuse(
+                f"{other} and {y!r} are among the outputs: they are equal and look different, so that whoever sees "
+                "them can tell them apart; write them alike, in the release too (float(y) + 0.0 makes both one)"
+            )
+    return [Counter(dict(column)) for column in columns]
 
 
 def _counted(
-    query: Query,
-    drawn: list[Column],
-    sets: Ints,
-    *,
-    confidence: float,
-    outputs: Sequence[Label] | None,
-    rng: np.random.Generator,
-) -> Sampled:
+    query: Query, drawn: list[Draws], outputs: Sequence[Label] | None, rng: np.random.Generator
+) -> list[Counted]:
     """Count outputs that are listed in advance, or else the query's range, and what a part of the draws shows."""
     if outputs is not None:
         listed = checks.listed(outputs, f"outputs = {outputs!r} must list the outputs to be counted")
         known = list(dict.fromkeys(map(_label, listed)))
         _check_width(len(known), len(drawn))
-        return sampled(query, confidence, [_part(1.0, drawn, known)], sets)
-    range_of = {_label(y): j for j, y in enumerate(query.outputs)}
+        return [_part(1.0, drawn, known, _places(known))]
     known = list(query.labels)
-    names = {**range_of, **_places(known)}
-    parts_of = [column.split(rng) for column in drawn]
-    more = [y for first, _ in parts_of for y in first.tally if y not in names]
-    more = list(dict.fromkeys(more))
+    names = _places(query.outputs) | _places(known)
+    rest: list[Draws] = []
+    more: dict[Label, None] = {}
+    for one in drawn:
+        many = np.array(list(one.values()))
+        looked_at = rng.multivariate_hypergeometric(many, max(1, int(LOOKED_AT * many.sum())), method="marginals")
+        more |= {y: None for y, often in zip(one, looked_at.tolist(), strict=True) if often and y not in names}
+        rest.append(one - Counter(dict(zip(one, looked_at.tolist(), strict=True))))
     real = [y for y in more if isinstance(y, float) and not y.is_integer()]
     if len(real) > len(known):
         refuse(
@@ -252,10 +207,8 @@ def _counted(
             "them or put them into bins, or list those to be counted as outputs="
         )
     _check_width(len(known) + len(more), len(drawn))
-    rest = [second for _, second in parts_of]
     parts = [_part(KNOWN_SHARE, drawn, known, names)]
-    parts += [_part(1 - KNOWN_SHARE, rest, more)] if more else []
-    return sampled(query, confidence, parts, sets)
+    return [*parts, _part(1 - KNOWN_SHARE, rest, list(more), _places(more))] if more else parts
 
 
 def _check_width(outputs: int, sets: int) -> None:
@@ -267,20 +220,16 @@ def _check_width(outputs: int, sets: int) -> None:
     checks.entries(sets, outputs + sets, "the table of counts")
 
 
-def _part(
-    share: float, drawn: list[Column], outputs: Sequence[Label], names: Mapping[Label, int] | None = None
-) -> Counted:
-    """Count these outputs; all others fall into the rest of the probability. names: their other spellings too."""
-    place = _places(outputs) if names is None else names
+def _part(share: float, drawn: list[Draws], outputs: Sequence[Label], place: Mapping[Label, int]) -> Counted:
+    """Count these outputs; all others fall into the rest of the probability. place: their other spellings too."""
     counts = np.zeros((len(drawn), len(outputs)), dtype=np.int64)
-    for s, column in enumerate(drawn):
-        for y, many in column.tally.items():
-            if y in place:
-                counts[s, place[y]] += many
-    return Counted(share, tuple(column.size for column in drawn), tuple(outputs), counts)
+    for s, one in enumerate(drawn):
+        for y in one.keys() & place.keys():
+            counts[s, place[y]] += one[y]
+    return Counted(share, tuple(one.total() for one in drawn), tuple(outputs), counts)
 
 
-def _places(outputs: Sequence[Label]) -> dict[Label, int]:
+def _places(outputs: Iterable[object]) -> dict[Label, int]:
     return {_label(y): j for j, y in enumerate(outputs)}
 
 
@@ -296,51 +245,44 @@ def sampled(query: Query, confidence: float, parts: Sequence[Counted], sets: Int
 
 def restored(content: dict[str, Any], query: Query | None, statistic: Statistic) -> Sampled:
     """Return the mechanism of a file; refused where its rows do not follow from its counts."""
-    parts = tuple(map(_counted_in, content["counted"]))
+    parts = tuple(
+        Counted(
+            checks.real("share", part["share"], 0.0, 1.0),
+            tuple(checks.whole("draws", n) for n in part["draws"]),
+            tuple(map(_label, part["outputs"])),
+            np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
+        )
+        for part in content["counted"]
+    )
     rows, many = np.array(content["rows"], dtype=float), len(content["rows"])
     sets = np.arange(many) if content["sets"] is None else np.array(content["sets"], dtype=np.int64)
     confidence = checks.real("confidence", content["confidence"], 0.0, 1.0, open_low=True)
     found = Sampled(query, statistic, confidence, parts, sets, rows)
-    problem = _wrong(found) if _fits(found) else "its counts, rows and outputs do not belong together"
-    if problem:
+    if problem := _wrong(found):
         refuse(f"{problem}; the file was altered")
     return found
 
 
-def _counted_in(part: dict[str, Any]) -> Counted:
-    return Counted(
-        checks.real("share", part["share"], 0.0, 1.0),
-        tuple(checks.whole("draws", n) for n in part["draws"]),
-        tuple(map(_label, part["outputs"])),
-        np.array([[checks.whole("a count", c, 0) for c in row] for row in part["counts"]], dtype=np.int64),
-    )
-
-
-def _fits(found: Sampled) -> bool:
-    """Whether counts, rows and outputs have the shapes that they need, and the shares are parts of one."""
-    parts, many = found.counted, len(found.rows)
-    shapes = [(part.counts.shape, len(part.draws)) == ((many, len(part.outputs)), many) for part in parts]
-    if not all(shapes) or found.rows.shape != (many, len(found.labels) + many):
-        return False
-    known = found.sets.shape == (found.statistic.size,) and set(found.sets.tolist()) == set(range(many))
-    return known and sum(Fraction(part.share) for part in parts) <= 1
-
-
 def _wrong(found: Sampled) -> str:
-    """Why the rows do not follow from the counts, or nothing."""
-    width = len(found.labels)
+    """Why counts, rows and outputs do not belong together, or nothing."""
+    parts, many, width = found.counted, len(found.rows), len(found.labels)
+    shapes = [(part.counts.shape, len(part.draws)) == ((many, len(part.outputs)), many) for part in parts]
+    known = found.sets.shape == (found.statistic.size,) and set(found.sets.tolist()) == set(range(many))
+    shares = sum(Fraction(part.share) for part in parts)
+    if not (all(shapes) and found.rows.shape == (many, width + many) and known and shares <= 1):
+        return "its counts, rows and outputs do not belong together"
     if len(set(found.labels)) < width:
         return "it counts an output twice"
-    limits = np.hstack([part.limits(found.confidence) for part in found.counted])
-    above, revealed = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(len(found.rows)))
+    limits = np.hstack([part.limits(found.confidence) for part in parts])
+    above, revealed = found.rows[:, :width] > limits * (1 + 1e-6), found.rows[:, width:] * (1 - np.eye(many))
     return "its rows do not follow from its counts" if above.any() or revealed.any() else ""
 
 
-def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints]:
+def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[list[tuple[Label, int]]], Ints]:
     """Outputs by answer, in the order in which answers first appear among the classes."""
     answers = [_label(a) for a in (query.answers.tolist() if isinstance(query.answers, np.ndarray) else query.answers)]
     order = {a: s for s, a in enumerate(dict.fromkeys(answers))}
-    names = {name: query_value for query_value, name in enumerate(query.names)} if query.name == "identity" else {}
+    names = {name: value for value, name in enumerate(query.names)} if query.name == "identity" else {}
     found: dict[Label, Any] = {}
     for key, column in samples.items():
         answer = _label(tuple(key) if isinstance(key, list) else key)
@@ -357,27 +299,21 @@ def _given(samples: Mapping[Any, Any], query: Query) -> tuple[list[Column], Ints
     return [_outputs(found[a], f"answer {a}") for a in order], np.array([order[a] for a in answers])
 
 
-def _draw(sampler: Callable[..., Any], draws: int, dataset: Ints) -> Any:
-    return sampler(dataset, draws)
-
-
-def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[Column], Ints]:
+def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[list[tuple[Label, int]]], Ints]:
     """Outputs at one dataset of every class."""
     size = query.statistic.size
     checks.entries(size, draws, "the table of samples", 2**27)
     drawn = []
-    for cls, dataset in enumerate(_datasets(query.statistic)):
+    for dataset in _datasets(query.statistic):
         where = f"the dataset {commas(dataset.tolist())}"
         try:
-            outputs = checks.called(partial(_draw, sampler, draws), dataset, "the sampler")
+            outputs = checks.called(lambda x: sampler(x, draws), dataset, "the sampler")
         except InputError as error:
             refuse(f"{error}. A sampler takes a dataset and how many outputs to draw: sampler(dataset, size)", error)
         column = _outputs(outputs, where)
-        if column.size != draws:
-            refuse(f"the sampler returned {column.size} outputs for {where} instead of {draws}")
-        if int(query.statistic.class_of(dataset)) != cls:
-            message = f"{where} is not of class {cls}"
-            raise AssertionError(message)
+        many = sum(often for _, often in column)
+        if many != draws:
+            refuse(f"the sampler returned {many} outputs for {where} instead of {draws}")
         drawn.append(column)
     return drawn, np.arange(size)
 
@@ -412,46 +348,39 @@ def _of_sums(statistic: Sum) -> Iterable[Ints]:
         yield np.array([*values, *[statistic.contributions.index(low)] * (n - len(values))], dtype=np.int64)
 
 
-def _outputs(column: Any, where: str) -> Column:
-    """Outputs as plain labels; vectors become tuples."""
+def _outputs(column: Any, where: str) -> list[tuple[Label, int]]:
+    """Outputs as plain labels, and how often each was drawn; vectors become tuples."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU" and not _two_zeros(values):
-        found, counts = np.unique(values, return_counts=True)
-        distinct = found.tolist()
-    else:
-        if isinstance(values, np.ndarray) and values.ndim > 1:
-            values = map(tuple, values.tolist())
-        listed = checks.listed(values, f"samples of {where} must be a list of outputs, not {type(column).__name__}")
-        # By their text, which tells 1 from 1.0, and 0.0 from -0.0.
-        spelled = {repr(y): y for y in map(_hashable, listed)}
-        often = Counter(map(repr, map(_hashable, listed)))
-        distinct, counts = [spelled[text] for text in often], np.array(list(often.values()), dtype=np.int64)
-    if not counts.size:
-        refuse(f"there are no samples for {where}; draw outputs at one dataset for each answer")
     try:
-        return Column(tuple(map(_label, distinct)), counts)
+        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU":
+            real = values.dtype.kind == "f"
+            # By their bits, which tell 0.0 from -0.0.
+            found, counts = np.unique(values.astype(float).view(np.uint64) if real else values, return_counts=True)
+            labels = list(map(_label, (found.view(float) if real else found).tolist()))
+            drawn = list(zip(labels, counts.tolist(), strict=True))
+        else:
+            values = values.tolist() if isinstance(values, np.ndarray) else values
+            listed = checks.listed(values, f"samples of {where} must be a list of outputs, not {type(column).__name__}")
+            # By their text, which tells 1 from 1.0 as well.
+            labels = list(map(_label, listed))
+            spelled = {repr(y): y for y in labels}
+            drawn = [(spelled[text], often) for text, often in Counter(map(repr, labels)).items()]
     except InputError as error:
         refuse(f"samples of {where}: {error}", error)
-
-
-def _two_zeros(values: Any) -> bool:
-    """Whether an array holds both 0.0 and -0.0."""
-    return values.dtype.kind == "f" and len(np.unique(np.signbit(values[values == 0]))) > 1
-
-
-def _hashable(y: Any) -> Any:
-    return tuple(map(_hashable, y)) if isinstance(y, (list, tuple, np.ndarray)) else y
+    if not drawn:
+        refuse(f"there are no samples for {where}; draw outputs at one dataset for each answer")
+    return drawn
 
 
 def _label(y: Any) -> Label:
-    plain = y.item() if isinstance(y, np.generic) else y
+    plain = y.item() if isinstance(y, np.generic) else y.tolist() if isinstance(y, np.ndarray) else y
     if isinstance(plain, (str, int)):
         return plain
     if isinstance(plain, (list, tuple)) and plain:
         return tuple(map(_label, plain))
-    if not isinstance(plain, (str, int, float)) or plain != plain:  # noqa: PLR0124 - nan
+    if not isinstance(plain, float) or math.isnan(plain):
         refuse(f"{y!r} is not an output; outputs are texts, numbers or tuples of them, and none may be missing")
-    if plain in (float("inf"), float("-inf")):
+    if math.isinf(plain):
         refuse(f"{y!r} is not an output; name it by a text")
     return plain
 

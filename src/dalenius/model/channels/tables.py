@@ -9,12 +9,10 @@ import numpy as np
 
 from dalenius.errors import printable
 from dalenius.model.datasets import commas
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table
-from dalenius.numerics.types import Ints
+from dalenius.model.statistic import Histogram, Statistic, Sum, Table, classes_in
 
 if TYPE_CHECKING:
     from dalenius.model.channels.written import Written
-    from dalenius.model.query import Query
 
 
 def row_names(mechanism: "Written", many: int) -> list[str]:
@@ -23,35 +21,17 @@ def row_names(mechanism: "Written", many: int) -> list[str]:
     Without a query, or where its answer may differ inside a class, the class alone: `sum 2`, `x = 0,1,1`.
     """
     query, statistic = mechanism.query, mechanism.statistic
-    class_words = _class_words(statistic, many)
-    if query is None:
-        return class_words
-    if statistic == query.statistic:
-        answers = _answers(query, np.arange(many))
-        if _separates_classes(query):
-            return answers
-        return [f"{f} ({words})" for f, words in zip(answers, class_words, strict=True)]
-    if isinstance(statistic, Histogram) and isinstance(query.statistic, Sum):
-        sums = statistic.counts[:many] @ np.asarray(query.statistic.contributions)
-        classes = query.statistic.class_of_sum(sums)
-    elif isinstance(statistic, Table) and statistic.finest:
-        classes = query.statistic.class_of(_datasets(np.arange(many), statistic))
-    else:
-        return class_words
-    return [f"{words} ({f})" for f, words in zip(_answers(query, classes), class_words, strict=True)]
-
-
-def _answers(query: "Query", classes: Ints) -> list[str]:
-    """`count = 2`; `f = 2` for a function of the user."""
-    name = query.name if query.named else "f"
-    found = [query.answers[t] for t in classes.tolist()]
-    return [f"{name} = {commas(y) if isinstance(y, (tuple, np.ndarray)) else y}" for y in found]
-
-
-def _separates_classes(query: "Query") -> bool:
-    """Whether answers differ from class to class: not for pairs, where sums 0 and 1 have the same answer."""
-    answers = query.answers
-    return not isinstance(answers, np.ndarray) or len(np.unique(answers, axis=0)) == len(answers)
+    words = _class_words(statistic, many)
+    classes = None if query is None else classes_in(query.statistic, statistic)
+    if query is None or classes is None:
+        return words
+    name, found = query.name if query.named else "f", [query.answers[t] for t in classes[:many].tolist()]
+    answers = [f"{name} = {commas(y) if isinstance(y, (tuple, np.ndarray)) else y}" for y in found]
+    if statistic != query.statistic:
+        return [f"{cls} ({answer})" for cls, answer in zip(words, answers, strict=True)]
+    # The answers of pairs are the same for sums of 0 and 1.
+    alike = isinstance(query.answers, np.ndarray) and len(np.unique(query.answers, axis=0)) < len(query.answers)
+    return [f"{answer} ({cls})" for cls, answer in zip(words, answers, strict=True)] if alike else answers
 
 
 def _class_words(statistic: Statistic, many: int) -> list[str]:
@@ -63,13 +43,9 @@ def _class_words(statistic: Statistic, many: int) -> list[str]:
         return [f"counts {commas(counts)}" for counts in statistic.counts[:many].tolist()]
     if isinstance(statistic, Table):
         _, first, sizes = np.unique(statistic.classes, return_index=True, return_counts=True)
-        members = _datasets(first[:many], statistic).tolist()
+        members = np.stack(np.unravel_index(first[:many], statistic.records), axis=-1).tolist()
         return [f"{'like ' * (size > 1)}x = {commas(x)}" for x, size in zip(members, sizes.tolist(), strict=False)]
     return [statistic.class_name(t) for t in range(many)]
-
-
-def _datasets(index: Ints, statistic: Table) -> Ints:
-    return np.stack(np.unravel_index(index, statistic.records), axis=-1)
 
 
 def table_text(

@@ -1,6 +1,5 @@
 """A mechanism that is written out: one row of probabilities per class of a statistic."""
 
-import html
 import json
 import math
 import os
@@ -14,15 +13,18 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dalenius import shown
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks, files, storage
 from dalenius.model.channels import neighbours, tables
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM
-from dalenius.model.statistic import Blocks, Histogram, Statistic, Table, class_of_counts
+from dalenius.model.statistic import Blocks, Histogram, Statistic, Table, classes_in
 from dalenius.numerics.types import Floats
 
+# Rows and outputs that a notebook shows.
+SHOWN = 8
 # Tuples label joint releases.
 Label = str | int | float | tuple["Label", ...]
 
@@ -56,7 +58,13 @@ class Written(Mechanism):
         if given.ndim != 2 or given.shape[1] == 0:  # a matrix
             refuse(f"a channel is a matrix of rows and outputs; got an array of shape {given.shape}")
         if given.shape[0] != self.statistic.size:
-            raise InputError(_misfit(given.shape[0], self.statistic))
+            counted = f"{given.shape[0]} rows for {self.statistic.size} classes; give one row per class of the query"
+            if isinstance(self.statistic, Table) and self.statistic.finest:
+                counted = (
+                    f"the matrix has {given.shape[0]} rows, but {self.statistic.size} datasets are described by "
+                    f"records {list(self.statistic.records)}; give one row per dataset in lexicographic order"
+                )
+            raise InputError(counted)
         if len(self.labels) != given.shape[1]:
             refuse(f"{len(self.labels)} labels for {given.shape[1]} outputs; give one per column")
         rows = _normalised(given, self.statistic)
@@ -74,11 +82,9 @@ class Written(Mechanism):
 
     @property
     def n_outputs(self) -> int:
-        """The number of columns."""
         return len(self.labels)
 
     def written(self) -> "Written":
-        """Return itself."""
         return self
 
     def _drawn(self, x: NDArray[Any], size: int, source: np.random.Generator) -> NDArray[np.int64]:
@@ -100,10 +106,6 @@ class Written(Mechanism):
         return neighbours.dp_epsilon(self.statistic, self.rows)
 
     def dp_delta(self, epsilon: float = 1.0) -> float:
-        """Return max sum_y max(0, q(y|x) - e^epsilon q(y|x')) over datasets x, x' that differ in one record.
-
-        It is the least delta for which the mechanism is (epsilon, delta)-differentially private.
-        """
         return neighbours.dp_delta(self.statistic, self.rows, checks.real("epsilon", epsilon, 0.0, math.inf))
 
     def expected_distortion(self) -> float | None:
@@ -113,9 +115,11 @@ class Written(Mechanism):
         other outputs, and where rows are not known to be at least as fine as answers.
         """
         query = self.query
-        if self.whole is not None or query is None:
-            return None if self.whole is None else self.whole.expected_distortion()
-        classes = _classes_of(query, self.statistic) if self.labels == query.labels else None
+        if self.whole is not None:
+            return self.whole.expected_distortion()
+        if query is None or self.labels != query.labels:
+            return None
+        classes = classes_in(query.statistic, self.statistic)
         if classes is None:
             return None
         return float(np.exp(UNIFORM.log_classes(self.statistic)) @ (self.rows * query.distance()[classes]).sum(axis=1))
@@ -154,7 +158,7 @@ class Written(Mechanism):
         return json.dumps(about, sort_keys=True), self.labels, self.given.shape, (self.given + 0.0).tobytes()
 
     def stored(self) -> dict[str, object]:
-        """Return labels and rows; of a named mechanism the rows are a check."""
+        # Of a named mechanism the rows are a check.
         return {"labels": list(self.labels), "rows": self.given.tolist()}
 
     def __repr__(self) -> str:
@@ -163,14 +167,10 @@ class Written(Mechanism):
         return f"<Mechanism {what}{of}: {self.n} records, {self.rows.shape[0]} rows x {self.rows.shape[1]} outputs>"
 
     def _repr_html_(self) -> str:
-        shown = 8
-        names = tables.row_names(self, min(shown, self.statistic.size))
-        head = "".join(f"<th>{html.escape(str(label))}</th>" for label in self.labels[:shown])
-        body = "".join(
-            f"<tr><th>{html.escape(name)}</th>" + "".join(f"<td>{q:.4g}</td>" for q in row) + "</tr>"
-            for name, row in zip(names, self.rows[:shown, :shown], strict=True)
-        )
-        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th>{head}</tr>{body}</table>"
+        many = min(SHOWN, self.statistic.size)
+        named = zip(tables.row_names(self, many), self.rows[:many, :SHOWN].tolist(), strict=True)
+        head = ("", *map(str, self.labels[:SHOWN]))
+        return shown.table(head, [(name, *row) for name, row in named], repr(self)[1:-1])
 
 
 def of_matrix(
@@ -382,12 +382,12 @@ def outputs_of(mechanism: Written) -> list[Any]:
         return list(query.outputs)
     if not query.vector:
         return list(labels)
-    return [tuple(map(_count, label.split(","))) if isinstance(label, str) else label for label in labels]
 
+    def vector(text: str) -> tuple[int | str, ...]:
+        """Counts, and words that stand in their place."""
+        return tuple(int(y) if y.removeprefix("-").isdecimal() else y for y in text.split(","))
 
-def _count(text: str) -> int | str:
-    """A count, or the word that stands in its place."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
+    return [vector(label) if isinstance(label, str) else label for label in labels]
 
 
 def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Written:
@@ -399,15 +399,6 @@ def of_rows(query: Query, rows: ArrayLike, labels: Sequence[Label] | None) -> Wr
         columns = matrix.shape[1] if matrix.ndim > 1 else 0
         labels = query.labels if columns == len(query.outputs) else range(columns)
     return Written(query.statistic, matrix, _listed(labels), query)
-
-
-def _classes_of(query: Query, statistic: Statistic) -> NDArray[np.int64] | None:
-    """The class of the query for every class of a statistic; None where it is not at least as fine, as far as known."""
-    if statistic is query.statistic or statistic == query.statistic:
-        return np.arange(statistic.size)
-    if isinstance(statistic, Histogram):
-        return class_of_counts(query.statistic, statistic.counts)
-    return query.statistic.class_table() if isinstance(statistic, Table) and statistic.finest else None
 
 
 def _numbers(matrix: ArrayLike) -> Floats:
@@ -430,15 +421,6 @@ def _label(label: Label) -> Label:
     if not isinstance(plain, (str, int, float)) or (isinstance(plain, float) and not math.isfinite(plain)):
         refuse(f"{label!r} cannot label an output; labels are texts and finite numbers, or tuples of them")
     return plain
-
-
-def _misfit(rows: int, statistic: Statistic) -> str:
-    if isinstance(statistic, Table) and statistic.finest:
-        return (
-            f"the matrix has {rows} rows, but {statistic.size} datasets are described by records "
-            f"{list(statistic.records)}; give one row per dataset in lexicographic order"
-        )
-    return f"{rows} rows for {statistic.size} classes; give one row per class of the query"
 
 
 def _normalised(given: Floats, statistic: Statistic) -> Floats:

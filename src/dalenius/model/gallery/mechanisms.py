@@ -18,11 +18,9 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.noise import DiscreteGaussian, Gaussian, Geometric, Laplace, Noise, times
 from dalenius.model.channels.noisy_counts import NoisyCounts
 from dalenius.model.channels.noisy_sum import NoisySum
-from dalenius.model.channels.per_record import PerRecord
+from dalenius.model.channels.per_record import PerRecord, Symmetric
 from dalenius.model.channels.real import Real
-from dalenius.model.channels.real_records import Geometric as Steps
-from dalenius.model.channels.real_records import RealQuery, RealRecords
-from dalenius.model.channels.symmetric import Symmetric
+from dalenius.model.channels.real_records import RealQuery, RealRecords, Steps
 from dalenius.model.channels.written import Written
 from dalenius.model.datasets import commas
 from dalenius.model.gallery import releases
@@ -61,8 +59,7 @@ def symmetric(query: Query, *, flip: float) -> Mechanism:
         flip: probability of another value, from 0 to 1.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.symmetric(query, flip=0.4).name
+        >>> dl.mechanisms.symmetric(dl.queries.count(n=4), flip=0.4).name
         'symmetric(flip=0.4)'
     """
     asked(query)
@@ -104,8 +101,7 @@ def geometric(
         A Mechanism; on very many records one that is never written out.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.geometric(query, epsilon=1).dp_epsilon()
+        >>> dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1).dp_epsilon()
         1.0
     """
     given = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
@@ -139,8 +135,7 @@ def laplace(
             to its ends, so it may leak a little more.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.laplace(query, epsilon=1, output="real").dp_epsilon()
+        >>> dl.mechanisms.laplace(dl.queries.count(n=4), epsilon=1, output="real").dp_epsilon()
         1.0
     """
     given = {"epsilon": epsilon, "sensitivity": sensitivity, "scale": scale}
@@ -163,8 +158,7 @@ def gaussian(query: Query, *, sigma: float, output: str | None = None) -> Mechan
         output: "real" for the real number itself, neither rounded nor clamped; the only choice for real-valued records.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.gaussian(query, sigma=2).name
+        >>> dl.mechanisms.gaussian(dl.queries.count(n=4), sigma=2).name
         'gaussian(sigma=2)'
     """
     if isinstance(query, RealQuery):
@@ -192,8 +186,7 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
         A Mechanism whose outputs are all integers, unless clamped.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.discrete_gaussian(query, sigma=2).name
+        >>> dl.mechanisms.discrete_gaussian(dl.queries.count(n=4), sigma=2).name
         'discrete_gaussian(sigma=2)'
     """
     steps = _sigma(query, sigma)
@@ -212,7 +205,6 @@ def noisy_max(query: Query, *, epsilon: float, noise: str = "gumbel") -> Written
             order, each taken with probability exp( epsilon (c_y - max c) / 2 ) until one is [mckenna20].
 
     Example:
-        >>> query = dl.queries.count(n=4)
         >>> dl.mechanisms.noisy_max(dl.queries.histogram(n=3, k=2), epsilon=1).n_outputs
         2
     """
@@ -246,8 +238,7 @@ def exponential(query: Query, *, epsilon: float, sensitivity: float | None = Non
     """The exponential mechanism: q(y|x) proportional to exp( -epsilon d(f(x), y) / (2 sensitivity) ) over the range.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.exponential(query, epsilon=1).n_outputs
+        >>> dl.mechanisms.exponential(dl.queries.count(n=4), epsilon=1).n_outputs
         5
     """
     rate = _rate(query, epsilon, sensitivity)
@@ -269,8 +260,7 @@ def randomized_response(query: Query, *, epsilon: float) -> Mechanism:
         A Mechanism.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.randomized_response(query, epsilon=1).n_outputs
+        >>> dl.mechanisms.randomized_response(dl.queries.count(n=4), epsilon=1).n_outputs
         16
     """
     rate, k = _of_record(query, epsilon)
@@ -309,8 +299,7 @@ def unary_encoding(query: Query, *, epsilon: float, optimised: bool = False) -> 
             with probability e^epsilon / (1 + e^epsilon) [wang17].
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.mechanisms.unary_encoding(query, epsilon=1).name
+        >>> dl.mechanisms.unary_encoding(dl.queries.count(n=4), epsilon=1).name
         'unary_encoding(epsilon=1)'
     """
     rate, k = _of_record(query, epsilon)
@@ -388,8 +377,7 @@ def constant(query: Query) -> Written:
         InputError: the query has too many outputs to list.
 
     Example:
-        >>> query = dl.queries.count(n=4)
-        >>> dl.audit(dl.mechanisms.constant(query), knowledge=0.5).upper < 1e-9
+        >>> dl.audit(dl.mechanisms.constant(dl.queries.count(n=4)), knowledge=0.5).upper < 1e-9
         True
     """
     asked(query)

@@ -55,27 +55,23 @@ def load(name: str) -> Callable[..., Mechanism]:
         except InputError:
             raise
         except Exception as error:
-            message = f"the mechanism {name} {_from(entry)} failed at {query}: {type(error).__name__}: {error}"
+            message = f"{_whose(entry)} failed at {query}: {type(error).__name__}: {error}"
             raise InputError(message) from error
         if not isinstance(found, Mechanism):
             raise InputError(_broken(entry, f"it returned {type(found).__name__}, and not a Mechanism"))
-        return _with_rows(found)
+        if not found.by_formula or str(found.name).split("(")[0] in FAMILIES:
+            return found
+        # A name that only the plug-in knows is left out: certificates are then about the rows.
+        rows = found.written()
+        return Written(rows.statistic, rows.given, rows.labels, rows.query)
 
     return checked
 
 
-def _with_rows(found: Mechanism) -> Mechanism:
-    """Leave out a name that only the plug-in knows: certificates are then about the rows."""
-    if not found.by_formula or str(found.name).split("(")[0] in FAMILIES:
-        return found
-    rows = found.written()
-    return Written(rows.statistic, rows.given, rows.labels, rows.query)
+def _whose(entry: "EntryPoint") -> str:
+    owner = "an unknown distribution" if entry.dist is None else f"the distribution {entry.dist.name!r}"
+    return f"the mechanism {entry.name!r} of {owner}"
 
 
 def _broken(entry: "EntryPoint", why: str) -> str:
-    return f"the mechanism {entry.name!r} {_from(entry)} cannot be used: {printable(why)}; update or uninstall it"
-
-
-def _from(entry: "EntryPoint") -> str:
-    """Whose it is."""
-    return "of an unknown distribution" if entry.dist is None else f"of the distribution {entry.dist.name!r}"
+    return f"{_whose(entry)} cannot be used: {printable(why)}; update or uninstall it"
