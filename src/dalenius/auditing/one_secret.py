@@ -17,7 +17,6 @@ lower bound; a stage is tried where its condition holds and the bracket is open.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,12 +126,8 @@ class SecretAudit(Bracket):
         if not self.cells.many:
             self.warm.prior = self.pi
         if self._batches is None:
-            # Trees are loaded where the opening left the bracket open.
-            from dalenius.auditing import portfolio
-
             self.proofs = self.proofs if self.cells.many else [self.proof]
-            plan = self._many if self.cells.many else partial(portfolio.work, self)
-            self._batches = plan(deadline, report_progress)
+            self._batches = (self._many if self.cells.many else self._few)(deadline, report_progress)
         done = 0
         while done < batches and self.upper > until and not self._done(deadline):
             if next(self._batches, self) is self:
@@ -143,6 +138,12 @@ class SecretAudit(Bracket):
 
     def _done(self, deadline: Deadline) -> bool:
         return not self.open or self.upper <= self.best + self.tolerance or deadline.expired()
+
+    def _few(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
+        """The plan of the problem's class; trees are loaded where the opening left the bracket open."""
+        from dalenius.auditing import portfolio
+
+        yield from portfolio.work(self, deadline, report_progress)
 
     def _many(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
         """Very many cells: grid rows, the convex bound, if there was no time for it, a few more ascents, and all rows.
