@@ -17,7 +17,7 @@ from dalenius.model.channels.density import Density, histogram
 from dalenius.reductions.real_records import rounded_together
 from dalenius.verifier.forms import real_records as verifier
 from dalenius.verifier.kernel.balls import precision
-from dalenius.verifier.steps.one_coin import one_coin
+from dalenius.verifier.steps.rounding import one_coin
 
 
 def laplace(y: Floats, rate: float) -> Floats:

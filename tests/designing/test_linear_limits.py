@@ -7,8 +7,7 @@ from refusals import refuses
 import dalenius as dl
 from dalenius.designing.linear_limits import LinearLimits
 from dalenius.model.channels.neighbours import dp_epsilon
-from dalenius.model.constraints import Constraints
-from dalenius.model.distortion import Distortion
+from dalenius.model.distortion import Constraints, Distortion
 from dalenius.model.reference import UNIFORM
 from dalenius.reductions.symmetry import symmetrise
 

@@ -72,9 +72,3 @@ def test_knowledge_beyond_a_reference() -> None:
     bits = Adversary.from_user((2, 2, 2), knowledge=0.5, unit="bits", reference=rho)
     assert bits.knowledge == pytest.approx(0.5 * math.log(2), rel=1e-15)
     refuses("entropy counts from the uniform prior", Adversary.from_user, (2, 2, 2), entropy=1.0, reference=rho)
-
-
-def test_who_may_know_everything() -> None:
-    assert Adversary.from_user((2, 2), entropy=0.0).free
-    assert Adversary.from_user((2, 2), knowledge=9.0).free
-    assert not Adversary.from_user((2, 2), knowledge=1.0).free

@@ -1,7 +1,6 @@
 """Files that are damaged, hostile or not files: one InputError that names them, in seconds."""
 
 import io
-import json
 import os
 import random
 import sqlite3
@@ -163,10 +162,6 @@ def whole(path: Path) -> None:
     study.report(path.with_suffix(".html"))
 
 
-def test_a_sound_store_is_read(store: Path) -> None:
-    whole(store)
-
-
 COLUMNS = "key, status, reason, numbers, seconds, certificate"
 ENDLESS = "WITH RECURSIVE c({0}) AS (SELECT {0} FROM (SELECT 1) UNION ALL SELECT {0} FROM c) SELECT {0} FROM c"
 
@@ -286,12 +281,6 @@ def read_book(path: Path) -> object:
 
 
 @pytest.mark.extras
-def test_a_sound_workbook_is_read(tmp_path: Path) -> None:
-    (tmp_path / "a.xlsx").write_bytes(workbook(GOOD))
-    assert isinstance(read_book(tmp_path / "a.xlsx"), dl.Mechanism)
-
-
-@pytest.mark.extras
 @pytest.mark.parametrize("what", FAR)
 def test_workbooks_that_would_not_end_are_refused(what: str, tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_bytes(workbook(FAR[what]))
@@ -324,8 +313,3 @@ def test_a_damaged_density_is_refused(text: str, tmp_path: Path) -> None:
 def test_a_number_that_no_float_holds_is_refused(cell: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(f"0.5,0.5\n0.5,0.5\n1,{cell}\n0,1\n")
     refused(tmp_path / "a.csv", READERS[".csv"])
-
-
-def test_json_within_limits_is_read(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps([[0.5, 0.5]] * 4))
-    assert isinstance(dl.Mechanism.from_matrix(tmp_path / "a.json", records=[2, 2]), dl.Mechanism)

@@ -66,11 +66,6 @@ def test_outputs_of_labels_may_leave_answers_out_and_add_others() -> None:
     assert Distortion.from_user(query, outputs=["odd", "unknown"]).table.tolist() == [[1, 1], [0, 1]]
 
 
-def test_outputs_of_real_answers_may_be_integers() -> None:
-    query = dl.queries.function([2], lambda x: 0.5 * x[0])
-    assert Distortion.from_user(query, outputs=[0, 1]).table.tolist() == [[0, 1], [0.5, 0.5]]
-
-
 def test_a_table_is_one_row_per_class() -> None:
     table = [[0, 1.5], [1, 0], [0.25, 0]]
     task = Distortion.from_user(dl.queries.count(n=2), table, outputs=[0, 2])
@@ -142,13 +137,6 @@ def test_unequal_marginals_are_not_exchangeable() -> None:
     assert not Data.from_user(query, [0.25, 0.5, 0.0, 0.25]).exchangeable(query.records)
 
 
-def test_weights_are_divided_by_their_sum() -> None:
-    query = dl.queries.count(n=2)
-    data = Data.from_user(query, [0.25 + 4e-10, 0.5, 0.25 + 4e-10])
-    assert data.weights is not None
-    assert math.fsum(data.weights.tolist()) == pytest.approx(1, abs=1e-15)
-
-
 NAN = float("nan")
 COUNT, PAIR, LABELS = dl.queries.count(n=2), dl.queries.histogram(n=2, k=2), QUERIES[-1]
 
@@ -160,36 +148,28 @@ COUNT, PAIR, LABELS = dl.queries.count(n=2), dl.queries.histogram(n=2, k=2), QUE
         (COUNT, {"p0": [0.25, 0.5, 0.25 + 1e-8]}, "sums to 1.00000001"),
         (COUNT, {"p0": [-0.1, 0.5, 0.6]}, "-0.1"),
         (COUNT, {"p0": [NAN, 0.5, 0.5]}, "nan"),
-        (COUNT, {"p0": [math.inf, 0.5, 0.5]}, "inf"),
         (COUNT, {"p0": [[0.5, 0.5]]}, "2 records"),
         (COUNT, {"p0": [[0.5, 0.5], [1.0]]}, "law of record 1"),
         (COUNT, {"p0": [[0.5, 0.5], [0.5, 0.6]]}, "record 1"),
-        (COUNT, {"p0": [[0.5, 0.5], [1.5, -0.5]]}, "record 1"),
         (COUNT, {"p0": []}, "p0 is empty"),
         (COUNT, {"p0": 1.0}, "p0 = 1.0 is not a prior"),
         (COUNT, {"p0": "normal"}, "p0 = 'normal' is not a prior"),
         (COUNT, {"p0": np.ones((2, 2, 1)) / 4}, "law of record 0"),
         (COUNT, {"measure": "cubic"}, "measure = 'cubic'"),
         (COUNT, {"measure": [[0, 1], [1, 0]]}, "(3, 3)"),
-        (COUNT, {"measure": [[0, 1, 2]] * 2 + [[0, 1]]}, "(3, 3)"),
         (COUNT, {"measure": np.zeros((4, 3))}, "(4, 3)"),
         (COUNT, {"measure": [[0, 1, 2], [1, -1, 0], [0, 0, 0]]}, "row 1, column 1"),
-        (COUNT, {"measure": [[0, 1, 2], [1, 1, 0], [0, 0, NAN]]}, "row 2, column 2"),
         (COUNT, {"measure": [[0, 1, 2], [1, 1, 0], [0, math.inf, 0]]}, "inf"),
         (COUNT, {"outputs": []}, "outputs = []"),
         (COUNT, {"outputs": [0, 1, 0]}, "once"),
-        (COUNT, {"outputs": [1, 1.0]}, "once"),
         (COUNT, {"outputs": ["0"]}, "numbers"),
         (COUNT, {"outputs": [NAN]}, "nan"),
         (COUNT, {"outputs": [0, math.inf]}, "inf"),
-        (COUNT, {"outputs": [None]}, "None"),
-        (COUNT, {"outputs": [[0, 1]]}, "numbers"),
         (COUNT, {"outputs": 5}, "outputs"),
         (COUNT, {"outputs": [{}]}, "outputs"),
         (COUNT, {"outputs": [10**400]}, "outputs"),
         (PAIR, {"outputs": [0, 1]}, "vectors"),
         (PAIR, {"outputs": [(0, 1, 1)]}, "vectors"),
-        (PAIR, {"outputs": [(0, NAN)]}, "nan"),
         (PAIR, {"outputs": [("a", "b")]}, "vectors"),
         (LABELS, {"outputs": [{}]}, "outputs"),
     ],

@@ -104,10 +104,3 @@ def test_bad_statistics_are_refused(build: object, says: str) -> None:
 def test_bad_datasets_are_refused(dataset: list[float], says: str) -> None:
     refuses(says, Sum(3, (0, 1)).class_of, dataset)
     refuses("record 3 does not exist", UNIFORM.log_joint, Sum(3, (0, 1)), 3)
-
-
-def test_the_finest_partition_is_what_a_list_of_all_classes_is() -> None:
-    finest, listed = Table.everything((3, 2)), Table((3, 2), np.arange(6))
-    assert (finest.records, finest.size, finest.finest) == (listed.records, listed.size, listed.finest)
-    assert finest.classes.tolist() == listed.classes.tolist()
-    assert not finest.classes.flags.writeable

@@ -9,24 +9,11 @@ from refusals import refuses, refuses_saying
 
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.files import write
-from dalenius.model.gallery import mechanisms, queries
-
-
-def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> None:
-    path = tmp_path / "c.csv"
-    path.write_text("\ufeffno, yes\n0.5, 0.5\n\n1, 0\n", encoding="utf-8")
-    mechanism = Mechanism.from_matrix(path, [2])
-    assert mechanism.labels == ("no", "yes")
-    assert Mechanism.from_matrix(str(path), [2], labels=[7, 8]).labels == (7, 8)
-    np.testing.assert_array_equal(mechanism.rows, [[0.5, 0.5], [1, 0]])
 
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("c.csv", "a,0.5\n1,0\n", "line 1 column 1: 'a' is not a number"),
-        ("c.csv", "0.5,0.5\n\n1\n", "line 3 has 1 columns where others have 2"),
-        ("c.csv", "a,b\n", "it has 0 rows below a header where the records have 2 datasets; check records="),
         ("c.csv", b"\xff\xfe\x00", "not a text file"),
         ("c.npy", b"not numpy", "not a .npy array"),
         ("c.json", "{}", "holds no list of rows"),
@@ -39,12 +26,6 @@ def test_csv_header_gives_labels_and_blank_lines_are_skipped(tmp_path: Path) -> 
 def test_unreadable_channels(name: str, content: str | bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     refuses_saying(says, Mechanism.from_matrix, tmp_path / name, [2])
-
-
-def test_missing_files_and_folders(tmp_path: Path) -> None:
-    refuses(r"cannot read .*No such file", Mechanism.from_matrix, tmp_path / "absent.csv", [2])
-    refuses("cannot read", Mechanism.load, tmp_path)
-    refuses("cannot write", mechanisms.constant(queries.count(n=1)).save, tmp_path / "absent" / "m.json")
 
 
 BASE = json.loads(json.dumps({"format": "dalenius/mechanism", "version": 1, "labels": [0, 1]}))

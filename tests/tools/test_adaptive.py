@@ -45,13 +45,6 @@ def test_rows_are_products_and_alphabets_may_differ() -> None:
     assert book.release(mechanism).releases == 1
 
 
-def test_choices_about_single_records() -> None:
-    table = dl.Mechanism.from_matrix(np.random.default_rng(1).dirichlet(np.ones(3), 8), records=[2, 2, 2])
-    mechanism = dl.adaptive(PARITY, lambda y: table if y else FIRST)
-    parts = [PARITY.matrix()[:, [0]] * FIRST.matrix(), PARITY.matrix()[:, [1]] * table.matrix()]
-    assert np.allclose(mechanism.matrix(), np.concatenate(parts, axis=1), rtol=1e-14, atol=0)
-
-
 def test_bad_input() -> None:
     other = dl.mechanisms.geometric(dl.queries.count(n=2), epsilon=1)
     with pytest.raises(dl.InputError, match=r"choose\(0\) is a str; it must return a Mechanism over the same records"):
@@ -156,13 +149,6 @@ def test_a_release_too_large_for_a_table_goes_by_its_structure(tmp_path: Path) -
     assert release.sample([0] * 150 + [1] * 150, size=2, secure=True).shape == (2, 2)
     book = dl.Ledger(people, knowledge=0.3, tolerance=0.1)
     assert book.release(release).bound == "audit"
-
-
-def test_a_constant_choice_too_large_for_a_table_is_composition() -> None:
-    large = dl.mechanisms.gaussian(dl.queries.count(n=200), sigma=1)
-    found = dl.adaptive(large, lambda _: large)
-    assert type(found) is Joint
-    assert found.describe() == dl.compose(large, large).describe()
 
 
 def test_choices_of_one_name_about_two_queries_are_two_choices() -> None:

@@ -1,5 +1,4 @@
 import math
-from itertools import permutations
 from pathlib import Path
 
 import brute_force
@@ -84,11 +83,6 @@ def test_keeps_the_query_only_when_all_answer_it() -> None:
     assert dl.compose(COUNT, ANY).query is None
 
 
-def test_one_mechanism_is_itself() -> None:
-    assert dl.compose(COUNT) is COUNT
-    assert dl.compose(COUNT, times=1) is COUNT
-
-
 @pytest.mark.parametrize("parts", [(COUNT, PARITY), (PARITY, THIRDS), (PARITY, PARITY), (ANY, OTHER), (PARITY, OTHER)])
 def test_audits_of_joint_releases_verify(parts: tuple[dl.Mechanism, ...], tmp_path: Path) -> None:
     joint = dl.compose(*parts)
@@ -146,19 +140,6 @@ def test_equal_rows_stay_equal() -> None:
     rows = np.repeat(np.random.default_rng(5).dirichlet(np.ones(3), size=2), 32, axis=0)
     joint = dl.compose(dl.Mechanism.from_matrix(rows, [64]), times=9)
     assert len(np.unique(joint.given, axis=0)) == 2
-
-
-def test_order_does_not_matter() -> None:
-    brackets = [leakage(dl.compose(*parts), 1.3) for parts in permutations((PARITY, OTHER))]
-    assert max(low for low, _ in brackets) <= min(high for _, high in brackets)
-
-
-def test_a_constant_adds_nothing() -> None:
-    noise = dl.Mechanism.from_matrix([[0.3, 0.7]] * 8, [2, 2, 2])
-    for constant in (dl.mechanisms.constant(dl.queries.count(n=3)), noise):
-        low, high = leakage(dl.compose(PARITY, constant), 1.9)
-        alone_low, alone_high = leakage(PARITY, 1.9)
-        assert max(low, alone_low) <= min(high, alone_high) + 1e-9
 
 
 def test_a_million_records() -> None:

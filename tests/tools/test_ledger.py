@@ -370,3 +370,14 @@ def test_growing_knowledge_is_saved(tmp_path: Path) -> None:
 def test_schedules_that_are_none_are_refused(knowledge: list[Any], words: str) -> None:
     refuses(words, dl.Ledger, RECORDS, knowledge=knowledge)
     refuses("independent", dl.Ledger, RECORDS, knowledge=[0.1, 0.2], adversary="independent")
+
+
+def test_a_name_is_given_once(tmp_path: Path) -> None:
+    book = ledger()
+    for name in ("March", None, None):
+        book.release(CONSTANT, name=name)
+    refuses("name = 'March' is that of release 1; give every release a name of its own", book.release, PARITY, "March")
+    assert len(book.releases) == 3
+    book.save(tmp_path / "book.json")
+    for verify in (False, True):
+        refuses("name = 'March'", dl.Ledger.load(tmp_path / "book.json", verify=verify).release, PARITY, "March")

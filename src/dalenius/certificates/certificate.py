@@ -198,7 +198,8 @@ def compare(stated: Mapping[str, object], certificate: dict[str, Any], nats: flo
         if part.endswith(" bound"):
             value = number(value, f"the {whose} {part}")  # noqa: PLW2901 - as it is compared
         if value != found.get(part):
-            reading.refuse(f"the {whose} {part} is {words(value)} where the certificate has {words(found.get(part))}")
+            one, other = (words(x) if isinstance(x, dict) else reading.show(x) for x in (value, found.get(part)))
+            reading.refuse(f"the {whose} {part} is {one} where the certificate has {other}")
     low, high = (stated.get(part) for part in ("lower bound", "upper bound"))
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high:
         reading.refuse(f"lower {low!r} exceeds upper {high!r}")

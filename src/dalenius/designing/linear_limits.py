@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from dalenius.model.channels.neighbours import dp_epsilon
-from dalenius.model.constraints import UNBIASED, Constraints
+from dalenius.model.distortion import UNBIASED, Constraints
 from dalenius.numerics.conic import Conic
 from dalenius.numerics.types import Bools, Floats, Ints
 from dalenius.reductions.symmetry import Domain

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalenius.designing.linear_limits import MARGIN, LinearLimits
 from dalenius.errors import refuse
-from dalenius.model.constraints import Constraints
+from dalenius.model.distortion import Constraints
 from dalenius.model.problem import DesignProblem, Goal
 from dalenius.numerics.information import TINY, mutual_information
 from dalenius.numerics.types import Floats

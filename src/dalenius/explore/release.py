@@ -93,54 +93,48 @@ def release_of(job: Job) -> Release:
     return Release(asked, mechanism, kind, Reference.from_user(asked.reference, mechanism.records))
 
 
-def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
-    """The mechanism of a dropped file: a matrix, a saved mechanism, or what a saved result is about."""
+def _saved(path: Path) -> tuple[str, Mechanism, Any] | None:
+    """What a dropped file of JSON holds, in a word; its mechanism; the result, where it is one. None of a matrix."""
     content = read_json(path) if path.suffix == ".json" else None
-    if isinstance(content, dict):
-        if content.get("format") == FORMAT:
-            return Mechanism.load(path), "mechanism"
-        return _of_result(path)[0], "result"
-    if not asked.records:
-        rows = len(
-            read_matrix(
-                path, **{name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
-            )[0]
-        )
-        refuse(
-            f"give the number of values of each record, such as 2,2,2 for three bits: one row per dataset makes {rows}"
-        )
-    return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
-
-
-def _of_result(path: Path) -> tuple[Mechanism, Any]:
-    """What a saved result is about, and the result."""
+    if not isinstance(content, dict):
+        return None
+    if content.get("format") == FORMAT:
+        return "mechanism", Mechanism.load(path), None
     result = load(path)
     audits = getattr(result, "audits", None) or getattr(result, "designs", None)
     one = audits[0] if audits else result
     mechanism = getattr(one, "mechanism", None)
     if not isinstance(mechanism, Mechanism):
         refuse(f"{path} holds a {type(result).__name__}, which is not about one mechanism; drop an audit or a design")
-    return mechanism, one
+    return "result", mechanism, one
+
+
+def _read(path: Path, asked: Question) -> tuple[Mechanism, str]:
+    """The mechanism of a dropped file: a matrix, a saved mechanism, or what a saved result is about."""
+    if (saved := _saved(path)) is not None:
+        return saved[1], saved[0]
+    if not asked.records:
+        reading = {name: asked.reading.get(name) for name in ("delimiter", "decimal", "header", "index")}
+        rows = len(read_matrix(path, **reading)[0])
+        refuse(
+            f"give the number of values of each record, such as 2,2,2 for three bits: one row per dataset makes {rows}"
+        )
+    return Mechanism.from_matrix(path, asked.records, **asked.reading), "matrix"
 
 
 def inspect(job: Job) -> None:
     """Report what a dropped file is, and which controls it sets."""
     try:
-        what, words, fields = _looked_at(job)
+        what, words, fields = _looked_at(job.path or Path())
         job.tell("file", what=what, words=words, fields=fields)
     except InputError as error:
         job.tell("error", sentence=in_page_words(str(error), job))
 
 
-def _looked_at(job: Job) -> tuple[str, str, dict[str, str]]:
+def _looked_at(path: Path) -> tuple[str, str, dict[str, str]]:
     """What a file holds, in a word and in words, and the fields that follow from it."""
-    path = job.path or Path()
-    content = read_json(path) if path.suffix == ".json" else None
-    if isinstance(content, dict) and content.get("format") == FORMAT:
-        return "mechanism", problem(Mechanism.load(path)), {}
-    if isinstance(content, dict):
-        mechanism, result = _of_result(path)
-        return "result", problem(mechanism), _adversary_fields(result)
+    if (saved := _saved(path)) is not None:
+        return saved[0], problem(saved[1]), _adversary_fields(saved[2])
     try:
         shape = np.shape(read_matrix(path)[0])
     except InputError:

@@ -10,8 +10,7 @@ from typing import Literal
 
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.constraints import Constraints
-from dalenius.model.distortion import Distortion
+from dalenius.model.distortion import Constraints, Distortion
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference
 from dalenius.model.secret import Secret

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import refuse
 from dalenius.model.channels.written import Written
-from dalenius.model.constraints import Constraints
-from dalenius.model.distortion import Distortion
+from dalenius.model.distortion import Constraints, Distortion
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Statistic, Sum, Table, class_of_counts, classes_in
 from dalenius.numerics.types import Floats, Ints

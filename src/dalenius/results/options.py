@@ -14,8 +14,7 @@ from dalenius.model import secret as secrets
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.real_records import RealQuery
-from dalenius.model.constraints import Constraints
-from dalenius.model.distortion import Distortion
+from dalenius.model.distortion import Constraints, Distortion
 from dalenius.model.problem import NATS_PER_UNIT, AuditProblem, DesignProblem
 from dalenius.model.query import Query
 from dalenius.model.reference import Reference

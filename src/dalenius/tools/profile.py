@@ -15,7 +15,7 @@ from dalenius.errors import InputError, refuse
 from dalenius.model import checks
 from dalenius.model.adversary import Adversary
 from dalenius.model.channels.mechanism import Mechanism
-from dalenius.model.problem import NATS_PER_UNIT, AuditProblem
+from dalenius.model.problem import NATS_PER_UNIT
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.results.audit import Audit, Curve
 from dalenius.results.options import Options, entropies_of, names_of
@@ -23,7 +23,7 @@ from dalenius.results.profile import Bracket, Profile
 from dalenius.results.result import worst_end
 from dalenius.search.deadline import Deadline, Progress
 
-Measure = TypeVar("Measure", float, Capacity, Audit)
+Measure = TypeVar("Measure", float, Capacity, list[Audit])
 
 
 def profile(
@@ -59,8 +59,11 @@ def profile(
         audits = audited(mechanism, points, options, deadline, later=1)
         independent = None
         if not deadline.interrupted:
-            independent = _unless_refused("independent", lambda: _independent(mechanism, rho, options, deadline), notes)
-    maximal = _unless_refused("maximal_leakage", lambda: _maximal(mechanism) / scale, notes)
+            unrelated = Adversary.independent(mechanism.records, None, unit, rho)
+            last = _unless_refused("independent", lambda: audited(mechanism, [unrelated], options, deadline), notes)
+            independent = last[0] if last else None
+    # Never below 0 by rounding.
+    maximal = _unless_refused("maximal_leakage", lambda: max(0.0, mechanism.log_most_likely()) / scale, notes)
     guessed = _unless_refused("record_min_entropy_leakage", lambda: _record_guessing(mechanism) / scale, notes)
     return Profile(
         mechanism=mechanism,
@@ -83,13 +86,7 @@ def profile(
 
 
 def audited(
-    mechanism: Mechanism,
-    points: list[Adversary],
-    options: Options,
-    deadline: Deadline,
-    solve: Callable[[AuditProblem, Options], Audit] = solve,
-    *,
-    later: int = 0,
+    mechanism: Mechanism, points: list[Adversary], options: Options, deadline: Deadline, *, later: int = 0
 ) -> list[Audit]:
     """Audit against every adversary, in equal shares of the time; each has 0.05 s when time is up.
 
@@ -102,13 +99,6 @@ def audited(
         if deadline.interrupted:
             break
     return audits
-
-
-def _independent(mechanism: Mechanism, reference: Reference, options: Options, deadline: Deadline) -> Audit:
-    """The audit against independent records; the others follow the reference where one is given."""
-    adversary = Adversary.independent(mechanism.records, None, options.unit, reference)
-    last = replace(options, time_limit=max(deadline.left, 0.05))
-    return solve(last.audit(mechanism, adversary), last)
 
 
 def _adversaries(
@@ -168,11 +158,6 @@ def _capacity(mechanism: Mechanism, deadline: Deadline, share: float = 0.25) -> 
     if (noisy := mechanism.as_sum) is not None:
         return capacity_by_convolution(noisy, deadline.part(share * deadline.time_limit))
     return capacity(mechanism, deadline)
-
-
-def _maximal(mechanism: Mechanism) -> float:
-    """log sum_y max_x q(y|x), never below 0 by rounding."""
-    return max(0.0, mechanism.log_most_likely())
 
 
 def _record_guessing(mechanism: Mechanism) -> float:

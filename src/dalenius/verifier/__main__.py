@@ -10,20 +10,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 from .kernel.limits import MEMORY, TIME_LIMIT
 from .verify import Verification, verify
-
-
-class _Described:
-    """A saved mechanism, as far as a certificate describes one."""
-
-    def __init__(self, content: dict[str, object]) -> None:
-        beside = ("format", "version", "labels", *(("rows",) if "mechanism" in content else ()))
-        self.content = {key: value for key, value in content.items() if key not in beside}
-
-    def describe(self) -> dict[str, object]:
-        return self.content
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m dalenius.verifier") -> int:
@@ -57,12 +47,15 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m dalen
     return 0 if verdict.verified else 1
 
 
-def _described(path: Path) -> _Described:
-    """Read a saved mechanism; a FIFO would block, and a device need not end."""
+def _described(path: Path) -> SimpleNamespace:
+    """Read a saved mechanism, as far as a certificate describes one; a FIFO would block, and a device need not end."""
     if path.exists() and not path.is_file():
         message = f"{path} is not a file"
         raise OSError(message)
-    return _Described(json.loads(path.read_text(encoding="utf-8")))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    beside = ("format", "version", "labels", *(("rows",) if "mechanism" in content else ()))
+    description = {key: value for key, value in content.items() if key not in beside}
+    return SimpleNamespace(describe=lambda: description)
 
 
 def _words(verdict: Verification) -> str:

@@ -52,33 +52,31 @@ def check(asked: Asked, proof: dict[str, Any], where: str) -> float:
     beside their sum is added to every bound.
     """
     upper = number(field(proof, "upper", where), f"'upper' of {where}")
-    kind = field(proof, "kind", where)
-    known = {**KINDS, **OTHERS}
+    kind, known = field(proof, "kind", where), {**KINDS, **OTHERS}
     try:
         if not isinstance(kind, str) or kind not in known:
             refuse(f"its kind is none of {', '.join(known)}")
-        _check(asked, kind, proof, upper, where)
+        steps = [mapping(step, "a step") for step in sequence(proof.get("steps", ()), "the steps")]
+        if kind in KINDS:
+            shown(_after(asked.question, steps), kind, proof, upper, where)
+        elif steps:
+            refuse(f"a proof by {kind} takes no steps")
+        else:
+            compare(OTHERS[kind](asked, proof, where) + asked.lost, upper, where)
     except Refused as reason:
         text = str(reason)
         raise Refused(text if text.startswith(where) else f"{where}: {text}") from None
     return upper
 
 
-def _check(asked: Asked, kind: str, proof: dict[str, Any], upper: float, where: str) -> None:
-    steps = [mapping(step, "a step") for step in sequence(proof.get("steps", ()), "the steps")]
-    whole = OTHERS.get(kind)
-    if whole is not None and steps:
-        refuse(f"a proof by {kind} takes no steps")
-    if whole is not None:
-        compare(whole(asked, proof, where) + asked.lost, upper, where)
-        return
-    question = asked.question
+def _after(question: Question, steps: list[dict[str, Any]]) -> Question:
+    """Return the question that some steps lead to."""
     for step in steps:
         name = field(step, "step", "a step")
         if not isinstance(name, str) or name not in STEPS:
             refuse(f"a step is {show(name)}, which is none of {', '.join(STEPS)}")
         question = STEPS[name](question, step)
-    shown(question, kind, proof, upper, where)
+    return question
 
 
 def _mixture(asked: Asked, proof: dict[str, Any], where: str) -> Ball:

@@ -11,10 +11,8 @@ STATED = ("mechanism", "adversary", "record", "lower", "upper", "goal", "budget"
 OF_DESIGNS = ("upper", "budget", "distortion")
 
 
-def words(value: object) -> str:
-    """A part of a question in a few words: the calls of a mechanism, the number of a limit, anything else shortly."""
-    if not isinstance(value, dict):
-        return show(value)
+def words(value: dict[str, Any]) -> str:
+    """A part of a question in a few words: the calls of a mechanism, or the number of a limit."""
     if "rows" in value:
         return "a channel by its rows"
     calls = [str(value[key]) for key in ("mechanism", "query") if key in value]

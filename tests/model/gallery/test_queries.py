@@ -11,7 +11,6 @@ import dalenius as dl
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.gallery.parse import parse_query
 from dalenius.model.query import Query
-from dalenius.model.reference import UNIFORM
 
 Dataset = tuple[int, ...]
 VALUES = [-1, 2, 7]
@@ -26,6 +25,7 @@ CASES: list[tuple[Query, Callable[[Dataset], int]]] = [
     (queries.total(n=3, values=VALUES), lambda x: sum(VALUES[v] for v in x)),
     (queries.identity(k=4), lambda x: x[0]),
     (queries.function([2, 3], lambda x: 2 * x[0] - x[1]), lambda x: 2 * x[0] - x[1]),
+    (queries.weighted_sum([1, -2, 3]), lambda x: x[0] - 2 * x[1] + 3 * x[2]),
 ]
 
 
@@ -35,7 +35,9 @@ def test_answers_range_and_sensitivity(query: Query, f: Callable[[Dataset], int]
     answers = {x: f(x) for x in datasets}
     found = np.asarray(query.answers)[query.statistic.class_table()]
     assert found.tolist() == list(answers.values())
-    if query.name != "modular_sum":  # whose range is 0..m-1 by definition
+    if query.name == "modular_sum":  # attainable or not
+        assert query.outputs == tuple(range(dict(query.arguments)["modulus"]))
+    else:
         assert query.outputs == tuple(range(min(answers.values()), max(answers.values()) + 1))
     gaps = [
         abs(answers[x] - answers[z])
@@ -46,12 +48,6 @@ def test_answers_range_and_sensitivity(query: Query, f: Callable[[Dataset], int]
     assert query.sensitivity == max(gaps)
     expected = np.abs(np.subtract.outer(np.asarray(query.answers), np.array(query.outputs)))
     np.testing.assert_array_equal(query.distance(), expected)
-
-
-def test_modular_sum_ranges_over_all_residues_attainable_or_not() -> None:
-    query = queries.modular_sum(n=2, modulus=5)
-    assert query.outputs == (0, 1, 2, 3, 4)
-    assert np.asarray(query.answers).tolist() == [0, 1, 2]
 
 
 def test_histogram() -> None:
@@ -75,19 +71,6 @@ def test_function_of_labels_and_of_reals() -> None:
     assert truth.outputs == (0, 1)
 
 
-def test_strings() -> None:
-    assert str(queries.modular_sum(n=4, modulus=2)) == "modular_sum(n=4, modulus=2)"
-    assert str(queries.total(n=2, values=[-1, 3])) == "total(n=2, values=[-1, 3])"
-    assert str(queries.function([2, 2], max)) == "function(records=[2, 2], f=max)"
-    assert "16 datasets in 5 classes" in repr(queries.count(n=4))
-
-
-def test_a_million_records_are_cheap() -> None:
-    query = queries.modular_sum(n=10**6, modulus=2)
-    assert query.log_universe == pytest.approx(10**6 * np.log(2))
-    np.testing.assert_allclose(np.exp(UNIFORM.log_joint(query.statistic, 999_999)), 0.25, atol=1e-15)
-
-
 @pytest.mark.parametrize(
     ("build", "says"),
     [
@@ -95,10 +78,8 @@ def test_a_million_records_are_cheap() -> None:
         (lambda: queries.count(n=2.0), "not a whole number"),
         (lambda: queries.modular_sum(n=2, modulus=-1), "modulus = -1"),
         (lambda: queries.total(n=2, values=[]), "one integer or more"),
-        (lambda: queries.total(n=2, values=3), "must be a list"),
         (lambda: queries.total(n=2, values=[0.5]), "entry 0 of values = 0.5"),
         (lambda: queries.total(n=2, values=[0, 10**9]), "integers, above the limit"),
-        (lambda: queries.pairs(n=10**5), "integers, above the limit"),
         (lambda: queries.identity(k=0), "k = 0"),
         (lambda: queries.function([2] * 40, sum), "too many to enumerate"),
         (lambda: queries.function([2, 0], sum), "record 1 = 0"),
@@ -107,7 +88,6 @@ def test_a_million_records_are_cheap() -> None:
         (lambda: parse_query("mean(n=2, low=3, high=3)"), "is not below high"),
         (lambda: parse_query("mean(n=2, low=0, high=5, step=2)"), "does not divide the range"),
         (lambda: parse_query("weighted_sum(weights=[1, 0.5])"), "not a whole number"),
-        (lambda: parse_query("weighted_sum(weights=[])"), "one integer or more"),
         (lambda: parse_query("table(n=2, shape=[2, 0])"), "number of values of each attribute"),
         (lambda: parse_query("count(n=2, names=['a'])"), "2 different texts"),
         (lambda: parse_query("count(n=2, names=['a', 'a'])"), "2 different texts"),
@@ -115,15 +95,6 @@ def test_a_million_records_are_cheap() -> None:
 )
 def test_bad_queries_are_refused(build: Callable[[], Query], says: str) -> None:
     refuses(says, build)
-
-
-def test_values_of_a_total_may_add_the_same() -> None:
-    query = queries.total(n=2, values=[0, 1, 1])
-    assert query.records == (3, 3)
-    assert list(query.answers) == [0, 1, 2]
-    assert np.allclose(np.exp(UNIFORM.log_classes(query.statistic)), [1 / 9, 4 / 9, 4 / 9])
-    joint = np.exp(UNIFORM.log_joint(query.statistic, 0))
-    assert np.allclose(joint, [[1 / 9, 2 / 9, 0], [0, 1 / 9, 2 / 9], [0, 1 / 9, 2 / 9]])
 
 
 def test_a_mean_is_a_total_in_steps_of_a_share_of_one_record() -> None:
@@ -157,13 +128,6 @@ def test_noise_on_a_mean_is_in_units_of_the_mean() -> None:
         assert set(one.sample([0, 1, 1, 0], 50, rng=1) * 4) == set(other.sample([0, 1, 1, 0], 50, rng=1))
 
 
-def test_a_weighted_sum_adds_the_weights_of_ones() -> None:
-    query = queries.weighted_sum([1, -2, 3])
-    assert query.outputs == tuple(range(-2, 5))
-    assert query.sensitivity == 3
-    assert query.answers[int(query.statistic.class_of([1, 0, 1]))] == 4
-
-
 def test_a_table_is_a_histogram_of_cells() -> None:
     table, plain = queries.table(n=2, shape=(2, 3)), queries.histogram(n=2, k=6)
     assert np.array_equal(table.answers, plain.answers)
@@ -189,3 +153,27 @@ def test_values_that_are_not_there_are_refused() -> None:
     refuses("values are called no, yes", named.sample, ["no", "maybe"])
     cells = mechanisms.symmetric(queries.table(n=2, shape=(2, 3)), flip=0.5)
     refuses("below 2,3", cells.sample, [(0, 3), (0, 0)])
+
+
+def built() -> list[object]:
+    """Different things, each made anew at every call."""
+    return [
+        dl.queries.count(n=3),
+        dl.queries.count(n=4),
+        dl.queries.count(n=3, names=["no", "yes"]),
+        dl.queries.function([2, 2], min),
+        dl.queries.function([2, 2], max),
+    ]
+
+
+def test_what_is_made_twice_is_equal_and_nothing_else_is() -> None:
+    one, two = built(), built()
+    assert [[x == y for y in two] for x in one] == np.eye(len(one), dtype=bool).tolist()
+    assert [hash(x) for x in one] == [hash(x) for x in two]
+    assert len({*one, *two}) == len(one)
+    assert one[0] != "count(n=3)"
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_zero_has_no_sign(zero: float) -> None:
+    assert dl.Mechanism.from_matrix([[1, zero]], records=[1]) == dl.Mechanism.from_matrix([[1, 0]], records=[1])

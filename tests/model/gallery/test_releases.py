@@ -128,15 +128,6 @@ def test_files_that_make_no_sense_are_refused(tmp_path: Path, text: str, says: s
     refuses(says, M.cell_key, COUNT, path)
 
 
-def test_a_mechanism_without_a_name_is_processed_without_one() -> None:
-    own = dl.Mechanism.from_rows(COUNT, np.eye(4))
-    assert own.suppress(2).name is None
-    assert own.suppress(2).labels == ("suppressed", 0, 2, 3)
-    assert dl.audit(own.suppress(2), knowledge=0.3).verified
-    mean = M.exact(dl.queries.mean(2, 0, 2)).suppress(1)
-    assert (mean.name, mean.labels) == (None, ("suppressed", 0.0, 1.0, 1.5, 2.0))
-
-
 def test_functions_of_outputs_get_them_as_the_query_has_them() -> None:
     seen: list[object] = []
     M.geometric(CELLS, epsilon=1).then(lambda y: seen.append(y) or "all")

@@ -15,7 +15,7 @@ from dalenius.verifier.kernel.cells import Recursions
 from dalenius.verifier.kernel.limits import sized
 from dalenius.verifier.kernel.order import in_order, repaired
 from dalenius.verifier.kernel.reading import Refused
-from dalenius.verifier.steps import one_coin
+from dalenius.verifier.steps import rounding
 
 pytestmark = pytest.mark.usefixtures("precise")
 
@@ -313,10 +313,10 @@ def test_one_coin_for_the_others_needs_cells_that_no_edge_cuts(monkeypatch: pyte
     cut = Density((Fraction(0), Fraction(1, 3), Fraction(1)), (Fraction(1, 2), Fraction(1, 2)))
     even = Density((Fraction(0), Fraction(1)), (Fraction(1),))
     with pytest.raises(Refused, match="cells that no edge cuts"):
-        one_coin.one_coin(cut, 4, 3)
+        rounding.one_coin(cut, 4, 3)
     with sized(numbers=1), pytest.raises(Refused, match="one coin for the other records takes more"):
-        one_coin.one_coin(even, 4, 9)
-    assert 1 <= one_coin.one_coin(even, 4, 3) < 2
-    monkeypatch.setattr(one_coin, "SPARE", -30)  # two bits
+        rounding.one_coin(even, 4, 9)
+    assert 1 <= rounding.one_coin(even, 4, 3) < 2
+    monkeypatch.setattr(rounding, "SPARE", -30)  # two bits
     with pytest.raises(Refused, match="cannot be compared"):
-        one_coin.one_coin(even, 4, 9)
+        rounding.one_coin(even, 4, 9)

@@ -25,9 +25,6 @@ def rumour(odds: float = 4.0, values: int = 2) -> float:
         odds: r, at least 1; 1 to 1 among two values says nothing.
         values: k, how many values there are.
 
-    Returns:
-        Nats, for `knowledge=`.
-
     Raises:
         InputError: odds below 1, or fewer than two values.
 
@@ -50,9 +47,6 @@ def sure_of(records: int, values: int = 2) -> float:
         records: m, how many records it is sure of.
         values: k, how many values each has.
 
-    Returns:
-        Nats, for `knowledge=`.
-
     Raises:
         InputError: a number is not whole, or too small.
 
@@ -74,9 +68,6 @@ def total(n: int, count: int | None = None) -> float:
     Args:
         n: how many people.
         count: c; by default n/2 rounded down, which costs least.
-
-    Returns:
-        Nats, for `knowledge=`.
 
     Raises:
         InputError: count is not from 0 to n.

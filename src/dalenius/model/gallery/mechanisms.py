@@ -97,9 +97,6 @@ def geometric(
         step: of real-valued records only, what they are rounded to; it must divide the range from low to high, and is
             a hundredth of it where nothing is given.
 
-    Returns:
-        A Mechanism; on very many records one that is never written out.
-
     Example:
         >>> dl.mechanisms.geometric(dl.queries.count(n=4), epsilon=1).dp_epsilon()
         1.0
@@ -181,9 +178,6 @@ def discrete_gaussian(query: Query, *, sigma: float, clamp: bool = False) -> Mec
     Args:
         sigma: not scaled by the sensitivity.
         clamp: True to clamp to the range.
-
-    Returns:
-        A Mechanism whose outputs are all integers, unless clamped.
 
     Example:
         >>> dl.mechanisms.discrete_gaussian(dl.queries.count(n=4), sigma=2).name
@@ -369,12 +363,6 @@ def _texts(bits: NDArray[np.int64]) -> tuple[str, ...]:
 @documented_mechanism
 def constant(query: Query) -> Written:
     """Always the value of the range with the least expected distance to f(x), x uniform; the lowest on ties.
-
-    Returns:
-        A Mechanism that leaks nothing.
-
-    Raises:
-        InputError: the query has too many outputs to list.
 
     Example:
         >>> dl.audit(dl.mechanisms.constant(dl.queries.count(n=4)), knowledge=0.5).upper < 1e-9

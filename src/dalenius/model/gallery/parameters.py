@@ -56,6 +56,7 @@ documented_query = _documented(
         "high": "largest value of a record.",
         "names": 'what the values of a record are called, such as ["no", "yes"]; reports print them.',
     },
+    Returns="A Query.",
     Raises="InputError: an argument is wrong, or there are too many records or values.",
 )
 

@@ -25,13 +25,10 @@ Names = Sequence[str] | None
 
 @parameters.documented_query
 def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
-    """f(x) = x_1 + ... + x_n mod modulus, for bits.
+    """f(x) = x_1 + ... + x_n mod modulus, for bits. Its sensitivity is 1 where n < modulus, else modulus - 1.
 
     Args:
         modulus: what the sum is taken modulo; the range is 0..modulus-1.
-
-    Returns:
-        A Query. Its sensitivity is 1 where n < modulus, else modulus - 1.
 
     Example:
         >>> dl.queries.modular_sum(n=4, modulus=2).outputs
@@ -47,10 +44,7 @@ def modular_sum(n: int, modulus: int, *, names: Names = None) -> Query:
 
 @parameters.documented_query
 def count(n: int, *, names: Names = None) -> Query:
-    """f(x) = x_1 + ... + x_n, for bits: how many said yes.
-
-    Returns:
-        A Query with the range 0..n and sensitivity 1.
+    """f(x) = x_1 + ... + x_n, for bits: how many said yes. It has the range 0..n and sensitivity 1.
 
     Example:
         >>> dl.queries.count(n=4).outputs
@@ -63,8 +57,7 @@ def count(n: int, *, names: Names = None) -> Query:
 def pairs(n: int, *, names: Names = None) -> Query:
     """f(x) = sum over i < j of x_i x_j = t(t-1)/2 for t ones: the number of pairs of ones.
 
-    Returns:
-        A Query with the range 0..n(n-1)/2 and sensitivity n - 1.
+    It has the range 0..n(n-1)/2 and sensitivity n - 1.
 
     Example:
         >>> dl.queries.pairs(n=3).outputs
@@ -81,12 +74,11 @@ def pairs(n: int, *, names: Names = None) -> Query:
 def total(n: int, values: Sequence[int], *, names: Names = None) -> Query:
     """f(x) = v_{x_1} + ... + v_{x_n}: each record takes one of the listed values, which add up.
 
+    The sensitivity is the largest value less the smallest.
+
     Args:
         values: the integer that each value of a record adds. A number may occur more than once: values that add the
             same are still different values of a record.
-
-    Returns:
-        A Query whose sensitivity is the largest value less the smallest.
 
     Example:
         >>> dl.queries.total(n=2, values=[0, 5, 10]).sensitivity
@@ -114,10 +106,7 @@ def mean(n: int, low: int, high: int, step: int = 1, *, names: Names = None) -> 
     So with the same epsilon it leaks what the total of records with the values 0..(high - low)/step leaks.
 
     Args:
-        step: how far neighbouring values are apart.
-
-    Returns:
-        A Query with the range low, low + step/n, ..., high.
+        step: how far neighbouring values are apart; answers are low, low + step/n, ..., high.
 
     Example:
         >>> len(dl.queries.mean(n=4, low=0, high=10).outputs)
@@ -154,9 +143,7 @@ def real_sum(n: int, low: float, high: float) -> RealQuery:
     """f(x) = x_1 + ... + x_n, for records that are real numbers from low to high.
 
     Laplace and Gaussian noise are added as they are: outputs are real numbers, and audits are about the real record.
-
-    Returns:
-        A query whose sensitivity is high - low.
+    The sensitivity is high - low.
 
     Example:
         >>> dl.queries.real_sum(n=3, low=0, high=100).sensitivity
@@ -168,9 +155,6 @@ def real_sum(n: int, low: float, high: float) -> RealQuery:
 @parameters.documented_query
 def real_mean(n: int, low: float, high: float) -> RealQuery:
     """f(x) = (x_1 + ... + x_n) / n, for records that are real numbers from low to high; see `real_sum`.
-
-    Returns:
-        A query whose sensitivity is (high - low) / n.
 
     Example:
         >>> dl.queries.real_mean(n=4, low=0, high=100).sensitivity
@@ -185,12 +169,6 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
 
     Args:
         weights: one integer per record. Datasets are listed one by one, so at most 20 records.
-
-    Returns:
-        A Query whose range is every integer from the least to the greatest sum.
-
-    Raises:
-        InputError: an argument is wrong, or there are more than 20 records.
 
     Example:
         >>> dl.queries.weighted_sum([2, 1, 1]).outputs
@@ -208,14 +186,12 @@ def weighted_sum(weights: Sequence[int], *, names: Names = None) -> Query:
 
 @parameters.documented_query
 def histogram(n: int, k: int, *, names: Names = None) -> Query:
-    """f(x) = how many records equal v, for each v in 0..k-1.
+    """f(x) = how many records equal v, for each v in 0..k-1; the range is the count vectors that sum to n.
+
+    For very many records these are not listed, and only noise on every count separately can be added.
 
     Args:
         k: number of values of a record.
-
-    Returns:
-        A Query whose range is the count vectors that sum to n. For very many records they are not listed, and only
-        noise on every count separately can be added.
 
     Example:
         >>> len(dl.queries.histogram(n=3, k=2).outputs)
@@ -232,10 +208,7 @@ def table(n: int, shape: Sequence[int], *, names: Names = None) -> Query:
     Datasets may also list a tuple of attributes for every record. secret="0.1" of an audit is attribute 1 of record 0.
 
     Args:
-        shape: number of values of each attribute.
-
-    Returns:
-        A Query with the answers of histogram(n, k).
+        shape: number of values of each attribute; answers are those of histogram(n, k).
 
     Example:
         >>> dl.queries.table(n=3, shape=(2, 3)).records
@@ -264,9 +237,6 @@ def identity(k: int, *, names: Names = None) -> Query:
     Args:
         k: number of values.
 
-    Returns:
-        A Query with the range 0..k-1.
-
     Example:
         >>> dl.queries.identity(k=3).records
         (3,)
@@ -294,18 +264,12 @@ def _called(names: Names, many: int, /, **given: object) -> tuple[tuple[tuple[st
 
 @parameters.documented_query
 def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, names: Names = None) -> Query:
-    """f(x) for any Python function.
+    """f(x) for any Python function. It has no call string, so certificates carry its answers.
 
     Args:
         records: alphabet size of each record.
         f: called once on every dataset, a tuple of record values. Integer answers range over every integer between the
             least and the greatest; other answers over those that occur.
-
-    Returns:
-        A Query. It has no call string, so certificates carry its answers.
-
-    Raises:
-        InputError: there are too many datasets, or f cannot be called.
 
     Example:
         >>> majority = dl.queries.function([2, 2, 2], lambda x: int(sum(x) >= 2))

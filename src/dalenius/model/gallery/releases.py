@@ -47,9 +47,6 @@ NAMED = {
 def exact(query: Query) -> Written:
     """The answer itself.
 
-    Raises:
-        InputError: the query has too many answers to list.
-
     Example:
         >>> dl.mechanisms.exact(dl.queries.count(n=4)).expected_distortion()
         0.0
@@ -66,9 +63,6 @@ def rounding(query: Query, base: int, *, midpoint: bool = False, mechanism: "Mec
         base: at least 2.
         midpoint: True for the middle of the base numbers up to a multiple, and 0 for 0: with base 6 the numbers 1 to 6
             become 3, those from 7 to 12 become 9.
-
-    Raises:
-        InputError: base is less than 2, or outputs are not whole numbers.
 
     Example:
         >>> dl.mechanisms.rounding(dl.queries.count(n=8), 5).labels
@@ -90,9 +84,6 @@ def random_rounding(query: Query, base: int, *, mechanism: "Mechanism | str" = E
 
     Args:
         base: at least 2.
-
-    Raises:
-        InputError: base is less than 2, or outputs are not whole numbers.
 
     Example:
         >>> dl.mechanisms.random_rounding(dl.queries.count(n=3), 3).rows.round(3).tolist()
@@ -155,9 +146,6 @@ def suppressed(query: Query, below: int, *, keep_zero: bool = True, mechanism: "
         below: outputs from 1 to below - 1 are suppressed.
         keep_zero: False to suppress 0 as well.
 
-    Raises:
-        InputError: below is less than 1, or outputs are not numbers.
-
     Example:
         >>> dl.mechanisms.suppressed(dl.queries.count(n=4), 3).name
         'suppressed(below=3)'
@@ -178,9 +166,6 @@ def subsampled(query: Query, rate: float, *, mechanism: "Mechanism | str" = EXAC
         query: a count; records that are not kept count as 0.
         rate: above 0 and at most 1.
         mechanism: what answers about the sample; by default the exact count.
-
-    Raises:
-        InputError: rate is out of range, or the query is not a count.
 
     Example:
         >>> dl.mechanisms.subsampled(dl.queries.count(n=2), 0.5).rows.tolist()
@@ -220,9 +205,6 @@ def shuffled_response(query: Query, *, epsilon: float) -> Written:
 
     Returns:
         A Mechanism whose outputs are those of the query.
-
-    Raises:
-        InputError: epsilon is out of range, or the query is neither a count nor a histogram.
 
     Example:
         >>> dl.mechanisms.shuffled_response(dl.queries.count(n=3), epsilon=1).labels

@@ -114,10 +114,9 @@ class Rows:
 
     def __init__(self, rows: Sequence[Sequence[Ball]]) -> None:
         """Take at least one row."""
-        self._rows = rows
-        width = len(rows[0])
-        self._step = len(rows) if len(rows) * width <= largest().joint else max(1, largest().part // width)
-        self._held = matrix(rows) if self._step == len(rows) else None
+        self._rows, large = rows, len(rows) * len(rows[0]) > largest().joint
+        self._step = max(1, largest().part // len(rows[0])) if large else len(rows)
+        self._held = None if large else [(0, matrix(rows))]
 
     def times(self, vector: Sequence[Any]) -> list[Ball]:
         """Return the product with a column of balls or floats."""
@@ -135,13 +134,10 @@ class Rows:
         return list(total.entries())
 
     def _blocks(self) -> Iterator[tuple[int, Matrix]]:
-        if self._held is not None:
+        starts = range(0, len(self._rows), self._step)
+        for part in self._held or ((start, matrix(self._rows[start : start + self._step])) for start in starts):
             tick()
-            yield 0, self._held
-            return
-        for start in range(0, len(self._rows), self._step):
-            tick()
-            yield start, matrix(self._rows[start : start + self._step])
+            yield part
 
 
 def exact(x: Fraction | float) -> Ball:

@@ -83,14 +83,8 @@ class Ratios:
 
 def _columns(cells: Sequence[Sequence[Ball]], side: int) -> list["array[float]"]:
     """Floats below (0) or above (1) all probabilities, by group."""
-    known: dict[int, float] = {}
-    columns = [array("d") for _ in cells[0]]
-    for cell in ticking(cells):
-        for column, x in zip(columns, cell, strict=True):
-            if id(x) not in known:
-                known[id(x)] = _end(x, side)
-            column.append(known[id(x)])
-    return columns
+    ends = {key: _end(x, side) for key, x in {id(x): x for cell in ticking(cells) for x in cell}.items()}
+    return [array("d", [ends[id(x)] for x in column]) for column in zip(*cells, strict=True)]
 
 
 def _end(x: Ball, side: int) -> float:

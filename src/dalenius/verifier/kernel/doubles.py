@@ -10,6 +10,9 @@ import importlib
 import math
 import sys
 from collections.abc import Sequence
+from functools import reduce
+from itertools import accumulate
+from operator import truediv
 from typing import Any, TypeAlias
 
 from flint import arb
@@ -24,6 +27,7 @@ U = 2.0**-53
 # Note E and note L: the first 32 bits of log 2, and the rest of it.
 LOG_2, LOG_2_REST, PER_LOG_2 = 0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634
 TERMS_OF_EXP, TERMS_OF_LOG = 13, 10
+_FACTORIALS = list(accumulate(range(1, TERMS_OF_EXP + 1), truediv, initial=1.0))
 # Exponents below this one are raised to it.
 LEAST_EXPONENT = -700.0
 LEAST_MASS = 1e-290
@@ -197,8 +201,9 @@ class Chain:
         self.blocks = np.zeros((len(law), room))
         self.blocks[:, : len(orders)] = law
         self.blocks = self.blocks.reshape(len(law), -1, BLOCK)
-        self.log_rho, self.off_rho = _nearest([x.log() for x in rho], np)
-        self.log_r, self.off_r = _nearest(log_r, np)
+        (self.log_rho, self.off_rho), (self.log_r, self.off_r) = (
+            (np.array(near), max(map(float_above, off))) for near, off in map(_nearest, ([x.log() for x in rho], log_r))
+        )
 
     def increments(self, given: Array) -> tuple[Array, Array] | None:
         """Guarantee: Theta of these increments is between the results; None where the note is not stated (note C)."""
@@ -228,8 +233,8 @@ def near_rows(rows: Sequence[Sequence[Ball]]) -> list[tuple[list[float], float]]
     """The nearest doubles of the entries of rows, and no less than the largest share by which one of a row is off."""
     found = []
     for row in ticking(rows):
-        near = [float(x) for x in row]
-        found.append((near, max(float_above(abs(x - arb(y)) / x) for x, y in zip(row, near, strict=True))))
+        near, off = _nearest(row)
+        found.append((near, max(float_above(error / x) for x, error in zip(row, off, strict=True))))
     return found
 
 
@@ -244,10 +249,10 @@ def chain_of(
     return Chain(np, law, np.ones(len(log_r)), error, rho, log_r, s)
 
 
-def _nearest(values: Sequence[Ball], np: Module) -> tuple[Array, float]:
-    """The nearest doubles, and no less than the most by which one is off."""
+def _nearest(values: Sequence[Ball]) -> tuple[list[float], list[Ball]]:
+    """The nearest doubles, and by how much each is off."""
     near = [float(x) for x in values]
-    return np.array(near), max(float_above(abs(x - arb(y))) for x, y in zip(values, near, strict=True))
+    return near, [abs(x - arb(y)) for x, y in zip(values, near, strict=True)]
 
 
 def line(low: Array, high: Array, np: Module) -> tuple[Array, Array]:
@@ -262,24 +267,11 @@ def line(low: Array, high: Array, np: Module) -> tuple[Array, Array]:
     return alpha, beta
 
 
-_FACTORIALS = [1.0]
-for _i in range(1, TERMS_OF_EXP + 1):
-    _FACTORIALS.append(_FACTORIALS[-1] / _i)
-
-
 def _rounded(cells: Sequence[Sequence[Ball]]) -> tuple[list[list[float]], float]:
     """The nearest doubles of some laws, none below 0, and no less than the most by which a law is off, in sum."""
-    known: dict[int, tuple[float, Ball]] = {}
-    found, worst = [], ZERO
-    for cell in ticking(cells):
-        row, off = [], ZERO
-        for x in cell:
-            if id(x) not in known:
-                near = max(0.0, float(x))
-                known[id(x)] = near, abs(x - arb(near)).upper()
-            near, error = known[id(x)]
-            row.append(near)
-            off += error
-        found.append(row)
-        worst = worst.max(off)
-    return found, float_above(worst)
+    # Tables share few balls.
+    balls = {id(x): x for cell in ticking(cells) for x in cell}
+    near = {key: max(0.0, float(x)) for key, x in balls.items()}
+    off = {key: abs(x - arb(near[key])).upper() for key, x in balls.items()}
+    errors = (sum((off[id(x)] for x in cell), ZERO) for cell in ticking(cells))
+    return [[near[id(x)] for x in cell] for cell in ticking(cells)], float_above(reduce(arb.max, errors, ZERO))

@@ -124,7 +124,8 @@ def sized(**sizes: int) -> Iterator[None]:
 def tick() -> None:
     """End the work if its time is over. Every loop of the verifier that may be long calls this."""
     if time.monotonic() > _deadline.get():
-        out_of_time()
+        message = "not checked: the time limit was reached; allow more with time_limit= (--time-limit)"
+        raise NotChecked(message)
 
 
 def ticking(items: Iterable[T], every: int = 1024) -> Iterator[T]:
@@ -133,12 +134,6 @@ def ticking(items: Iterable[T], every: int = 1024) -> Iterator[T]:
     while part := list(islice(source, every)):
         tick()
         yield from part
-
-
-def out_of_time() -> NoReturn:
-    """Say that the time limit ended the check."""
-    message = "not checked: the time limit was reached; allow more with time_limit= (--time-limit)"
-    raise NotChecked(message)
 
 
 def too_large(mib: float, memory: int) -> NoReturn:

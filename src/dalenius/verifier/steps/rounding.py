@@ -9,27 +9,28 @@ and the same with the roles exchanged from below. What b is, which proofs about 
 record, and what else is paid for: docs/proofs/real-records.md, whose steps 1 to 11 the functions below name.
 """
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from flint import arb
+from flint import arb, arb_poly, ctx
 
 from dalenius.verifier.forms import named
-from dalenius.verifier.forms.counting import Sum
-from dalenius.verifier.forms.real_records import Believed, Problem, labels
+from dalenius.verifier.forms.counting import LONG_BITS, Sum
+from dalenius.verifier.forms.real_records import Believed, Density, Problem, labels
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, exact, short, xlogx
-from dalenius.verifier.kernel.limits import largest
+from dalenius.verifier.kernel.limits import largest, tick
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import AUDIT, field, mapping, number, numbers, refuse, sequence, show, whole
-
-from .one_coin import one_coin
+from dalenius.verifier.kernel.reading import AUDIT, field, fits, mapping, number, numbers, refuse, sequence, show, whole
 
 # Noise on whole numbers, from above and from below.
 NOISE = {"laplace": ("geometric", "laplace"), "gaussian": ("discrete_gaussian", "discrete_gaussian")}
 # Kinds of proof with one law r and one s for all values; trees only with a single leaf.
 ONE_POINT = ("sibson", "convex", "rows", "monotone", "law")
 ONE_LEAF = ("choices",)
+# Bits beside those that the least coefficient of a power needs.
+SPARE = 128
 # Checks a certificate about whole numbers; returns its bounds.
 Inner = Callable[[dict[str, Any]], tuple[float, float]]
 
@@ -184,6 +185,46 @@ def _coins(proof: dict[str, Any], asked: Believed, m: int, where: str) -> tuple[
     return 2, one_coin(asked.reference, m, asked.many)
 
 
+def one_coin(density: Density, m: int, n: int) -> Ball:
+    """Return 1 + eta, from above: one coin for the sum of n - 1 records against a coin for each (step 5).
+
+    Let N others have the sum S, S' one of the two integers next to S by a coin whose mean is S, and T' the sum of the
+    others when each goes to a neighbour by a coin of its own. No edge of the density cuts a cell; with p the generating
+    function of a cell the laws of S' and T' are the coefficients of
+
+        p(z)^N E(z)   and   p(z)^N ((1+z)/2)^N,      E(z) with coefficients A(N+1, k) / (N+1)!, A Eulerian numbers,
+
+    and 1 + eta is the largest ratio of the two.
+    """
+    others = n - 1
+    cells, far = density.cells(m)
+    if others < 1 or far != 0 or min(cells) <= 0:
+        refuse("one coin for the other records needs other records, and cells that no edge cuts")
+    least = min(cells)
+    bits = SPARE + others * (2 + max(0, least.denominator.bit_length() - least.numerator.bit_length()))
+    fits(others * m * bits / LONG_BITS, "one coin for the other records")
+    before, ctx.prec = ctx.prec, bits
+    try:
+        power = arb_poly([arb(p.numerator) / p.denominator for p in cells]) ** others
+        tick()
+        euler = [ONE]
+        for j in range(1, others + 1):
+            tick()
+            low, high = [*euler, ZERO], [ZERO, *euler]
+            euler = [((k + 1) * low[k] + (j + 1 - k) * high[k]) / (j + 1) for k in range(j + 1)]
+        single = (power * arb_poly(euler)).coeffs()
+        tick()
+        each = (power * arb_poly([ONE / 2, ONE / 2]) ** others).coeffs()
+        tick()
+        ratios = [s / t for s, t in zip(single, each, strict=True)]
+    finally:
+        ctx.prec = before
+    # Each of them: of numbers of which one is none, max may return another.
+    if not all(ratio.is_finite() for ratio in ratios):
+        refuse("one coin for the other records cannot be compared with a coin for each")
+    return arb(math.nextafter(max(float(ratio.upper()) for ratio in ratios), math.inf))
+
+
 def _snapped(problem: Problem, asked: Believed, inner: Inner, proof: dict[str, Any], where: str) -> Ball:
     """A bound on what is told of a bin: records at the middles of their cells, and what moving them costs (step 10)."""
     m, n = _grid(proof, where), asked.many
@@ -253,19 +294,15 @@ def _posed(
     if family == "discrete_gaussian" and noise.clamped:
         # Clamping hides something of it, as it does not of geometric and Laplace noise: see named.Added.widened.
         refuse(f"the audit inside must be about noise that is not clamped, not {noise.text}")
-    _same_adversary(mapping(field(audit, "adversary", "the audit inside"), "its adversary"), asked)
+    # Its knowledge and its law are compared in `_mixed`.
+    adversary = mapping(field(audit, "adversary", "the audit inside"), "its adversary")
+    if ("independent" in adversary) != asked.independent or ("knowledge" in adversary) != (asked.knowledge is not None):
+        refuse("the audit inside is about another adversary")
+    if ("reference" in adversary) != (asked.knowledge is not None or asked.exactly):
+        refuse("the audit inside counts from another law")
     if noise.size is None:
         refuse("the audit inside has a single answer")
     return audit, noise.size
-
-
-def _same_adversary(adversary: dict[str, Any], asked: Believed) -> None:
-    """Refuse another kind of adversary; its knowledge and its law are compared in `_mixed`."""
-    if ("independent" in adversary) != asked.independent or ("knowledge" in adversary) != (asked.knowledge is not None):
-        refuse("the audit inside is about another adversary")
-    follows = asked.knowledge is not None or asked.exactly
-    if ("reference" in adversary) != follows:
-        refuse("the audit inside counts from another law")
 
 
 def _mixed(
@@ -313,14 +350,9 @@ def _one_point(audit: dict[str, Any], where: str) -> None:
         kind = mapping(proof, "a proof inside").get("kind")
         leaf = kind in ONE_LEAF and len(sequence(proof.get("tree", ()), "the tree inside")) == 1
         for step in sequence(proof.get("steps", ()), "the steps inside"):
-            if _counts_values(mapping(step, "a step inside")):
+            # All steps use the values of the grid, but for points between and beyond which no value is told.
+            counts = mapping(step, "a step inside").get("step") != "points" or "told" in step
+            if counts or ("order" not in step and step.get("every") != 1):
                 refuse(f"{where}: steps that use log|A| are about records on a grid, not about real-valued ones")
         if kind not in ONE_POINT and not leaf:
             refuse(f"{where}: a proof by {show(kind)} is about records on a grid, not about real-valued ones")
-
-
-def _counts_values(step: dict[str, Any]) -> bool:
-    """Whether a step uses the values of the grid: all do but points between and beyond which no value is told."""
-    if step.get("step") != "points":
-        return True
-    return "told" in step or ("order" not in step and step.get("every") != 1)
