@@ -706,14 +706,6 @@ def test_a_budget_of_no_distortion_is_kept_in_every_unit() -> None:
     refused(certificate(audit, problem, {"distortion": 0.0}, [], **{**bounds, "upper": audit["upper"]}), "the budget")
 
 
-def test_a_leakage_budget_is_kept_without_slack() -> None:
-    audit = parity_audit(3, 0.1, 1.0)
-    accepted(dual_parity())
-    data = dual_parity()
-    data["budget"] = {"leakage": audit["upper"] - 1e-10}
-    refused(data, "more than the budget")
-
-
 @pytest.mark.parametrize("kind", ["design", "dual_design"])
 @pytest.mark.parametrize("query", ["mean(n=2, low=0, high=1)", "mean(n=2, low=0, high=1000, step=1000)"])
 def test_a_mean_is_not_a_count_of_steps(kind: str, query: str) -> None:

@@ -179,28 +179,3 @@ def test_a_forged_tie_is_refused(tied: Json, tamper: Json, reason: str) -> None:
     verdict = verify_here(changed(tied, tamper), time_limit=1e6)
     assert not verdict
     assert reason in verdict.reason
-
-
-def test_another_mechanism_is_told_apart(sound: Json) -> None:
-    query = dl.queries.histogram(n=300, k=3)
-    assert verify_here(sound, mechanism=dl.mechanisms.geometric(query, epsilon=1.0))
-    for other in (
-        dl.mechanisms.geometric(query, epsilon=2),
-        dl.mechanisms.laplace(query, epsilon=1),
-        dl.mechanisms.geometric(dl.queries.histogram(n=301, k=3), epsilon=1),
-        dl.mechanisms.geometric(dl.queries.count(n=300), epsilon=1),
-        dl.Mechanism.from_rows(dl.queries.count(n=2), np.eye(3)),
-    ):
-        verdict = verify_here(sound, mechanism=other)
-        assert not verdict
-        assert verdict.reason
-
-
-def test_groups_and_laws_of_single_records_are_refused(sound: Json) -> None:
-    data = copy.deepcopy(sound)
-    del data["witness"]["record"], data["proofs"][0]["record"]
-    data["secret"] = {"kind": "records", "records": [0, 1]}
-    assert "single records" in verify_here(data).reason
-    data = copy.deepcopy(sound)
-    data["adversary"]["reference"] = {"marginals": [[0.2, 0.3, 0.5], *[[0.4, 0.3, 0.3]] * 299]}
-    assert "one marginal of all records" in verify_here(data).reason

@@ -271,11 +271,6 @@ def test_a_law_that_leaves_out_a_value_says_nothing_of_the_others() -> None:
     assert reason("independent-reference", changes) == "record 1 has no proof"
 
 
-def test_noise_of_no_answer_at_all_hides_nothing() -> None:
-    alone = {"problem.query": "histogram(n=1, k=1)"}
-    assert "two values or more" in reason("independent-indicators", alone)
-
-
 def test_lines_of_a_histogram_are_the_count_vectors_of_the_others() -> None:
     histogram = Histogram(3, 3)
     found = list(lines(histogram, 0))

@@ -62,15 +62,6 @@ def test_a_secret_that_is_a_function_is_refused() -> None:
     assert "is asked about records" in verify_here(data).reason
 
 
-def test_another_channel_is_told_apart() -> None:
-    data = certificate()
-    same = both_symmetric("symmetric(flip=0.2)", "identity(k=4)")
-    assert all(verify_here(data, mechanism=mechanism) for mechanism in same)
-    for mechanism, query in (("symmetric(flip=0.3)", "identity(k=4)"), ("symmetric(flip=0.2)", "identity(k=5)")):
-        other = both_symmetric(mechanism, query)[0]
-        assert "about another channel than the mechanism given" in verify_here(data, mechanism=other).reason
-
-
 def test_an_uniform_witness_of_another_release_is_refused() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=3), epsilon=1)
     data = json.loads(dl.audit(mechanism, knowledge=0.3).certificate.text())

@@ -63,8 +63,8 @@ def test_gaussian_noise_inside_is_not_clamped(place: str) -> None:
         ("", {"secret": {"kind": "function", "values": [0, 1]}}, "which is none of records, bin"),
         ("", {"secret": {"kind": "records", "records": [2]}}, "must be a whole number from 0 to 1"),
         ("-snapped", {"adversary": {"independent": True}}, "audited one by one"),
-        ("-snapped", {"secret.edges": [0, 1]}, "must go from low to high"),
-        ("-snapped", {"secret.edges": [0, 0.7, 0.5, 1]}, "must ascend"),
+        ("-snapped", {"secret.edges": [0, 1]}, "the secret has 2 edges; it needs 3 to"),
+        ("-snapped", {"secret.edges": [0, 0.7, 0.5, 1]}, "edges of the secret must ascend"),
         ("-snapped", {"secret.edges": [0, 0.3, 1]}, "an edge of the secret cuts a cell"),
         # What the witness shows.
         ("", {"lower": 0.05}, "less than 0.05"),

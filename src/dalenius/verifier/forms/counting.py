@@ -122,7 +122,6 @@ class Sum:
 
     @cached_property
     def place(self) -> dict[int, int]:
-        """The class of every value."""
         return {value: t for t, value in enumerate(self.values)}
 
     def line(self, others: int) -> list[int]:
@@ -248,7 +247,6 @@ class Histogram(Records):
 
     @cached_property
     def place(self) -> dict[tuple[int, ...], int]:
-        """The class of every count vector."""
         return {c: t for t, c in enumerate(self.counts)}
 
     def line(self, others: Sequence[int]) -> list[int]:

@@ -63,7 +63,6 @@ class Task:
 
     @property
     def width(self) -> int:
-        """Outputs of the mechanism."""
         return self.audited.channel.outputs // self.beside
 
     @cached_property
@@ -416,7 +415,6 @@ Named: TypeAlias = tuple[Sequence[Any] | None, list[Any], str]
 
 
 def _kept(problem: dict[str, Any], asked: Named, beside: int) -> Kept:
-    """Return the constraints that a certificate states."""
     given = [name for name in CONSTRAINTS if name in problem]
     if given and beside > 1:
         refuse(f"a design after earlier releases has no {given[0]}")

@@ -70,7 +70,6 @@ class Independent:
 
     @property
     def record(self) -> int:
-        """The record that is the secret."""
         return self.about.records[0]
 
     def check_witness(self, witness: dict[str, Any], lower: float) -> None:

@@ -10,6 +10,7 @@ docs/mathematics.md, 10.1. Each release comes with its audit; of one person alon
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from flint import arb
@@ -100,7 +101,8 @@ class Joint:
         least = (sum(lows) if apart else max(lows)) if self.independent else Fraction(0)
         if Fraction(lower) > least:
             refuse(f"the releases leak {float(least)!r} at least, less than the claimed lower bound {lower!r}")
-        if not (high <= Fraction(upper) or self._trivial() <= upper):
+        values = sum((arb(k).log() for k in self.columns.values()), arb(0))
+        if not (high <= Fraction(upper) or values <= upper):
             refuse(f"the bounds of the releases add up to {float(high)!r}, above the claimed {upper!r}")
         return (
             f"every number was recomputed: {many} releases that together leak no more than {upper!r} nats of any "
@@ -119,31 +121,20 @@ class Joint:
                 refuse(f"the certificate is about another channel than mechanism {k + 1}, or less often about it")
             runs.pop(place)
 
-    def _trivial(self) -> arb:
-        total = arb(0)
-        for k in self.columns.values():
-            total += arb(k).log()
-        return total
-
     def _release(self, item: object, where: str) -> Release:
+        """A release whose audit is of every record of these people, against independent records, about its columns."""
         part = mapping(item, where)
-        runs = [self._run(run, where) for run in sequence(field(part, "columns", where), f"columns of {where}")]
+        runs, sizes = [], set[int]()
+        for run in sequence(field(part, "columns", where), f"columns of {where}"):
+            tick()
+            names = tuple(sequence(run, f"columns of {where}"))
+            if not names or any(not isinstance(name, str) or name not in self.columns for name in names):
+                refuse(f"{where} looks at {show(list(names))}, and not at columns of the certificate")
+            if len(set(names)) < len(names):
+                refuse(f"{where} looks at a column twice")
+            runs.append(names)
+            sizes.add(prod(self.columns[name] for name in names))
         audit = mapping(field(part, "audit", where), f"the audit of {where}")
-        self._about(audit, runs, where)
-        return Release(where, audit, runs)
-
-    def _run(self, run: object, where: str) -> tuple[str, ...]:
-        """The columns that a release looks at, each once."""
-        tick()
-        names = tuple(sequence(run, f"columns of {where}"))
-        if not names or any(not isinstance(name, str) or name not in self.columns for name in names):
-            refuse(f"{where} looks at {show(list(names))}, and not at columns of the certificate")
-        if len(set(names)) < len(names):
-            refuse(f"{where} looks at a column twice")
-        return names
-
-    def _about(self, audit: dict[str, Any], runs: list[tuple[str, ...]], where: str) -> None:
-        """Refuse an audit against another adversary, of other people or of other columns."""
         if audit.get("format") != AUDIT:
             refuse(f"{where} has no audit certificate, but {show(audit.get('format'))}")
         if not runs:
@@ -156,12 +147,9 @@ class Joint:
         people, values = _shape(mapping(field(audit, "problem", where), f"the problem of {where}"), where)
         if people != self.people:
             refuse(f"{where} is about {people} people, the certificate about {self.people}")
-        for run in runs:
-            expected = 1
-            for name in run:
-                expected *= self.columns[name]
-            if values != expected:
-                refuse(f"{where} is about {values} values, and its columns have {expected}")
+        if sizes != {values}:
+            refuse(f"{where} is about {values} values, and its columns have {min(sizes - {values})}")
+        return Release(where, audit, runs)
 
 
 def _shape(problem: dict[str, Any], where: str) -> tuple[int, int]:

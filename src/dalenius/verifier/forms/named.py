@@ -348,7 +348,6 @@ def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Row
 
 
 def _shuffled(asked: Query, given: dict[str, Any]) -> Rows:
-    """The counts of outputs of randomised response."""
     epsilon = _positive(given, "epsilon")
     _fits(asked, asked.width)
     if isinstance(asked.statistic, Histogram):
@@ -360,7 +359,6 @@ def _shuffled(asked: Query, given: dict[str, Any]) -> Rows:
 
 
 def _output(given: dict[str, Any]) -> object:
-    """The kind of outputs that a call asks for."""
     return given.get("output", "integer")
 
 
@@ -424,7 +422,6 @@ def exact_size(given: dict[str, Any], asked: Query) -> Fraction | None:
 
 
 def _rate(given: dict[str, Any], asked: Query) -> Ball | None:
-    """The same as a ball."""
     size = exact_size(given, asked)
     return None if size is None else exact(size)
 
@@ -618,7 +615,6 @@ def added(text: object, asked: Query, *, rounded: bool = False) -> Added:
 
 
 def _added(name: str, given: dict[str, Any], asked: Query) -> Added:
-    """The same of a call that was read."""
     size, words, kept, output = exact_size(given, asked), spelled(name, given), clamped(given), _output(given)
     if size is None:
         return Added(name, words, None, None, lambda _: ZERO, kept, output)

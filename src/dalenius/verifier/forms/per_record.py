@@ -69,7 +69,6 @@ class Local:
         return capacity(self.statistic.k, *response(*self.exact, self.statistic.k))
 
     def law(self, record: int) -> list[Ball]:
-        """The law of a record."""
         return self.reference.law(record, self.statistic.k)
 
     @cached_property
@@ -96,7 +95,13 @@ def rebuild(problem: dict[str, Any]) -> Local:
     if set(problem) != {"query", "mechanism"}:
         refuse("a witness on some records is for a mechanism given by its name")
     name, given = named.call(problem["mechanism"], named.MECHANISMS, "the mechanism")
-    call_of, (n, k, words) = name, _people(problem["query"])
+    call_of, (query, about) = name, named.call(problem["query"], named.QUERIES, "the query")
+    if query == "identity":  # of very many values
+        n, k = 1, whole(about["k"], "k of the query", 1, largest().symmetric_values)
+        words = named.spelled(query, about)
+    else:
+        asked = named.query(problem["query"], listed=False)
+        n, k, words = asked.statistic.n, asked.statistic.alphabet(0), asked.text
     parameter = PARAMETERS.get(name)
     # On the answer to another query `symmetric` does not treat records by themselves.
     if parameter is None or (name == "symmetric" and (k == 1 or not words.startswith("identity"))):
@@ -110,16 +115,6 @@ def rebuild(problem: dict[str, Any]) -> Local:
         name = "optimised_unary_encoding"
     people_of = Records(n, k)
     return Local(people_of, (name, size), f"{people(people_of)}; {words}; {named.spelled(call_of, given)}")
-
-
-def _people(query: object) -> tuple[int, int, str]:
-    """How many records a query is about, of how many values, and words for it; an identity may have very many."""
-    name, given = named.call(query, named.QUERIES, "the query")
-    if name == "identity":
-        k = whole(given["k"], "k of the query", 1, largest().symmetric_values)
-        return 1, k, named.spelled(name, given)
-    asked = named.query(query, listed=False)
-    return asked.statistic.n, asked.statistic.alphabet(0), asked.text
 
 
 def response(name: str, parameter: Fraction, k: int) -> tuple[Ball, Ball]:
@@ -165,20 +160,14 @@ def _subsets(_: str, epsilon: Fraction, k: int) -> Rows:
     return [[held if a in chosen else ratio * held for chosen in combinations(range(k), many)] for a in range(k)]
 
 
-def _unary(_: str, epsilon: Fraction, k: int) -> Rows:
-    """Bit v is kept where it says whether the record is v."""
-    kept, other = response("randomized_response", epsilon / 2, 2)
-    powers = [kept ** (k - d) * other**d for d in range(k + 1)]
+def _unary(name: str, epsilon: Fraction, k: int) -> Rows:
+    """Bits by themselves: that of the value says so with another chance than others, or says nothing if optimised."""
+    best = name == "optimised_unary_encoding"
+    kept, other = response("randomized_response", epsilon if best else epsilon / 2, 2)
+    own = (ONE / 2, ONE / 2) if best else (other, kept)
+    powers = [kept ** (k - 1 - d) * other**d for d in range(k)]
     bits = list(product((0, 1), repeat=k))
-    return [[powers[sum(bit != (v == a) for v, bit in enumerate(y))] for y in bits] for a in range(k)]
-
-
-def _optimised_unary(_: str, epsilon: Fraction, k: int) -> Rows:
-    """The bit of the value is 1 or 0 with equal chances, any other is 0 with chance e^epsilon / (1 + e^epsilon)."""
-    kept, other = response("randomized_response", epsilon, 2)
-    powers = [kept ** (k - 1 - d) * other**d / 2 for d in range(k)]
-    bits = list(product((0, 1), repeat=k))
-    return [[powers[sum(y) - y[a]] for y in bits] for a in range(k)]
+    return [[own[y[a]] * powers[sum(y) - y[a]] for y in bits] for a in range(k)]
 
 
 # The channels of one record: how many outputs each has, from its parameter and k, and its rows.
@@ -186,8 +175,7 @@ CHANNELS: dict[str, tuple[Callable[[Fraction, int], int], Callable[[str, Fractio
     **dict.fromkeys(RESPONSES, (lambda _, k: k, _responses)),
     "hadamard_response": (lambda _, k: 2 ** k.bit_length(), _hadamard),
     "subset_selection": (lambda epsilon, k: math.comb(k, subset_size(epsilon, k)), _subsets),
-    "unary_encoding": (lambda _, k: 2 ** min(k, 64), _unary),
-    "optimised_unary_encoding": (lambda _, k: 2 ** min(k, 64), _optimised_unary),
+    **dict.fromkeys(("unary_encoding", "optimised_unary_encoding"), (lambda _, k: 2 ** min(k, 64), _unary)),
 }
 
 

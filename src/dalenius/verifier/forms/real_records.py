@@ -140,17 +140,23 @@ def density(described: object, problem: Problem) -> Density:
     given = mapping(described, "the reference")
     if set(given) != {"edges", "masses"}:
         refuse("the reference of real-valued records needs 'edges' and 'masses'")
-    listed = sequence(given["edges"], "edges of the reference")
-    if not 2 <= len(listed) <= MOST_EDGES:  # one part
-        refuse(f"the reference has {len(listed)} edges; it needs 2 to {MOST_EDGES}")
-    edges = [(decimal(e, "an edge") - problem.low) / (problem.high - problem.low) for e in listed]
-    if edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pairwise(edges)):
-        refuse("edges of the reference must ascend from low to high")
+    edges = _edges(given["edges"], problem, "the reference", 2)  # one part
     masses = [Fraction(p) for p in numbers(given["masses"], len(edges) - 1, "masses of the reference", low=0.0)]
     total = sum(masses, Fraction(0))
     if not abs(total - 1) <= Fraction(1, 10**9) or min(masses) <= 0:
         refuse("masses of the reference must be above 0 and sum to 1")
-    return Density(tuple(edges), tuple(p / total for p in masses))
+    return Density(edges, tuple(p / total for p in masses))
+
+
+def _edges(value: object, problem: Problem, of: str, least: int) -> tuple[Fraction, ...]:
+    """Edges from 0 to 1."""
+    listed = sequence(value, f"edges of {of}")
+    if not least <= len(listed) <= MOST_EDGES:
+        refuse(f"{of} has {len(listed)} edges; it needs {least} to {MOST_EDGES}")
+    edges = tuple((decimal(e, f"an edge of {of}") - problem.low) / (problem.high - problem.low) for e in listed)
+    if edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pairwise(edges)):
+        refuse(f"edges of {of} must ascend from low to high")
+    return edges
 
 
 @dataclass(frozen=True)
@@ -188,11 +194,7 @@ def believed(adversary: dict[str, Any], problem: Problem) -> tuple[Believed, str
     counted = f", counted from {shown}" if "reference" in adversary else ""
     if "knowledge" in adversary:
         k = number(adversary["knowledge"], "the adversary's knowledge", low=0.0)
-        words = (
-            f"{words} that knows at most {k!r} nats{counted}"
-            if not alone
-            else f"{words}, and knows {k!r} nats{counted}"
-        )
+        words += f"{', and knows' if alone else ' that knows at most'} {k!r} nats{counted}"
         return Believed(alone, arb(k), rho, problem.n, exactly=False), words
     if not alone:
         refuse("the adversary needs 'knowledge'")
@@ -212,13 +214,7 @@ def about(asked: Believed, value: object, problem: Problem) -> tuple[Believed, i
     record = whole(given["record"], "the record of the secret", 0, problem.n - 1)
     if asked.independent:
         refuse("independent records are audited one by one; the secret must be a record")
-    listed = sequence(given["edges"], "edges of the secret")
-    edges = tuple((decimal(e, "an edge of the secret") - problem.low) / (problem.high - problem.low) for e in listed)
-    if not 3 <= len(edges) <= MOST_EDGES or edges[0] != 0 or edges[-1] != 1:  # two bins
-        refuse("edges of the secret must go from low to high, with one more or more between")
-    if any(low >= high for low, high in pairwise(edges)):
-        refuse("edges of the secret must ascend")
-    return replace(asked, bins=edges), record
+    return replace(asked, bins=_edges(given["edges"], problem, "the secret", 3)), record  # two bins
 
 
 def labels(asked: Believed, m: int, *, half: bool = False) -> list[int] | None:

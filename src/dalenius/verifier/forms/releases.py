@@ -55,7 +55,6 @@ class Releases:
 
     @property
     def statistic(self) -> Sum:
-        """The sum."""
         return self.one.statistic
 
 

@@ -39,7 +39,6 @@ class Secret:
         return f"a function of {words or 'the dataset'} with {max(self.labels) + 1} values (sha256 {fingerprint})"
 
     def size(self, statistic: Statistic) -> int:
-        """How many values it has."""
         return max(self.labels) + 1 if self.labels else prod(map(statistic.alphabet, self.records))
 
 

@@ -73,7 +73,6 @@ class Large:
 
     @cached_property
     def answers(self) -> Sequence[int]:
-        """One for each class."""
         return self.query.answers
 
     @property
@@ -140,7 +139,6 @@ class Large:
 
     @cached_property
     def seen_answers(self) -> Sequence[int]:
-        """Their answers."""
         return self.answers[self.seen.start : self.seen.stop]
 
     @cached_property
@@ -260,7 +258,6 @@ def rows(channel: Large) -> tuple[list[list[Ball]], Ball]:
 
 
 def _every_cut(channel: Large) -> list[int]:
-    """Cuts between all outputs."""
     fits(len(channel.values) * channel.width, "every output of the sum")
     return list(range(channel.low + 1, channel.low + channel.width))
 

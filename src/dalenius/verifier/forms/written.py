@@ -15,12 +15,11 @@ from dalenius.verifier.kernel.balls import ONE, ZERO, Ball
 from dalenius.verifier.kernel.cells import Knowledge, Question, Shares
 from dalenius.verifier.kernel.limits import SLACK, largest, ticking
 from dalenius.verifier.kernel.proofs import claimed
-from dalenius.verifier.kernel.reading import field as entry
 from dalenius.verifier.kernel.reading import fits, numbers, refuse, sequence, show, whole
 from dalenius.verifier.steps import samples
 
 from . import named
-from .counting import Blocks, Histogram, Statistic, Sum, Table, histogram, people
+from .counting import Blocks, Statistic, Sum, Table, histogram, people
 from .reference import UNIFORM, Reference
 from .reference import digest as digest_of
 from .secret import Secret, joint
@@ -147,75 +146,64 @@ def rebuild(problem: dict[str, Any]) -> Channel:
         falling = named.falling(problem["mechanism"], asked)
         lost = named.lost(problem, asked)
         return Channel(statistic=statistic, rows=distinct, row_of=row_of, text=text, lost=lost, falling=falling)
-    if keys == {"query", "rows"}:
-        asked = named.query(problem["query"])
-        raw = sequence(problem["rows"], "rows of the problem", asked.statistic.size)
-        return numeric(asked.statistic, raw, f"{people(asked.statistic)}; {asked.text}")
-    if keys == {"query", "blocks", "rows"}:
-        blocks, words = _blocks(problem)
-        raw = sequence(problem["rows"], "rows of the problem", blocks.size)
-        return numeric(blocks, raw, f"{people(blocks)}; {words}")
+    about = keys - {"rows", "samples"}
     if "samples" in keys:
-        return _sampled(problem, keys)
-    if keys in ({"query", "statistic", "rows"}, {"records", "statistic", "rows"}):
-        vectors, words = _count_vectors(problem)
-        raw = sequence(problem["rows"], "rows of the problem", vectors.size)
-        return numeric(vectors, raw, f"{people(vectors)}; {words}one row per count vector")
-    if keys != {"records", "classes", "rows"}:
+        if "rows" in keys or about not in ({"query"}, {"records", "classes"}):
+            refuse("samples need a query, or records and classes")
+        of, words = _statistic(problem, about)
+        rows_of, confidence, draws = samples.rows_above(problem["samples"], of.size)
+        above = numeric(of, rows_of, words)
+        text = f"{above.text} above a channel known by {draws} samples, with confidence {confidence!r}"
+        return replace(above, text=text, confidence=confidence)
+    if "rows" not in keys or about not in DESCRIBED:
         refuse(f"the problem has the fields {show(', '.join(sorted(map(str, keys))))}, which describe no channel")
-    table = _table(problem)
-    return numeric(table, problem["rows"], people(table))
+    of, words = _statistic(problem, about)
+    return numeric(of, sequence(problem["rows"], "rows of the problem", of.size), words)
 
 
-def _blocks(problem: dict[str, Any]) -> tuple[Blocks, str]:
-    """Runs of the answers of a count of bits."""
-    asked = named.query(problem["query"])
+# What describes a channel beside its rows.
+DESCRIBED = (
+    {"query"},
+    {"query", "blocks"},
+    {"query", "statistic"},
+    {"records", "statistic"},
+    {"records", "classes"},
+)
+
+
+def _statistic(problem: dict[str, Any], about: set[str]) -> tuple[Statistic, str]:
+    """The classes to which rows belong, and words for them."""
+    if about == {"records", "classes"}:
+        table = _table(problem)
+        return table, people(table)
+    asked = named.query(problem["query"]) if "query" in about else None
+    if "statistic" in about:
+        if problem["statistic"] != "histogram":
+            refuse(f"the statistic of the problem is {show(problem['statistic'])}; only 'histogram' has a name")
+        if asked is not None:
+            n, k = asked.statistic.n, asked.statistic.alphabet(0)
+        else:
+            listed = sequence(problem["records"], "records of the problem")
+            if not 1 <= len(listed) <= largest().records or any(k != listed[0] for k in listed):
+                refuse("count vectors need one record or more, all with the same number of values")
+            n, k = len(listed), whole(listed[0], "an alphabet size", 1, largest().numbers)
+        vectors = histogram(n, k)
+        return vectors, f"{people(vectors)}; {'' if asked is None else f'{asked.text}; '}one row per count vector"
+    assert asked is not None  # for the type checker: all others have a query
+    if "blocks" not in about:
+        return asked.statistic, f"{people(asked.statistic)}; {asked.text}"
     listed = sequence(problem["blocks"], "blocks of the problem")
     starts = [whole(b, "a block of the problem", 0, asked.statistic.n) for b in listed]
     if asked.name != "count" or len(starts) < 2 or starts[0] != 0 or starts != sorted(set(starts)):
         refuse("blocks are two or more runs of the answers of a count, by the first of each, ascending from 0")
     assert isinstance(asked.statistic, Sum)  # for the type checker: it is a count
-    words = f"{asked.text} in {len(starts)} blocks (sha256 {digest_of(starts)})"
-    return Blocks(asked.statistic, tuple(starts), asked.text), words
-
-
-def _sampled(problem: dict[str, Any], keys: set[str]) -> Channel:
-    """The channel above one that is known by samples."""
-    if keys == {"query", "samples"}:
-        asked = named.query(problem["query"])
-        statistic, words = asked.statistic, f"{people(asked.statistic)}; {asked.text}"
-    elif keys == {"records", "classes", "samples"}:
-        statistic = _table({**problem, "rows": _rows_of_classes(problem["classes"])})
-        words = people(statistic)
-    else:
-        refuse("samples need a query, or records and classes")
-    rows, confidence, draws = samples.rows_above(problem["samples"], statistic.size)
-    above = numeric(statistic, rows, words)
-    text = f"{above.text} above a channel known by {draws} samples, with confidence {confidence!r}"
-    return replace(above, text=text, confidence=confidence)
-
-
-def _rows_of_classes(classes: object) -> list[None]:
-    """A place for every class; which ones there are is checked with the table."""
-    listed = sequence(classes, "classes of the problem")
-    return [None] * (1 + max((whole(t, "a class of the problem", 0, len(listed) - 1) for t in listed), default=-1))
-
-
-def _count_vectors(problem: dict[str, Any]) -> tuple[Histogram, str]:
-    """Return the histogram of the records of a query or of a list, and words for the query."""
-    if problem["statistic"] != "histogram":
-        refuse(f"the statistic of the problem is {show(problem['statistic'])}; only 'histogram' has a name")
-    if "query" in problem:
-        asked = named.query(problem["query"])
-        return histogram(asked.statistic.n, asked.statistic.alphabet(0)), f"{asked.text}; "
-    listed = sequence(problem["records"], "records of the problem")
-    if not 1 <= len(listed) <= largest().records or any(k != listed[0] for k in listed):
-        refuse("count vectors need one record or more, all with the same number of values")
-    return histogram(len(listed), whole(listed[0], "an alphabet size", 1, largest().numbers)), ""
+    blocks = Blocks(asked.statistic, tuple(starts), asked.text)
+    return blocks, f"{people(blocks)}; {asked.text} in {len(starts)} blocks (sha256 {digest_of(starts)})"
 
 
 def _table(problem: dict[str, Any]) -> Table:
-    listed = sequence(entry(problem, "records", "the problem"), "records of the problem")
+    """A class for every dataset; as many as there are rows, or of samples as are named."""
+    listed = sequence(problem["records"], "records of the problem")
     if not listed:
         refuse("records of the problem are empty")
     records = tuple(whole(k, "an alphabet size", 1, largest().numbers) for k in listed)
@@ -223,14 +211,12 @@ def _table(problem: dict[str, Any]) -> Table:
     for k in records:
         many *= k
         fits(many, "the table of the problem")
-    if problem["classes"] is None:
-        sequence(problem["rows"], "rows of the problem", many)
+    if problem["classes"] is None and "rows" in problem:
         return Table(records, range(many), many)
     classes = sequence(problem["classes"], "classes of the problem", many)
-    size = len(sequence(problem["rows"], "rows of the problem"))
-    for t in classes:
-        whole(t, "a class of the problem", 0, size - 1)
-    if len(set(classes)) != size:
+    rows = len(sequence(problem["rows"], "rows of the problem")) if "rows" in problem else None
+    size = 1 + max(whole(t, "a class of the problem", 0, (rows or many) - 1) for t in classes)
+    if len(set(classes)) != (rows or size):
         refuse("some row of the problem belongs to no dataset")
     return Table(records, classes, size)
 

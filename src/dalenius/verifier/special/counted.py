@@ -123,7 +123,6 @@ class _Table:
         self.scale = arb(n).lgamma().exp()
 
     def others(self, a: int) -> list[int]:
-        """All values but one."""
         return [b for b in range(self.k) if b != a]
 
     def lists(self, a: int) -> Iterator[Counts]:

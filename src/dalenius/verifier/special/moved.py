@@ -42,7 +42,13 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     if not 1 <= len(listed) <= n + 1 - first:
         refuse(f"{where}: a tilt of {len(listed)} counts from {first} on does not fit {n} records")
     tilt = [arb(x) for x in numbers(listed, len(listed), f"the tilt of {where}")]
-    own, others = (_weights(proof, key, where) for key in ("own", "others"))
+    weights = []
+    for key in ("own", "others"):
+        given = sequence(field(proof, key, where), f"'{key}' of {where}")
+        weights.append([arb(x) for x in numbers(given, len(given), f"'{key}' of {where}", low=0.0)])
+        if not weights[-1] or not weights[-1][0] > 0:
+            refuse(f"{where}: the first of '{key}' must be above 0")
+    own, others = weights
     reach = whole(field(proof, "reach", where), f"'reach' of {where}", 0, largest().numbers)
     fits(len(tilt) * (2 * reach + 1) * (len(own) + len(others)) + n * k + k * len(others), where)
     g = [tilt[min(max(t - first, 0), len(tilt) - 1)] for t in range(n + 1)]
@@ -50,14 +56,6 @@ def bound(channel: Any, knowledge: Ball, proof: dict[str, Any], where: str) -> B
     # Powers of polynomials lose digits where their coefficients differ much.
     with precision(2 * PRECISION):
         return close([sums.log_norm(own, others) + sums.log_total(own, others, s)], s, knowledge, eta=ONE)
-
-
-def _weights(proof: dict[str, Any], key: str, where: str) -> list[Ball]:
-    listed = sequence(field(proof, key, where), f"'{key}' of {where}")
-    weights = numbers(listed, len(listed), f"'{key}' of {where}", low=0.0)
-    if not weights or not weights[0] > 0:
-        refuse(f"{where}: the first of '{key}' must be above 0")
-    return [arb(x) for x in weights]
 
 
 class _Sums:
@@ -123,14 +121,11 @@ def _dot(weights: list[Ball], ratios: list[Ball]) -> Ball:
 
 
 def _power(poly: Any, power: int, size: int) -> Any:
-    """The first coefficients of a power."""
-    result = None
-    square = arb_poly(poly.coeffs()[:size])
-    while power:
+    """The first coefficients of a power, digit by digit of its exponent."""
+    result = arb_poly([1])
+    for digit in f"{power:b}":
         tick()
-        if power & 1:
-            result = square if result is None else arb_poly((result * square).coeffs()[:size])
-        power >>= 1
-        if power:
-            square = arb_poly((square * square).coeffs()[:size])
+        result = (result * result).truncate(size)
+        if digit == "1":
+            result = (result * poly).truncate(size)
     return result

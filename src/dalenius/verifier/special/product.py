@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from flint import arb, arb_poly
 
+from dalenius.verifier.forms.counting import binomial
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, divergence, mixed, xlogx
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.contraction import contracts as every_pair_contracts
@@ -37,12 +38,8 @@ def product_bound(rows: Sequence[Row], rho: Row, law: Row, *, knowledge: Ball, s
 def looks(n: int, flip: Ball) -> Ball:
     """log 2 - sum_j P(j) log(1 + P(n-j)/P(j)), P(j) = C(n,j) (1-f)^j f^(n-j): ratios P(n-j)/P(j) = (f/(1-f))^(2j-n)."""
     odds = (1 - flip).log() - flip.log()
-    lost = ZERO
-    for j in ticking(range(n + 1)):
-        ways = arb(n + 1).lgamma() - arb(j + 1).lgamma() - arb(n - j + 1).lgamma()
-        chance = (ways + j * (1 - flip).log() + (n - j) * flip.log()).exp()
-        lost += chance * (ONE + (odds * (n - 2 * j)).exp()).log()
-    return arb(2).log() - lost
+    law = binomial(n, flip, 1 - flip, range(n + 1)).masses
+    return arb(2).log() - sum((p * (ONE + (odds * (n - 2 * j)).exp()).log() for j, p in ticking(enumerate(law))), ZERO)
 
 
 def contracts(rows: Sequence[Row], law: Row, eta: Ball, *, even: bool, response: bool) -> bool:
