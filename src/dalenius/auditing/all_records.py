@@ -59,6 +59,7 @@ def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | N
     leaked = prior.leakage() if witness.grid is None else witness.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
     in_order = sorted(audited, key=lambda item: item.record)
+    tried = {name: why for item in audited for name, why in item.audit.tried.items()}
     proofs = {item.record: item.claim(mechanism, adversary.reference) for item in in_order}
     highest = max((proofs[item.record] for item in audited), key=lambda proof: proof[1])
     upper = max(highest[1], lower)
@@ -73,7 +74,7 @@ def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | N
         tuple((item.members or (None,), lowers[item.record], proofs[item.record][1]) for item in audited),
         highest[0].name,
         _extremes(audited, (lower, upper), free=adversary.free),
-        tried=tuple(dict.fromkeys(name for item in audited for name in item.audit.tried)),
+        tried=tuple(f"{name}: {why}" if why else name for name, why in tried.items()),
     )
 
 

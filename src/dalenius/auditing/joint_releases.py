@@ -131,6 +131,8 @@ def audit_joint(problem: AuditProblem, joint: Joint, about: Secret, deadline: De
     if problem.knowledge <= 0:
         proofs.append(Formula("trivial", single.audit.trivial))
     joined = from_below(problem, about, [look], deadline, proofs=proofs)
+    if not single.audit.open:
+        joined.audit.tried[proofs[0].name] = "all that one release tells"
     if joint.rates:
         try_points(problem, noisy, about, deadline, joined.audit, noise=Several.of(joint))
     return joined

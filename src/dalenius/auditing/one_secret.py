@@ -108,7 +108,7 @@ class SecretAudit(Bracket):
             in_time = stage.in_any_case or not deadline.expired()
             if (stage.bound is None or stage.bound in tried) and in_time and stage.when(self):
                 if stage.bound is not None:
-                    self.tried[stage.bound] = None
+                    self.tried[stage.bound] = ""
                 stage.run(self, deadline, rng)
 
     def finish(

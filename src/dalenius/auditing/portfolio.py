@@ -85,7 +85,7 @@ def take_turns(open_routes: list[Route], bracket: Bracket, report_progress: Call
     """
     while open_routes:
         for route in list(open_routes):
-            bracket.tried[route.bound] = None
+            bracket.tried.setdefault(route.bound, "")
             none = all(other.upper > bracket.upper for other in open_routes)
             for _ in range(max(route.batches, route.if_none if none else 0)):
                 yield

@@ -75,8 +75,7 @@ class OriginalOutputs:
         self.merged = lift.outputs
         self.alive = self.merged >= 0
         column = rows.sum(axis=0)
-        total = np.zeros(int(self.merged.max()) + 1)
-        np.add.at(total, self.merged[self.alive], column[self.alive])
+        total = np.bincount(self.merged[self.alive], weights=column[self.alive])
         self.share = np.where(self.alive, column / total[self.merged], 0.0)
         order = np.argsort(self.share, kind="stable")
         order = order[self.alive[order]]
@@ -191,9 +190,7 @@ def _equal_rows(rows: Floats) -> tuple[Ints, Ints]:
     _, first, group = np.unique((bits ^ (bits >> np.uint64(29))) @ scramble, return_index=True, return_inverse=True)
     if first.size < len(rows) and (solid[first[group]] != solid).any():
         _, first, group = np.unique(solid, axis=0, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[group.ravel()], np.sort(first)
+    return np.argsort(np.argsort(first))[group.ravel()], np.sort(first)
 
 
 def _proportional_columns(rows: Floats) -> Ints:

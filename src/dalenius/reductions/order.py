@@ -12,6 +12,7 @@ prod_i W(y_i|x_i), is found in its matrix too (MATH 4.12): the parts are indepen
 
 import math
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 
@@ -40,9 +41,7 @@ class Order:
     @property
     def rank(self) -> Ints:
         """(R,) the place of every row in that order."""
-        rank = np.empty_like(self.rows)
-        rank[self.rows] = np.arange(self.rows.size)
-        return rank
+        return np.argsort(self.rows)
 
 
 def ordered(mechanism: Mechanism, merged: Merged, slack: float = 1e-9) -> Order | None:
@@ -57,11 +56,9 @@ def ordered(mechanism: Mechanism, merged: Merged, slack: float = 1e-9) -> Order 
     written = mechanism.written()
     if (runs := runs_of(written.labels)) is not None and (merged.outputs >= 0).all():
         return _joint(written.rows[merged.first], runs, slack)
-    rows, columns = _found(merged.channel)
-    if not _ascending(merged.channel[rows][:, columns], slack):
+    if (ranked := _ranked(merged.channel, None, slack)) is None:
         return None
-    rank = np.empty_like(columns)
-    rank[columns] = np.arange(columns.size)
+    rows, rank = ranked
     return Order(rows, (np.where(merged.outputs >= 0, rank[merged.outputs], -1),))
 
 
@@ -124,14 +121,9 @@ def _joint(rows: Floats, runs: list[Ints], slack: float) -> Order | None:
         # The outputs of the runs have k! / prod_y c_y! orders.
         counts = np.stack([(part == y).sum(axis=0) for y in range(own.shape[1])], axis=1)
         product *= np.exp(log_multinomial(counts)) * np.prod(own[:, part], axis=1)
-        found, columns = _found(own)
-        order = found if order is None else order
-        if not _ascending(own[order][:, columns], slack):
-            columns = columns[::-1]
-        if not _ascending(own[order][:, columns], slack):
+        if (ranked := _ranked(own, order, slack)) is None:
             return None
-        rank = np.empty_like(columns)
-        rank[columns] = np.arange(columns.size)
+        order, rank = ranked
         ranks += list(rank[part])
     if order is None or (np.abs(product / rows - 1) > slack).any():
         return None
@@ -144,6 +136,18 @@ def _one_run(rows: Floats, part: Ints) -> Floats:
     for run in part:
         np.add.at(own, run, rows.T / len(part))
     return own.T
+
+
+def _ranked(channel: Floats, rows: Ints | None, slack: float) -> tuple[Ints, Ints] | None:
+    """An order of rows, the one given if there is one, and the ranks of outputs along which it is right."""
+    found, columns = _found(channel)
+    rows = found if rows is None else rows
+    for one in (columns, columns[::-1]):
+        # No log ratio of neighbouring outputs falls from a row to the next, but for rounding.
+        ratios = np.diff(safe_log(channel[rows][:, one]), axis=1)
+        if (np.diff(ratios, axis=0) >= -slack).all():
+            return rows, np.argsort(one)
+    return None
 
 
 def _found(channel: Floats) -> tuple[Ints, Ints]:
@@ -162,15 +166,7 @@ def _found(channel: Floats) -> tuple[Ints, Ints]:
     end = farthest(0)
     first, last = sorted((end, farthest(end)))
     columns = np.argsort(log_q[last] - log_q[first], kind="stable")
-    place = np.empty(columns.size)
-    place[columns] = np.arange(columns.size)
-    return np.argsort(channel @ place, kind="stable"), columns
-
-
-def _ascending(channel: Floats, slack: float) -> bool:
-    """Whether no log ratio of neighbouring outputs falls from a row to the next, but for rounding."""
-    ratios = np.diff(safe_log(channel), axis=1)
-    return bool((np.diff(ratios, axis=0) >= -slack).all())
+    return np.argsort(channel @ np.argsort(columns), kind="stable"), columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,22 +208,16 @@ def _split(rows: Floats, one: Ints, other: Ints, n: int, slack: float) -> tuple[
     """(C, W) where the second part is a product over records and the first depends on the sum."""
     if int(other.max()) + 1 != 2**n:
         return None
-    release, each = _marginal(rows, one), _marginal(rows, other)
+    release, each = _one_run(rows, one[None]), _one_run(rows, other[None])
     bits = np.stack(np.unravel_index(np.arange(2**n), (2,) * n), axis=1)
     # P(y_0 = 1 | x) of the first and the last dataset.
     last = each @ bits[:, 0]
     local = np.array([[1 - last[0], last[0]], [1 - last[-1], last[-1]]])
-    product = np.ones((2**n, 2**n))
-    for i in range(n):
-        product *= local[np.ix_(bits[:, i], bits[:, i])]
+    product = reduce(np.kron, [local] * n)
     sums = bits.sum(axis=1)
-    by_sum = np.stack([release[int(np.flatnonzero(sums == t)[0])] for t in range(n + 1)])
+    by_sum = release[np.unique(sums, return_index=True)[1]]
     made = by_sum[sums][:, one] * product[:, other]
     if (rows <= 0).any() or (local <= 0).any() or (np.abs(made / rows - 1) > slack).any():
         return None
     falls = np.diff(np.diff(safe_log(by_sum), axis=1), axis=0) < -slack
     return None if falls.any() else (by_sum, local)
-
-
-def _marginal(rows: Floats, part: Ints) -> Floats:
-    return np.stack([rows[:, part == k].sum(axis=1) for k in range(int(part.max()) + 1)], axis=1)

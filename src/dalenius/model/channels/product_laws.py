@@ -39,7 +39,7 @@ def contraction(rate: float, records: Sequence[tuple[int, Floats]]) -> float:
     rate = max(rate, SMALL)
     kept, first = 0.0, 1.0
     for step in steps(rate, listed) if rate < LARGE else ():
-        kept, first = kept + gained(step.first, step.last, step.total), step.last
+        kept, first = kept + step.gained, step.last
     total = first * sum(many for many, _ in listed) * crude(rate, min(rate, 2 * rate * math.exp(kept) / first))
     return math.exp(-kept) * total / (1 + total)
 
@@ -54,6 +54,11 @@ class Step:
     thetas: tuple[float, ...]
     total: float
 
+    @property
+    def gained(self) -> float:
+        """The integral over the step."""
+        return math.log(self.last / self.first * (1 + self.first * self.total) / (1 + self.last * self.total))
+
 
 def steps(c: float, listed: Sequence[tuple[int, Floats]]) -> Iterator[Step]:
     """Go through the steps; listed: how many records have one law, and its different masses.
@@ -62,26 +67,20 @@ def steps(c: float, listed: Sequence[tuple[int, Floats]]) -> Iterator[Step]:
     """
     square, most = math.sinh(c) ** 2, crude(c, c)
     rungs = [math.floor(math.log(masses.max()) / math.log(LADDER)) for _, masses in listed]
-
-    def thetas() -> tuple[float, ...]:
-        return tuple(min(most, square * LADDER**rung) for rung in rungs)
-
-    def total() -> float:
-        return sum(many * theta for (many, _), theta in zip(listed, thetas(), strict=True))
-
     kept, first = 0.0, 1.0
+
+    def step(last: float, top: float) -> Step:
+        thetas = tuple(min(most, square * LADDER**rung) for rung in rungs)
+        return Step(first, last, top, thetas, sum(many * t for (many, _), t in zip(listed, thetas, strict=True)))
+
     while first < LAST:
         last = min(2.0 if first < 2 else LAST, first * STEP)
         # Theta does not fall, so that log mu gains no more than by the one before.
-        top = c * min(last, 2 * math.exp(kept + gained(first, last, total())))
+        top = c * min(last, 2 * math.exp(kept + step(last, 0.0).gained))
         rungs = [_rung(rung, c, (first, last), top, masses) for rung, (_, masses) in zip(rungs, listed, strict=True)]
-        yield Step(first, last, top, thetas(), total())
-        kept, first = kept + gained(first, last, total()), last
-
-
-def gained(first: float, last: float, theta: float) -> float:
-    """The integral over a step."""
-    return math.log(last / first * (1 + first * theta) / (1 + last * theta))
+        found = step(last, top)
+        yield found
+        kept, first = kept + found.gained, last
 
 
 def crude(c: float, widest: float) -> float:

@@ -20,7 +20,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.written import Label, Written
 from dalenius.model.datasets import commas
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table
+from dalenius.model.statistic import Histogram, Statistic, Sum
 from dalenius.numerics.binomial import lower_limits
 from dalenius.numerics.rounding import float_above
 from dalenius.numerics.types import Floats, Ints
@@ -318,18 +318,14 @@ def _drawn(sampler: Callable[..., Any], query: Query, draws: int) -> tuple[list[
     return drawn, np.arange(size)
 
 
-def _datasets(statistic: Statistic) -> Iterable[Ints]:
+def _datasets(statistic: Statistic) -> list[Ints]:
     """One dataset of every class."""
+    if isinstance(statistic, Sum):
+        return list(_of_sums(statistic))
     if isinstance(statistic, Histogram):
-        for counts in statistic.counts:
-            yield np.repeat(np.arange(counts.size), counts)
-    elif isinstance(statistic, Table):
-        _, first = np.unique(statistic.class_table(), return_index=True)
-        for k in first:
-            yield np.array(np.unravel_index(int(k), statistic.records), dtype=np.int64)
-    else:
-        assert isinstance(statistic, Sum)  # for the type checker: there are three
-        yield from _of_sums(statistic)
+        return [np.repeat(np.arange(statistic.k), counts) for counts in statistic.counts]
+    _, first = np.unique(statistic.class_table(), return_index=True)
+    return list(np.stack(np.unravel_index(first, statistic.records), axis=1))
 
 
 def _of_sums(statistic: Sum) -> Iterable[Ints]:
