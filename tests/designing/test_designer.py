@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import LN2, parity_distortion, parity_leakage
+from cases import parity_leakage
 from kinds import Floats
 
 import dalenius as dl
@@ -112,18 +112,9 @@ WIDE = 1e-2
 
 
 @pytest.mark.parametrize(("query", "b", "d"), SMALL, ids=str)
-def test_the_reduced_and_the_full_design_have_one_answer(query: Query, b: float, d: float) -> None:
-    brackets = [bracket(*designed(query, b, "leakage", d, symmetric=s, tolerance=WIDE)[:2]) for s in (True, False)]
-    assert max(low for low, _ in brackets) <= min(high for _, high in brackets)
-    assert all(high - low <= WIDE for low, high in brackets)
-
-
-@SLOW
-def test_the_reduced_and_the_full_dual_have_one_answer() -> None:
-    query = dl.queries.count(n=2)
-    brackets = [
-        bracket(*designed(query, 0.9, "distortion", 0.2, symmetric=s, tolerance=WIDE)[:2]) for s in (True, False)
-    ]
+@pytest.mark.parametrize("goal", ["leakage", pytest.param("distortion", marks=NIGHTLY)])
+def test_the_reduced_and_the_full_design_have_one_answer(query: Query, b: float, d: float, goal: Goal) -> None:
+    brackets = [bracket(*designed(query, b, goal, d, symmetric=s, tolerance=WIDE)[:2]) for s in (True, False)]
     assert max(low for low, _ in brackets) <= min(high for _, high in brackets)
     assert all(high - low <= WIDE for low, high in brackets)
 
@@ -143,13 +134,6 @@ def test_data_have_one_answer_in_every_form(kind: str) -> None:
     assert all(high - low <= WIDE for low, high in found)
 
 
-def test_data_change_the_answer() -> None:
-    query = dl.queries.count(n=2)
-    _, fair, _ = designed(query, 0.9, "leakage", 0.2)
-    _, skewed, _ = designed(query, 0.9, "leakage", 0.2, p0=[[0.05, 0.95]] * 2)
-    assert skewed.leakage < fair.lower.value - 0.05
-
-
 def test_a_budget_of_the_least_distortion_leaves_the_choice_between_nearest_outputs() -> None:
     query = dl.queries.count(n=2)
     for d in (0.5, 0.5 + 1e-9):
@@ -161,14 +145,6 @@ def test_a_budget_of_the_least_distortion_leaves_the_choice_between_nearest_outp
     problem, answer, _ = designed(query, 1.0, "leakage", 0.0, measure=table)
     lower, upper = bracket(problem, answer)
     assert upper - lower <= TOLERANCE
-
-
-def test_without_distortion_the_truth_is_audited() -> None:
-    query = dl.queries.pairs(n=3)
-    _, answer, _ = designed(query, 1.0, "leakage", 0.0)
-    audit = dl.audit(dl.mechanisms.symmetric(query, flip=0), entropy=1.0)
-    assert answer.lower.value == pytest.approx(audit.lower, abs=TOLERANCE)
-    assert answer.leakage == pytest.approx(audit.upper, abs=TOLERANCE)
 
 
 def test_priors_of_one_design_help_the_next() -> None:
@@ -198,18 +174,3 @@ def test_the_unit_of_distortion_does_not_matter(scale: float) -> None:
     assert 0.1 * scale * (1 - 1e-9) <= upper <= (0.1 + 1e-4) * scale
     line = answer.lower.weights.sum() * math.log((1 - 0.1) / 0.1)  # the multiplier of L is 1 / log((1-D)/D) here
     assert line == pytest.approx(scale, rel=1e-2)
-
-
-@pytest.mark.parametrize("goal", ["leakage", "distortion"])
-def test_no_time_at_all_still_gives_a_sound_answer(goal: Goal) -> None:
-    query = dl.queries.modular_sum(n=3, modulus=2)
-    problem, answer, _ = designed(query, 1.5, goal, 0.2, deadline=Deadline(0.0))
-    lower, upper = bracket(problem, answer)
-    truth = parity_leakage(3, 0.2, 1.5) if goal == "leakage" else parity_distortion(3, 0.2, 1.5)
-    assert 0 <= lower <= truth + 1e-9
-    assert upper >= truth - 1e-9
-    if goal == "leakage":
-        assert answer.distortion <= 0.2 + 1e-12
-        assert upper <= LN2 + 1e-10
-    else:
-        assert answer.leakage <= 0.2 + 1e-9

@@ -8,8 +8,8 @@ import pytest
 import dalenius as dl
 from dalenius.api.designs import reduced
 from dalenius.designing.cutting_planes import CuttingPlanes
-from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.mixture import SHARES, largest_share
+from dalenius.designing.problem import Fewer
 from dalenius.designing.weak_duality import best
 from dalenius.model.adversary import Adversary
 from dalenius.model.distortion import Distortion

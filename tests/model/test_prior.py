@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.gallery import mechanisms, queries
 from dalenius.model.prior import Prior
 from dalenius.numerics.information import entropy
@@ -28,13 +27,3 @@ def test_mass_where_no_dataset_is() -> None:
     refuses(
         "vanish where no dataset is", Prior, mechanisms.geometric(queries.count(n=4), epsilon=1), 0, np.eye(2, 5)[::-1]
     )
-
-
-def test_a_prior_that_is_right_by_how_it_was_made_is_the_same_prior() -> None:
-    mechanism = Mechanism.from_matrix([[0.2, 0.8], [0.6, 0.4]], [2])
-    masses = np.diag([0.3, 0.7])
-    checked, certain = Prior(mechanism, 0, masses), Prior.certain(mechanism, 0, masses.copy())
-    assert certain.leakage() == checked.leakage()
-    assert certain.weights().tolist() == checked.weights().tolist()
-    assert repr(certain) == repr(checked)
-    assert not certain.masses.flags.writeable

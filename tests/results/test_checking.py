@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import math
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
@@ -154,7 +153,7 @@ def test_a_certificate_of_ours_that_is_refused_is_said_aloud() -> None:
     assert not audit.verify().verified
 
 
-def test_bounds_that_are_not_those_of_the_certificate_are_not_verified() -> None:
+def test_a_result_with_another_question_or_other_bounds_than_its_certificate_is_not_verified() -> None:
     for unit in ("nats", "bits"):
         audit = dl.audit(parity(), entropy=2.2, unit=unit, verify=True)
         assert audit.verified
@@ -162,16 +161,9 @@ def test_bounds_that_are_not_those_of_the_certificate_are_not_verified() -> None
             verdict = replace(audit, **{key: claim}).verify()
             assert not verdict.verified
             assert f"the result's {key} bound is {claim!r} where the certificate has" in verdict.reason
-
-
-def test_a_certificate_against_another_adversary_or_about_another_secret_is_not_verified() -> None:
     audit, weaker = (dl.audit(parity(), entropy=b, verify=False) for b in (2.2, 2.5))
     assert "the result's limit is entropy 2.5" in replace(audit, adversary=weaker.adversary).verify().reason
     assert "the result's secret is" in replace(audit, secret=0).verify().reason
-
-
-def test_a_certificate_about_another_mechanism_is_not_verified() -> None:
-    audit = dl.audit(parity(), entropy=2.2, verify=False)
     assert not replace(audit, mechanism=parity(0.2)).verify().verified
 
 
@@ -229,18 +221,6 @@ def test_a_checked_audit_shows_in_what_holds_it() -> None:
     profile = dl.mechanisms.symmetric(query, flip=0.3).profile(entropies=[0.5])
     profile.leakage.audits[0].verify()
     assert "about one record; verified" in profile.summary()
-
-
-def test_the_trivial_bound_is_called_trivial() -> None:
-    searched = dl.audit(parity(), entropy=2.2, method="paper", time_limit=0.5)
-    assert searched.verified is True
-    assert "only the lower bound is proved; verified" in searched.summary()
-    wide = replace(dl.audit(parity(), entropy=2.2), upper=math.log(2), upper_by="trivial", stopped="time_limit")
-    assert "the upper bound is only the trivial one, min(log|A|, log|Y|)" in wide.summary()
-    told = dl.audit(parity(flip=0.0), entropy=0.5)
-    assert told.upper_by == "trivial"
-    assert "comes within the gap of it" in told.summary()
-    assert "100.0" not in told.summary()
 
 
 def test_the_estimate_grows_with_what_a_check_goes_through() -> None:

@@ -46,6 +46,8 @@ from dalenius.results.options import (
 from dalenius.search.deadline import Deadline, Progress
 from dalenius.settings import DEFAULT, Settings
 
+MOST_POINTS = 10_000  # of a frontier
+
 
 def design(
     query: Query,
@@ -174,20 +176,15 @@ def design_beside(
 def _answered(
     asked: DesignProblem, problem: Problem, options: Options, budget: float, verify: checking.Verify
 ) -> Design:
-    """Design within the time limit, and check the certificate where that is wanted."""
+    """Design within the time limit, and check the certificate where that is wanted; budget as the user gave it."""
     search_time = checking.searching(options.time_limit, verify)
     with Deadline(search_time, options.report) as deadline, np.errstate(all="ignore"):
-        answer = _designed(asked, problem, options, budget, deadline)
+        if options.method is not None:
+            answer: Design = options.method.design(asked, problem, budget, options, deadline)
+        else:
+            designed, _ = _solved(asked, problem, deadline, options.seed)
+            answer = design_answer(asked, problem, designed, budget, options, deadline)
     return checking.checked(answer, verify, options.time_limit - deadline.seconds)
-
-
-def _designed(asked: DesignProblem, problem: Problem, options: Options, budget: float, deadline: Deadline) -> Design:
-    """Answer a design whose options are checked; its budget is as the user gave it."""
-    if options.method is not None:
-        answer: Design = options.method.design(asked, problem, budget, options, deadline)
-        return answer
-    designed, _ = _solved(asked, problem, deadline, options.seed)
-    return design_answer(asked, problem, designed, budget, options, deadline)
 
 
 def _solved(
@@ -314,7 +311,9 @@ def frontier(
         adversary="bounded" if both else adversary,
     )  # fmt: skip
     check_designed(against)
-    return frontier_of(task, against, options, _number_of_points(points), named=checks.flag("named", named), both=both)
+    if checks.whole("points", points, 2) > MOST_POINTS:
+        refuse(f"points = {show(points)} is above the limit of {MOST_POINTS}")
+    return frontier_of(task, against, options, points, named=checks.flag("named", named), both=both)
 
 
 def frontier_of(
@@ -346,13 +345,6 @@ def frontier_of(
         audited = _named_points(asked, families, options, deadline, each)
     missing = many - len(designs) + len(families) - len(audited)
     return Frontier(task.query, designs, audited, missing, deadline.interrupted, independent)
-
-
-def _number_of_points(points: int, most: int = 10_000) -> int:
-    many = checks.whole("points", points, 2)
-    if many > most:
-        refuse(f"points = {show(many)} is above the limit of {most}")
-    return many
 
 
 def _designs(

@@ -59,6 +59,7 @@ def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | N
     leaked = prior.leakage() if witness.grid is None else witness.audit.lower - MARGIN_COARSE
     lower = max(0.0, leaked - MARGIN_DOWN)
     in_order = sorted(audited, key=lambda item: item.record)
+    tried = {name: why for item in audited for name, why in item.audit.tried.items()}
     proofs = {item.record: item.claim(mechanism, adversary.reference) for item in in_order}
     highest = max((proofs[item.record] for item in audited), key=lambda proof: proof[1])
     upper = max(highest[1], lower)
@@ -73,7 +74,7 @@ def found_of(problem: AuditProblem, audited: list[Audited], witness: Audited | N
         tuple((item.members or (None,), lowers[item.record], proofs[item.record][1]) for item in audited),
         highest[0].name,
         _extremes(audited, (lower, upper), free=adversary.free),
-        tried=tuple(dict.fromkeys(name for item in audited for name in item.audit.tried)),
+        tried=tuple(f"{name}: {why}" if why else name for name, why in tried.items()),
     )
 
 
@@ -156,21 +157,10 @@ def _by_rows(
             item.audit.climb(deadline, rng)
         deadline.report_progress(item.record, len(orbits), *bracket(found), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    if len(found) == 1 and _normal(found[0]) and problem.relative > 0:
-        # Trees take far longer than the formulas, which may do.
-        quick = _without_rows(found[0], problem, deadline)
-        if not quick.audit.open:
-            return [quick]
     _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
-
-
-def _normal(item: Audited) -> bool:
-    """Whether the noise is ordered by its name, and no row is a mixture of those at points: Gaussian noise."""
-    order = item.audit.order
-    return order is not None and order.rate is None and order.answers.size > 0
 
 
 def _opened(

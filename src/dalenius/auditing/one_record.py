@@ -102,7 +102,7 @@ def _found(  # noqa: PLR0917 - what was found
         upper, kind, data = trivial, "trivial", {}
     masses = np.zeros((values, mechanism.statistic.size))
     masses[np.arange(values), mechanism.statistic.class_table()] = law
-    prior = Prior.certain(mechanism, 0, masses)
+    prior = Prior(mechanism, 0, masses)
     low, high, uniform = extremes
     extremes = low, min(upper, high) if problem.adversary.free else high, uniform
     return _alone(prior, (lower, upper), {"kind": "masses", "masses": listed(masses)}, {"kind": kind, **data}, extremes)

@@ -61,8 +61,8 @@ class Bracket:
     relative: float = field(default=0.0, kw_only=True)
     # What another record leaks: below it nothing need be closed.
     best: float = field(init=False, default=-np.inf)
-    # The names of the bounds that were tried, in that order.
-    tried: dict[str, None] = field(init=False, default_factory=dict)
+    # The names of the bounds that were tried, in that order, and why they ended, where that is not all they can do.
+    tried: dict[str, str] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pi = self.cells.rho
@@ -114,7 +114,7 @@ class Bracket:
     def try_formulas(self, *proofs: Proof) -> None:
         """Note bounds that no stage and no plan has a name for, and keep the best of them."""
         for proof in proofs:
-            self.tried[proof.name] = None
+            self.tried[proof.name] = ""
             self.keep_upper(proof)
 
     def keep_upper(self, proof: Proof) -> None:

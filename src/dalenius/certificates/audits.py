@@ -54,7 +54,7 @@ class Found:
     extremes: bounds of L(0), and what the reference prior leaks; None where they are not known.
     finished: whether the search did all that it can, if it says so.
     channel: what the certificate says of the channel beside its description.
-    tried: the names of the bounds that were tried; none where a formula answers.
+    tried: the bounds that were tried, and why one ended early; none where a formula answers.
     """
 
     lower: float

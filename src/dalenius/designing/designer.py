@@ -14,12 +14,11 @@ from dalenius.certificates.audits import Found
 from dalenius.designing import rate_distortion
 from dalenius.designing.blocks import layout, truth_or_decoy
 from dalenius.designing.cutting_planes import CuttingPlanes
-from dalenius.designing.fewer_outputs import Fewer
 from dalenius.designing.independence import no_leakage
 from dalenius.designing.master import Plane
 from dalenius.designing.mixture import PART_GRID, largest_share, mixed
 from dalenius.designing.mixture import Part as Mixed
-from dalenius.designing.problem import GRID, Problem, on_grid
+from dalenius.designing.problem import GRID, Fewer, Problem, on_grid
 from dalenius.designing.weak_duality import LowerBound
 from dalenius.model.channels.written import Written
 from dalenius.model.problem import DesignProblem

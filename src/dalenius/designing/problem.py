@@ -12,12 +12,13 @@ from dalenius.errors import refuse
 from dalenius.model.distortion import Constraints
 from dalenius.model.problem import DesignProblem, Goal
 from dalenius.numerics.information import TINY, mutual_information
-from dalenius.numerics.types import Floats
+from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.symmetry import NO_CONSTRAINTS, Domain, symmetrise
 from dalenius.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:
     from dalenius.designing.designer import Designed
+    from dalenius.designing.weak_duality import Evidence, LowerBound
 
 # Probabilities of a mechanism below this are set to zero.
 NEGLIGIBLE = 1e-9
@@ -136,6 +137,61 @@ class Problem:
     def paid(self, rows: Floats) -> float:
         """Guarantee: result >= the expected distortion of a mechanism."""
         return self.distortion(rows) * (1 + self.rounding)
+
+
+@dataclass(frozen=True, eq=False)
+class Fewer:
+    """A design problem on some outputs of another: its mechanisms leak a little more, and their audits end sooner.
+
+    They are mechanisms on all outputs, so their leakage is an upper bound on the optimum; the lower bound stays that of
+    all outputs. A tree of posteriors of a count of 24 closes with seven outputs, and is far from that with 25.
+    """
+
+    problem: Problem
+    kept: Ints
+    distance: Floats  # (K, Y) of all outputs
+
+    @classmethod
+    def of(cls, whole: Problem, rows: Floats, most: int) -> "Fewer | None":
+        """Keep the outputs that a mechanism uses most, at most this many, and all or none that symmetries tie together.
+
+        None where all are kept, or no mechanism on them keeps the distortion budget.
+        """
+        domain = whole.domain
+        use = domain.weights @ rows
+        # outputs that a symmetry maps to each other have parameters in common
+        tied = domain.orbit.min(axis=0)
+        groups = sorted((np.flatnonzero(tied == k) for k in np.unique(tied)), key=lambda ys: (-use[ys].mean(), ys[0]))
+        kept: list[int] = []
+        for group in groups:
+            if len(kept) + len(group) <= most:
+                kept += group.tolist()
+        if not kept or len(kept) == use.size:
+            return None
+        columns = np.sort(kept)
+        orbit = np.unique(domain.orbit[:, columns], return_inverse=True)[1].reshape(-1, columns.size)
+        fields = {name: getattr(domain, name) for name in ("distance", "deviation", "barred")}
+        fields = {name: None if table is None else table[:, columns] for name, table in fields.items()}
+        problem = replace(whole, domain=replace(domain, orbit=orbit, **fields))
+        if problem.limits.given and problem.limits.inner is None:
+            return None
+        possible = whole.goal == "distortion" or problem.least < whole.budget
+        return cls(problem, columns, domain.distance) if possible else None
+
+    def widened_evidence(self, lower: "LowerBound") -> "tuple[Evidence, ...]":
+        """The evidence of a lower bound for all outputs: one that is left out has the ratios of the nearest kept one.
+
+        Legal as they were, since sum_a p(a) R(a,y) <= 1 is about each output by itself.
+        """
+        apart = np.abs(self.distance[:, :, None] - self.distance[:, None, self.kept]).max(axis=0)
+        nearest = apart.argmin(axis=1)
+        return tuple(replace(item, ratios=item.ratios[:, nearest]) for item in lower.evidence)
+
+    def widened(self, rows: Floats) -> Floats:
+        """The mechanism on all outputs."""
+        wide = np.zeros(self.distance.shape)
+        wide[:, self.kept] = rows
+        return wide
 
 
 def on_grid(rows: Floats, grid: float = GRID) -> Floats:

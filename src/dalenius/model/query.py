@@ -175,7 +175,7 @@ class Query(Described):
     @property
     def vector(self) -> bool:
         """Whether answers are count vectors."""
-        return isinstance(self.answers, np.ndarray) and self.answers.ndim > 1
+        return isinstance(self.statistic, Histogram)
 
     @property
     def labels(self) -> tuple[str | int | float, ...]:
@@ -211,13 +211,9 @@ class Query(Described):
     def distance(self) -> Floats:
         """Return d(f(x), y) as (K, Y): |y - f|, L1 for count vectors, zero-one for labels."""
         checks.entries(len(self.answers), len(self.outputs), f"the table of answers and outputs of {self}")
-        if isinstance(self.answers, np.ndarray):
-            f = self.answers.reshape(len(self.answers), -1).T
-            y = np.asarray(self.outputs).reshape(len(self.outputs), -1).T
+        if self.vector or self.real:
+            f, y = (np.asarray(one, dtype=float).reshape(len(one), -1).T for one in (self.answers, self.outputs))
             return np.asarray(sum(np.abs(a[:, None] - b) for a, b in zip(f, y, strict=True)), dtype=float)
-        if self.real:
-            f, y = (np.array(values, dtype=float) for values in (self.answers, self.outputs))
-            return np.asarray(np.abs(np.subtract.outer(f, y)))
         column = {y: j for j, y in enumerate(self.outputs)}
         hits = np.vstack([np.eye(len(self.outputs)), np.zeros(len(self.outputs))])  # the last for no output at all
         return np.asarray(1.0 - hits[[column.get(f, -1) for f in self.answers]])
@@ -282,11 +278,6 @@ class UnlistedQuery(Query):
         return isinstance(self.statistic, Sum)
 
     real = rises = numeric
-
-    @property
-    def vector(self) -> bool:
-        """Whether it is a histogram."""
-        return isinstance(self.statistic, Histogram)
 
     def between(self, seen: range) -> Query:
         """Return the query of a sum with these answers as its classes."""

@@ -305,13 +305,7 @@ class Table(Statistic):
     def everything(cls, records: Iterable[int]) -> "Table":
         """Return the finest partition: every dataset is its own class."""
         sizes = checks.alphabets(records)
-        classes = np.arange(checks.universe(sizes))
-        classes.flags.writeable = False
-        # Nothing is left to check.
-        table = object.__new__(cls)
-        for name, value in (("sizes", sizes), ("classes", classes), ("size", classes.size), ("finest", True)):
-            object.__setattr__(table, name, value)
-        return table
+        return cls(sizes, np.arange(checks.universe(sizes)))
 
     @property
     def records(self) -> tuple[int, ...]:

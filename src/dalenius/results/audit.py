@@ -131,7 +131,7 @@ class Audit(Certified):
         certificate: the proof of both bounds.
         extremes: leakage without a limit, and under the uniform prior, for orientation; None where nothing is known.
         upper_by: which bound gave `upper`.
-        tried: the names of the bounds that were tried; none where a formula answers.
+        tried: the bounds that were tried, and why one ended early; none where a formula answers.
         secret: what was given as `secret=`: None (every record), the index of a record, a Group or a Function.
 
     Example:

@@ -93,14 +93,17 @@ class Options:
         """
         if time_limit is None:
             time_limit = MINUTE if nodes is None else DAY
+        if settings is not None and not isinstance(settings, Settings):
+            refuse(f"settings = {show(settings)} is not a dl.Settings; write dl.Settings(...), or leave it out")
+        report = progress if callable(progress) else ProgressLine() if checks.flag("progress", progress) else None
         return cls(
             method=method,
             unit=checks.choice("unit", unit, tuple(NATS_PER_UNIT)),
             tolerance=checks.real("tolerance", tolerance, least_tolerance, math.inf),
             time_limit=checks.real("time_limit", time_limit, 0.0, math.inf, open_low=True),
             seed=checks.whole("seed", seed, 0),
-            report=_report(progress),
-            settings=_settings(settings),
+            report=report,
+            settings=settings or DEFAULT,
             relative=checks.real("relative", relative, 0.0, 0.99),
             nodes=math.inf if nodes is None else checks.whole("nodes", nodes),
             jobs=checks.jobs(jobs),
@@ -255,18 +258,3 @@ def check_named(bare: tuple[object, ...], call: str) -> None:
     if bare:
         shown = repr(bare[0])
         refuse(f"{call}, {shown}): name the number, as entropy={shown} or knowledge={shown}")
-
-
-def _report(progress: bool | Report) -> Report | None:  # noqa: FBT001 - as given
-    if callable(progress):
-        return progress
-    return ProgressLine() if checks.flag("progress", progress) else None
-
-
-def _settings(settings: object) -> Settings:
-    """Return what `settings=` means: None is the default."""
-    if settings is None:
-        return DEFAULT
-    if not isinstance(settings, Settings):
-        refuse(f"settings = {show(settings)} is not a dl.Settings; write dl.Settings(...), or leave it out")
-    return settings

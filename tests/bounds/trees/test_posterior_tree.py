@@ -16,6 +16,7 @@ from cases import LN2, erased_parity_leakage, named, parity_leakage, random_chan
 import dalenius as dl
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.proof import Rounding
+from dalenius.bounds.trees import posteriors
 from dalenius.bounds.trees.posterior_pass import Column
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree, _by_levels
@@ -144,6 +145,32 @@ def test_trees_of_one_audit_have_one_limit_on_memory() -> None:
     assert sum(tree.numbers for tree in deadline.trees) < first
 
 
+def test_an_easier_target_follows_a_pass_that_was_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two counts of 40 at K = .7 were 22 % open when a second pass at one target had filled all the room; 16 % now."""
+    monkeypatch.setattr(posteriors, "PASS_NODES", 40)
+    monkeypatch.setattr(posteriors, "PASS_GROWTH", 1)
+    passes, run_pass = [], PosteriorTree.run_pass
+
+    def noted(tree: PosteriorTree, target: float, *given: Any, **more: Any) -> Iterator[None]:
+        yield from run_pass(tree, target, *given, **more)
+        passes.append((target, tree.upper <= target))
+
+    monkeypatch.setattr(PosteriorTree, "run_pass", noted)
+    bracket = bracket_of(random_channel([2] * 6, 8, 1), 0.5, 5e-3)
+    grown(bracket)
+    missed = [k for k, (_, reached) in enumerate(passes[:-1]) if not reached]
+    assert missed
+    assert all(passes[k + 1][0] > passes[k][0] for k in missed)
+    assert passes[-1][1]
+
+
+def test_a_summary_says_that_trees_had_no_room() -> None:
+    settings = replace(DEFAULT, portfolio=replace(DEFAULT.portfolio, most_tree_numbers=4000))
+    audit = dl.audit(random_channel([2] * 6, 8, 1), knowledge=0.5, settings=settings, verify=False)
+    assert audit.stopped == "method"
+    assert "posteriors: no room for more leaves" in audit.summary()
+
+
 def test_it_closes_where_knowledge_hardly_constrains() -> None:
     """As with designed mechanisms: s is small."""
     t = np.arange(6)
@@ -197,6 +224,23 @@ def test_the_tree_does_not_depend_on_the_number_of_threads(jobs: int) -> None:
             found.append(grown(bracket, Deadline(1e6, crew=crew)).leaves)
     assert len(found[0]) > 1000
     assert np.array_equal(found[0], found[1])
+
+
+def test_a_pass_has_work_for_several_threads_from_its_second_round_on() -> None:
+    """It begins with one leaf, and what the first round leaves open once stayed in one segment, for one thread."""
+    together = []
+
+    class Counted(Crew):
+        def map(self, function: Any, work: Any) -> Any:
+            together.append(len(work))
+            return super().map(function, work)
+
+    bracket = bracket_of(random_channel([2] * 6, 8, 1), 0.5, 2e-3)
+    tree = PosteriorTree(PosteriorProblem(bracket.cells, np.arange(8)), bracket.s)
+    for _ in tree.run_pass(bracket.lower + 2e-3, bracket.lower, Deadline(60.0, crew=Counted())):
+        pass
+    assert together[0] == 1
+    assert together[1] >= 8
 
 
 @cache

@@ -4,6 +4,7 @@ import base64
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ class PosteriorTree:
         return np.concatenate([segment.leaves for segment in self.segments])
 
     def run_pass(
-        self, target: float, lower: float, deadline: Deadline, *, most: float = np.inf, together: int = 8
+        self, target: float, lower: float, deadline: Deadline, *, most: float = np.inf, together: int = 16
     ) -> Iterator[None]:
         """Bring every leaf to the target, some segments at a time, or as many as so many nodes do.
 
@@ -118,7 +119,9 @@ class PosteriorTree:
                 return
             # A limit on nodes holds to a few, and cuts off the same ones whatever the number of threads.
             share = max(1.0, (end - deadline.nodes) / len(taken))
-            work = [(self.segments[k].leaves, target, limits, share) for k in taken]
+            # Few segments are open where a pass begins and ends: others could not work beside them.
+            pieces = together // len(taken)
+            work = [(self.segments[k].leaves, target, limits, share, pieces) for k in taken]
             done = deadline.crew.map(self._advance, work)
             for k, (nodes, segments) in reversed(list(zip(taken, done, strict=True))):
                 self._put(segments, k, k + 1)
@@ -184,9 +187,9 @@ class PosteriorTree:
         self.problem = self.problem.with_tangent_of(known)
         return best
 
-    def _advance(self, work: tuple[Floats, float, Limits, float]) -> tuple[int, list[Segment]]:
+    def _advance(self, work: tuple[Floats, float, Limits, float, int]) -> tuple[int, list[Segment]]:
         """Work off one segment, as far as so many nodes go: some hundredths of a second, or a share of the limit."""
-        leaves, target, limits, share = work
+        leaves, target, limits, share, pieces = work
         # A node takes some passes over the channel, and some factorisations of a matrix over its boxes.
         price = self.problem.cells.size * self.problem.n_groups + self.problem.size**3 // 64 + 400
         nodes = int(min(share, max(1, 12_000_000 // price)))
@@ -197,7 +200,7 @@ class PosteriorTree:
             worst = float(found.leaves[:, Column.BOUND].max())
             self.stuck |= worst > target
             return found.nodes, [Segment(found.leaves, worst, open=False)]
-        return found.nodes, _segments(np.concatenate([found.leaves, rest]), target)
+        return found.nodes, _segments(np.concatenate([found.leaves, rest]), target, pieces=pieces)
 
     def priors(self, many: int) -> Floats:
         """The priors at which the worst leaves attain their bounds, (B, C): starts for the lower bound."""
@@ -265,11 +268,13 @@ class PosteriorTree:
         return [[outputs.spread(row) for row in table] for table in lam]
 
 
-def _segments(leaves: Floats, target: float, longest: int = 512) -> list[Segment]:
-    """Leaves in order, in pieces; those with a leaf above the target are open."""
-    pieces = [leaves[k : k + longest] for k in range(0, len(leaves), longest)]
-    bounds = [float(piece[:, Column.BOUND].max()) for piece in pieces]
-    return [Segment(piece, bound, bound > target) for piece, bound in zip(pieces, bounds, strict=True)]
+def _segments(leaves: Floats, target: float, longest: int = 512, pieces: int = 1) -> list[Segment]:
+    """Leaves in order, in pieces; those with a leaf above the target are open, and at least so many, if they can be."""
+    above = np.flatnonzero(leaves[:, Column.BOUND] > target)
+    cuts = {*range(0, len(leaves), longest), *(part[0] for part in np.array_split(above, pieces)[1:] if len(part))}
+    parts = [leaves[i:j] for i, j in pairwise([*sorted(cuts), len(leaves)])]
+    bounds = [float(part[:, Column.BOUND].max()) for part in parts]
+    return [Segment(part, bound, bound > target) for part, bound in zip(parts, bounds, strict=True)]
 
 
 def _worst(found: Passed) -> float:

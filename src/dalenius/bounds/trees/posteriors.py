@@ -16,7 +16,7 @@ from dalenius.settings import Part
 
 # The share of the goal from which on a pass goes for the goal itself; and the nodes that a pass may take: at least so
 # many, and so many times those of its tree, or of one that was stuck at a lower target.
-NEAR = 0.1
+NEAR, LEFT = 0.1, 0.5
 PASS_NODES = 2048
 PASS_GROWTH = 16
 STUCK_GROWTH = 0.25
@@ -68,7 +68,7 @@ def _grouped(bracket: Bracket, share: float, own_tangents: int) -> PosteriorProb
     """The problem with outputs in groups; None where each is alone."""
     cells, settings = bracket.cells, bracket.cells.settings.of(PosteriorSearch)
     s = max(bracket.s, settings.least_s)
-    groups, eta = coarsen_together(cells, max(share * s, settings.proportional), bracket.joined)
+    groups, eta = coarsen_together(bracket.joined, max(share * s, settings.proportional))
     if len(set(groups)) == len(groups):
         return None
     # pi0 between the reference and the best prior, which is rho exp( q.log v / s ) where it is stationary
@@ -84,7 +84,7 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
     the tree is some times as large as at the last ones.
     """
     settings = bracket.cells.settings.effort
-    due, near, barrier = settings.relaxed_growth, NEAR, -np.inf
+    due, near, left, barrier = settings.relaxed_growth, NEAR, LEFT, -np.inf
     if tree.problem.own_tangents:
         # With so many tangents passes would take long, and lose their way: finer groups take over.
         yield from tree.fit(bracket.floor + bracket.tolerance, bracket.floor, deadline)
@@ -93,7 +93,7 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
         goal = bracket.floor + bracket.tolerance
         if tree.upper <= max(goal, barrier):
             return
-        target = fallen(tree.upper, max(goal, barrier), near=near)
+        target = fallen(tree.upper, max(goal, barrier), left, near)
         growth = PASS_GROWTH if barrier == -np.inf else STUCK_GROWTH
         most = max(PASS_NODES, growth * tree.size)
         yield from tree.run_pass(target, bracket.floor, deadline, most=most)
@@ -102,7 +102,9 @@ def descend(bracket: Bracket, tree: PosteriorTree, deadline: Deadline) -> Iterat
             # much. Where the tree was stuck before, others are better, also if the goal has risen by a hair since.
             if barrier > -np.inf:
                 return
-            near /= 4
+            near, left = near / 4, 1 - (1 - left) / 4
+        else:
+            left = max(LEFT, 1 - 2 * (1 - left))
         if tree.stuck:
             near, barrier = 0.0, target
         if tree.upper > goal and tree.size >= due and not bracket.cells.many:
@@ -124,5 +126,7 @@ class PosteriorBound(Bound):
             for _ in descend(bracket, tree, deadline):
                 bracket.keep_growing(tree)
                 yield tree
+            if tree.full:
+                bracket.tried["posteriors"] = "no room for more leaves"
             bracket.keep_growing(tree)
             bracket.keep_finished(tree)

@@ -4,16 +4,13 @@ Nothing here is trusted. What is written is a question, a witness and trees, or 
 `proofs/` say what follows where Coq's own arithmetic accepts them.
 """
 
-import zlib
 from typing import Any
 
+from dalenius.certificates.coq.audits import audit
 from dalenius.certificates.coq.designs import design
-from dalenius.certificates.coq.independent import independent
-from dalenius.certificates.coq.question import bounded, read_problem
-from dalenius.certificates.coq.trees import upper_bound
-from dalenius.certificates.coq.words import assumptions, defined, refuse, table
+from dalenius.certificates.coq.question import refuse
 from dalenius.errors import InputError
-from dalenius.model import checks
+from dalenius.verifier.kernel.reading import Refused
 
 FORMATS = {"dalenius/audit-certificate", "dalenius/design-certificate"}
 
@@ -45,42 +42,8 @@ def to_coq(certificate: Any) -> str:
     if not isinstance(data, dict) or data.get("format") not in FORMATS:
         refuse("it is not the certificate of an audit or a design")
     try:
-        write = design if "audit" in data else independent if "independent" in data["adversary"] else _audit
-        return "\n".join([*write(data), ""])
-    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError, zlib.error) as error:
+        return "\n".join([*(design if "audit" in data else audit)(data), ""])
+    except (LookupError, AttributeError, TypeError, ValueError, ArithmeticError, Refused) as error:
         if isinstance(error, InputError):
             raise
         refuse(f"it is damaged ({type(error).__name__}: {error})")
-
-
-def _audit(data: dict[str, Any]) -> list[str]:
-    """Both bounds of an audit."""
-    problem = read_problem(data)
-    claims = (
-        f"at most {float(data['upper'])!r} nats leak of any record, and at least {float(data['lower'])!r} of one.",
-    )
-    return [
-        *bounded(problem, data["adversary"], claims),
-        defined("lower", data["lower"]),
-        defined("upper", data["upper"]),
-        "",
-        *_witness(data),
-        *upper_bound(problem, data["proofs"]),
-        *assumptions("lower_bound", "upper_bound"),
-    ]
-
-
-def _witness(data: dict[str, Any]) -> list[str]:
-    witness = data["witness"]
-    i = checks.whole("the record of the witness", witness["record"], 0)
-    return [
-        "(* A prior that is allowed, by value of the record and row, before division by its sum. *)",
-        f"Definition witness : list (list number) := {table(witness['masses'])}.",
-        "Theorem lower_bound : exists p, law sizes p /\\ (knowledge sizes p <= value limit)%R",
-        f"  /\\ (value lower <= leakage sizes answer rows {i} p)%R.",
-        "Proof.",
-        "  apply audited_below; [vm_compute; reflexivity|].",
-        "  apply (witness_proves _ _ witness). vm_cast_no_check (eq_refl true).",
-        "Qed.",
-        "",
-    ]

@@ -11,9 +11,18 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from dalenius.certificates.coq.question import Problem, bounded, read_problem
+from dalenius.certificates.coq.question import (
+    Problem,
+    assumptions,
+    bounded,
+    defined,
+    listed,
+    number,
+    read_problem,
+    refuse,
+    table,
+)
 from dalenius.certificates.coq.trees import upper_bound
-from dalenius.certificates.coq.words import assumptions, defined, listed, number, refuse, table
 from dalenius.model import checks
 from dalenius.model.distortion import Distortion
 from dalenius.model.gallery.parse import parse_query

@@ -1,15 +1,15 @@
-"""The question of a certificate in Coq's words: records, answer, rows and what the adversary knows."""
+"""Coq's words, and the question of a certificate in them: records, answer, rows and what the adversary knows."""
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from dalenius.certificates.coq.words import listed, number, refuse, table
+from dalenius.errors import InputError
 from dalenius.model import checks
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.channels.processed import Processed
@@ -23,6 +23,44 @@ DATASETS = 2**12
 ENTRIES = 2**9
 # Probabilities that differ by no more are the same but for rounding.
 SAME = 1e-12
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise InputError: this has no proof in Coq."""
+    message = f"this certificate has no proof in Coq: {reason}; `dalenius verify` checks it"
+    raise InputError(message)
+
+
+def number(x: float | Fraction) -> str:
+    """A number exactly: a float is z / 2^k."""
+    exact = Fraction(x)
+    z, d = exact.numerator, exact.denominator
+    top = f"({z})" if z < 0 else f"{z}"
+    if d == 1:
+        return f"(Whole {top})"
+    if d & (d - 1) == 0:
+        return f"(Binary {top} {d.bit_length() - 1})"
+    return f"(Over (Whole {top}) (Whole {d}))"
+
+
+def assumptions(*theorems: str) -> list[str]:
+    """Have Coq print what theorems rest on, all at once: looking for axioms takes seconds each time."""
+    return [f"Definition proved := ({', '.join(theorems)}).", "Print Assumptions proved."]
+
+
+def defined(name: str, x: float | Fraction) -> str:
+    """The definition of a number."""
+    return f"Definition {name} : number := {number(Fraction(x))}."
+
+
+def table(rows: Iterable[Iterable[float | Fraction]]) -> str:
+    """A list of lists of numbers, one a line."""
+    return "[\n" + ";\n".join(f"  {listed(map(number, row))}" for row in rows) + "]"
+
+
+def listed(items: Iterable[object]) -> str:
+    """A list."""
+    return f"[{'; '.join(map(str, items))}]"
 
 
 @dataclass(frozen=True)
@@ -220,3 +258,19 @@ def bounded(problem: Problem, adversary: dict[str, Any], claims: Sequence[str]) 
         limit = f"Minus (Log (Whole {math.prod(problem.records)})) {number(Fraction(adversary['entropy']))}"
         words = f"entropy {float(adversary['entropy'])!r}"
     return [*preamble(problem, words, claims), f"Definition limit : number := {limit}."]
+
+
+def every_record(problem: Problem, given: str, leaks: str, follows: Callable[[int], str | None]) -> list[str]:
+    """The theorem about every record; follows: how it is proved of one, None where it is not."""
+    lines = [
+        f"Theorem upper_bound : forall i, (i < {len(problem.records)})%nat -> forall {given}",
+        f"  {leaks}",
+        "Proof.",
+        "  intros i I.",
+    ]
+    for j in range(len(problem.records)):
+        proof = follows(j)
+        if proof is None:
+            refuse(f"record {j} is interchangeable with others in a way that has none yet")
+        lines.append(f"  destruct i as [|i]. {{ {proof} }}")
+    return [*lines, "  lia.", "Qed.", ""]

@@ -4,16 +4,14 @@ Boxes are made again as the page on the certificate format says; a cut that is c
 posteriors that sum to one imply, become sums of bounds that hold already.
 """
 
-import base64
 import math
-import zlib
-from array import array
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dalenius.certificates.coq.question import Problem
-from dalenius.certificates.coq.words import listed, number, refuse
+from dalenius.certificates.coq.question import Problem, every_record, listed, number, refuse
+from dalenius.verifier.kernel import packed
+from dalenius.verifier.kernel.cuts import Scalars, middle
 
 # Beyond this a check takes hours: a leaf takes about half a second of Coq's time.
 LEAVES = 2_000
@@ -61,23 +59,18 @@ def _proof(problem: Problem, proof: dict[str, Any]) -> list[str]:
 
 def _all_records(problem: Problem, proofs: list[dict[str, Any]]) -> list[str]:
     """The theorem about every record, each by a proof about the same cells."""
-    lines = [
-        f"Theorem upper_bound : forall i, (i < {len(problem.records)})%nat -> forall p, law sizes p ->",
-        "  (knowledge sizes p <= value limit)%R -> (leakage sizes answer rows i p <= value upper)%R.",
-        "Proof.",
-        "  intros i I.",
-    ]
-    for j in range(len(problem.records)):
+
+    def follows(j: int) -> str | None:
         i = next((x["record"] for x in proofs if problem.masses(x["record"]) == problem.masses(j)), None)
-        if i is None:
-            refuse(f"record {j} is interchangeable with others in a way that has none yet")
-        lines += [
-            "  destruct i as [|i].",
-            "  { apply audited_above; [vm_compute; reflexivity|].",
-            f"    replace (cell_masses sizes answer rows {j}) with masses_{i} by (vm_compute; reflexivity).",
-            f"    exact bounded_{i}. }}",
-        ]
-    return [*lines, "  lia.", "Qed.", ""]
+        proof = (
+            "apply audited_above; [vm_compute; reflexivity|].\n"
+            f"    replace (cell_masses sizes answer rows {j}) with masses_{i} by (vm_compute; reflexivity).\n"
+            f"    exact bounded_{i}."
+        )
+        return None if i is None else proof
+
+    within = "p, law sizes p -> (knowledge sizes p <= value limit)%R ->"
+    return every_record(problem, within, "(leakage sizes answer rows i p <= value upper)%R.", follows)
 
 
 def _choices(problem: Problem, record: int, nodes: list[Any]) -> str:
@@ -114,13 +107,10 @@ class _Tree:
         self.groups = max(proof["groups"]) + 1
         self.boxed = 1 if self.values == 2 else self.values  # the other has what is left
         boxes = self.boxed * self.groups
-        codes = array("B" if boxes + 2 <= 2**8 else "H", _unpacked(proof["tree"]))
+        codes = [code for level in packed.levels(proof["tree"], boxes) for code in level]
         if codes.count(boxes) > LEAVES:
             refuse(f"its tree has {codes.count(boxes)} leaves, more than {LEAVES}; audit with a larger tolerance")
-        leaves = proof["leaves"]
-        self.scale = _unpacked(leaves["scale"])
-        self.sigma = array("i", _unpacked(leaves["sigma"]))
-        self.m = array({1: "b", 2: "h", 4: "i"}[leaves["bytes"]], _unpacked(leaves["m"]))
+        self.leaves = packed.read_leaves(proof["leaves"], codes.count(boxes), boxes, 0)
         self.boxes, self.ratios = boxes, proof["ratios"]
         self.children = _children(codes, boxes)
         self.codes = codes
@@ -140,7 +130,7 @@ class _Tree:
             return self._nobody(low, high)
         row, group = divmod(code, self.groups)
         a, y = (1 if self.boxed < self.values else row), self.output[group]
-        c = _middle(low[a, y], high[a, y])
+        c = middle(low[a, y], high[a, y], Scalars)
         halves = []
         for upward, child in zip((True, False), self.children[node], strict=True):
             ends = (dict(low), dict(high))
@@ -199,11 +189,12 @@ class _Tree:
 
     def _leaf(self, leaf: int, low: Box, high: Box) -> str:
         steps = list(self._summed(low, high)) if self.boxed < self.values else []
-        bits = 3 * (self.scale[leaf] + 1)
-        power, rest = self.sigma[leaf] >> bits, self.sigma[leaf] & (2**bits - 1)
-        sigma = (1 + Fraction(rest, 2**bits)) * Fraction(2) ** power
-        unit = Fraction(1, 16 ** (self.scale[leaf] + 1))
-        numbers = self.m[leaf * self.boxes : (leaf + 1) * self.boxes]
+        scale, sigmas = self.leaves.scale[leaf] + 1, self.leaves.sigma
+        assert sigmas is not None  # for the type checker: they were asked for
+        power, rest = divmod(sigmas[leaf], 2 ** (3 * scale))
+        sigma = (1 + Fraction(rest, 2 ** (3 * scale))) * Fraction(2) ** power
+        unit = Fraction(1, 16**scale)
+        numbers = self.leaves.m[leaf * self.boxes : (leaf + 1) * self.boxes]
         first = self.values - self.boxed
         rows = [["Whole 0"] * self.outputs for _ in range(self.values)]
         for i, m in enumerate(numbers):
@@ -228,15 +219,6 @@ def _children(codes: Sequence[int], boxes: int) -> dict[int, tuple[int, int]]:
             found[i] = (place, place + 1)
             place += 2
     return found
-
-
-def _unpacked(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text))
-
-
-def _middle(low: float, high: float) -> float:
-    c = (1.0 - (math.sqrt((1.0 - low) * (1.0 - high)) - math.sqrt(low * high))) / 2.0
-    return c if low < c < high else (low + high) / 2.0
 
 
 def _follows(a: int, y: int, c: float, sources: list[tuple[bool, int, int, float]], *, upward: bool) -> str:

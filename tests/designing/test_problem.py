@@ -8,8 +8,7 @@ from design_problems import problem_of
 
 import dalenius as dl
 from dalenius.designing.designer import DesignSearch
-from dalenius.designing.fewer_outputs import Fewer
-from dalenius.designing.problem import Problem
+from dalenius.designing.problem import Fewer, Problem
 from dalenius.settings import DEFAULT
 
 

@@ -1,11 +1,23 @@
-"""An audit against independent records in Coq's words: lines, and a prior that knows all records but one."""
+"""An audit in Coq's words: a witness, and for every record a tree, or lines of rows where records are independent."""
 
 import math
 from itertools import product
 from typing import Any
 
-from dalenius.certificates.coq.question import Problem, preamble, read_problem
-from dalenius.certificates.coq.words import assumptions, defined, listed, number, refuse, table
+from dalenius.certificates.coq.question import (
+    Problem,
+    assumptions,
+    bounded,
+    defined,
+    every_record,
+    listed,
+    number,
+    preamble,
+    read_problem,
+    refuse,
+    table,
+)
+from dalenius.certificates.coq.trees import upper_bound
 from dalenius.model import checks
 from dalenius.model.statistic import Sum
 
@@ -13,26 +25,42 @@ from dalenius.model.statistic import Sum
 Line = tuple[int, ...]
 
 
-def independent(data: dict[str, Any]) -> list[str]:
-    """Both bounds against every prior under which records are independent."""
-    if set(data["adversary"]) != {"independent"}:
+def audit(data: dict[str, Any]) -> list[str]:
+    """Both bounds of an audit, against bounded knowledge or against every prior under which records are independent."""
+    alone, adversary = "independent" in data["adversary"], data["adversary"]
+    if alone and set(adversary) != {"independent"}:
         refuse("an adversary with independent records that knows more, or less, has none yet")
-    problem = read_problem(data, ("rows", "sum"))
+    problem = read_problem(data, ("rows", "sum") if alone else ("rows",))
     claims = (
         f"at most {float(data['upper'])!r} nats leak of any record, and at least {float(data['lower'])!r} of one.",
     )
     return [
-        *preamble(problem, "independent records", claims),
+        *(preamble(problem, "independent records", claims) if alone else bounded(problem, adversary, claims)),
         defined("lower", data["lower"]),
         defined("upper", data["upper"]),
         "",
-        *_witness(problem, data["witness"]),
-        *_upper_bound(problem, data["proofs"]),
+        *(_laws(problem, data["witness"]) if alone else _prior(data["witness"])),
+        *(_lines_bound if alone else upper_bound)(problem, data["proofs"]),
         *assumptions("lower_bound", "upper_bound"),
     ]
 
 
-def _witness(problem: Problem, witness: dict[str, Any]) -> list[str]:
+def _prior(witness: dict[str, Any]) -> list[str]:
+    i = checks.whole("the record of the witness", witness["record"], 0)
+    return [
+        "(* A prior that is allowed, by value of the record and row, before division by its sum. *)",
+        f"Definition witness : list (list number) := {table(witness['masses'])}.",
+        "Theorem lower_bound : exists p, law sizes p /\\ (knowledge sizes p <= value limit)%R",
+        f"  /\\ (value lower <= leakage sizes answer rows {i} p)%R.",
+        "Proof.",
+        "  apply audited_below; [vm_compute; reflexivity|].",
+        "  apply (witness_proves _ _ witness). vm_cast_no_check (eq_refl true).",
+        "Qed.",
+        "",
+    ]
+
+
+def _laws(problem: Problem, witness: dict[str, Any]) -> list[str]:
     if witness["kind"] != "known":
         refuse(f"witnesses of the kind {witness['kind']!r} have none yet against independent records")
     i = checks.whole("the record of the witness", witness["record"], 0)
@@ -52,7 +80,7 @@ def _witness(problem: Problem, witness: dict[str, Any]) -> list[str]:
     ]
 
 
-def _upper_bound(problem: Problem, proofs: list[dict[str, Any]]) -> list[str]:
+def _lines_bound(problem: Problem, proofs: list[dict[str, Any]]) -> list[str]:
     """Lines of the records that have proofs, and the theorem about every record."""
     found: dict[int, dict[Line, list[float]]] = {}
     for proof in proofs:
@@ -65,25 +93,21 @@ def _upper_bound(problem: Problem, proofs: list[dict[str, Any]]) -> list[str]:
     for i, laws_of in found.items():
         pairs = ";\n".join(f"  ({listed(line)}, {listed(map(number, law))})" for line, law in laws_of.items())
         texts.append(f"Definition lines_{i} : list (list nat * list number) := [\n{pairs}].")
-    theorem = [
-        f"Theorem upper_bound : forall i, (i < {len(problem.records)})%nat -> forall laws, are_laws sizes laws ->",
-        "  (leakage sizes answer rows i (chance laws) <= value upper)%R.",
-        "Proof.",
-        "  intros i I.",
-    ]
-    for j in range(len(problem.records)):
+
+    def follows(j: int) -> str | None:
         known = next((i for i, laws_of in found.items() if set(_lines(problem, j)) <= set(laws_of)), None)
-        if known is None:
-            refuse(f"record {j} is interchangeable with others in a way that has none yet")
-        follows = f"apply (lines_prove _ _ _ _ _ lines_{known}). vm_cast_no_check (eq_refl true)."
-        theorem.append(f"  destruct i as [|i]. {{ {follows} }}")
+        proof = f"apply (lines_prove _ _ _ _ _ lines_{known}). vm_cast_no_check (eq_refl true)."
+        return None if known is None else proof
+
     return [
         "(* The rows by the value of the record, for everything that the others may be, with laws of that value. *)",
         *texts,
-        *theorem,
-        "  lia.",
-        "Qed.",
-        "",
+        *every_record(
+            problem,
+            "laws, are_laws sizes laws ->",
+            "(leakage sizes answer rows i (chance laws) <= value upper)%R.",
+            follows,
+        ),
     ]
 
 
