@@ -4,13 +4,11 @@ Nothing here changes what is proved. Numbers that belong to one bound or step ar
 `Settings.of` finds them. Each field says what it is and what was measured to choose its default.
 """
 
-from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 from dalenius import shown
-from dalenius.errors import InputError, refuse, show
+from dalenius.errors import nearest, refuse, show
 
 P = TypeVar("P", bound="Part")
 
@@ -28,8 +26,7 @@ class Part:
             refuse(f"{cls.__name__} takes its fields by name, such as {cls.__name__}({known[0]}=...)")
         for name in named:
             if name not in known:
-                hint = _nearest(name, known) or "it has " + ", ".join(known)
-                refuse(f"{cls.__name__} has no field {name!r}; {hint}")
+                refuse(f"{cls.__name__} has no field {name!r}; {nearest(name, known)}")
         return super().__new__(cls)
 
     @classmethod
@@ -70,10 +67,6 @@ def _kind(default: object) -> str:
         return f"a tuple, each entry {_kind(default[0])}"
     words = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
     return words.get(type(default), f"dalenius.settings.{type(default).__name__}(...)")
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    return "".join(f"did you mean {near!r}?" for near in get_close_matches(name, known, n=1, cutoff=0.5))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,10 +218,7 @@ def _with_bounds(names: tuple[str, ...]) -> Portfolio:
     whole = Portfolio()
     for name in names:
         if name not in whole.bounds:
-            message = f"{name!r} is not a bound of the portfolio, which has {', '.join(whole.bounds)}"
-            if near := _nearest(str(name), whole.bounds):
-                message += f"; {near}"
-            raise InputError(message)
+            refuse(f"{name!r} is not a bound of the portfolio; {nearest(str(name), whole.bounds)}")
     return whole
 
 
@@ -276,21 +266,23 @@ class Settings(Part):
     def _repr_html_(self) -> str:
         """What differs from the default."""
         rows = [
-            (f"{name}.{one.name}", str(x), str(usual))
-            for name, part, plain in (
-                *((item.name, getattr(self, item.name), getattr(DEFAULT, item.name)) for item in fields(self)),
-                *((type(part).__name__, part, part.usual()) for part in self.parts),
-            )
-            if isinstance(part, Part)
-            for one in fields(part)
-            if (x := getattr(part, one.name)) != (usual := getattr(plain, one.name))
+            row
+            for item in fields(self)
+            if item.name != "parts"
+            for row in _differences(item.name, getattr(self, item.name), getattr(DEFAULT, item.name))
         ]
-        rows += [
-            (name, str(x), str(usual))
-            for name in ("tolerance_share", "relative_share")
-            if (x := getattr(self, name)) != (usual := getattr(DEFAULT, name))
-        ]
+        rows += [row for part in self.parts for row in _differences(type(part).__name__, part, part.usual())]
         return shown.table(("setting", "value", "default"), rows, "Settings" if rows else "Settings: all as by default")
+
+
+def _differences(name: str, value: object, usual: object) -> list[tuple[str, str, str]]:
+    """Which numbers of a group are not those by default: their names, with both values."""
+    if not isinstance(value, Part):
+        return [(name, str(value), str(usual))] if value != usual else []
+    inside = (
+        _differences(f"{name}.{one.name}", getattr(value, one.name), getattr(usual, one.name)) for one in fields(value)
+    )
+    return [row for rows in inside for row in rows]
 
 
 DEFAULT = Settings()

@@ -157,21 +157,10 @@ def _by_rows(
             item.audit.climb(deadline, rng)
         deadline.report_progress(item.record, len(orbits), *bracket(found), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    if len(found) == 1 and _normal(found[0]) and problem.relative > 0:
-        # Trees take far longer than the formulas, which may do.
-        quick = _without_rows(found[0], problem, deadline)
-        if not quick.audit.open:
-            return [quick]
     _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
-
-
-def _normal(item: Audited) -> bool:
-    """Whether the noise is ordered by its name, and no row is a mixture of those at points: Gaussian noise."""
-    order = item.audit.order
-    return order is not None and order.rate is None and order.answers.size > 0
 
 
 def _opened(

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from email.message import Message
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingTCPServer
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dalenius.errors import InputError, refuse
@@ -172,7 +173,12 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     timeout = MOST_SILENCE
-    explorer: ClassVar[Explorer]
+    server: "Server"
+
+    @property
+    def explorer(self) -> Explorer:
+        """What the server has."""
+        return self.server.explorer
 
     def do_GET(self) -> None:
         """Answer, or refuse in a sentence."""
@@ -315,8 +321,8 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, "text/html; charset=utf-8", page.encode())
 
     def send_error(self, code: int, *_: object) -> None:
-        """Refuse a request that cannot be read, or by another method, in the words of this page."""
-        self._page(code, NO_TOKEN)
+        """Refuse a request that cannot be read, and one by another method, in the words of this page."""
+        self._page(403 if code == HTTPStatus.NOT_IMPLEMENTED else code, NO_TOKEN)
 
     def log_message(self, *_: object) -> None:
         """Say nothing of single requests."""
@@ -342,6 +348,7 @@ class Server(ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
+    explorer: Explorer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over connections that ended on the way; anything else is a defect, and is shown."""
@@ -362,7 +369,7 @@ def serve(port: int, announce: Callable[[str], None]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="dalenius-explore-") as folder, server:
         explorer = Explorer(host, secrets.token_urlsafe(24), Shelf(Path(folder)), Pool(Path(folder)))
-        Handler.explorer = explorer
+        server.explorer = explorer
         with closing(explorer.pool):
             threading.Thread(target=explorer.pool.warm_up, daemon=True).start()
             announce(f"http://{host}/?token={explorer.token}")

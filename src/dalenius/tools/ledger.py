@@ -301,9 +301,8 @@ class Ledger(Result):
             return book._after(book._release(mechanism, columns, options.time_limit), options)
 
         limits = Deadline(options.time_limit)
-        search = NoiseSearch(
-            family, query, judge, budget=budget, accuracy=accuracy, options=options, context=book._beside()
-        )
+        beside = f" after the {counted(len(book._releases))} before" if book._releases else ""
+        search = NoiseSearch(family, query, judge, budget=budget, accuracy=accuracy, options=options, context=beside)
         best = search.run()
         account, new = best.found, book._release(best.mechanism, columns, book.time_limit)
         book._remember(new, account)
@@ -429,10 +428,6 @@ class Ledger(Result):
         if self.budget is None:
             refuse("this ledger has no budget; give one: Ledger(..., budget=0.1) or Ledger.load(path, budget=0.1)")
         return self.budget
-
-    def _beside(self) -> str:
-        """Words for what has been released already."""
-        return f" after the {counted(len(self._releases))} before" if self._releases else ""
 
     def _nothing_left(self) -> str:
         leaked = short(self._account.upper)
@@ -760,16 +755,15 @@ class Ledger(Result):
         if self.independent:
             return "any prior under which the records are independent"
         ((given, value),) = self._given.items()
-        words = f"{value:.6g}" if isinstance(value, float) else self._scheduled_words(value)
+        words = f"{value:.6g}" if isinstance(value, float) else ""
+        if isinstance(value, list):
+            now = value[next(k for k, one in enumerate(self._scheduled) if one is self.adversary)]
+            words = f"{now:.6g} (by release: {', '.join(f'{k:.6g}' for k in value)})"
         if not self.adversary.reference.uniform:
             return f"knowledge <= {words} {self.unit} beyond {reference_words(self.adversary.reference)}"
         most = in_unit(checks.log_universe(self.records), self.unit)
         limit = "H(X) >= " if given == "entropy" else "knowledge <= "
         return f"{limit}{words} of {short(most)} {self.unit}"
-
-    def _scheduled_words(self, schedule: Sequence[float]) -> str:
-        now = schedule[next(k for k, one in enumerate(self._scheduled) if one is self.adversary)]
-        return f"{now:.6g} (by release: {', '.join(f'{k:.6g}' for k in schedule)})"
 
     def guessed(self) -> list[str]:
         """Return what the account means for a guess of one record, in sentences."""

@@ -428,18 +428,11 @@ def test_long_laws_are_named_by_their_fingerprint() -> None:
         ({}, "it needs one of marginal, marginals, weights"),
         ({**BITS, **HEAVY}, "the fields 'marginal, weights'; it needs one of"),
         ({"marginal": [0.5, 0.25, 0.25]}, "has 3 entries where 2 are needed"),
-        ({"marginal": [1.1, -0.1]}, "entry 1 of the marginal of the reference is -0.1"),
         ({"marginal": [0.5, 0.6]}, "sum to 1.1, not to 1"),
-        ({"marginal": [0.5, 0.5 + 2e-9]}, "not to 1"),
-        ({"marginal": [float("nan"), 1.0]}, "must be a finite number"),
-        ({"marginal": 0.5}, "must be a list"),
         ({"marginals": [[0.5, 0.5]]}, "has 1 entries where 2 are needed"),
-        ({"marginals": [[0.5, 0.5], [0.5]]}, "marginal 1 of the reference has 1 entries"),
         ({"marginals": [[0.5, 0.5], [0.7, 0.7]]}, "marginal 1 of the reference sum to 1.4"),
         ({"weights": [0.5, 0.5]}, "has 2 entries where 4 are needed"),
         ({"weights": [0.5] * 4}, "weights of the reference sum to 2, not to 1"),
-        ({"weights": [0.5, 0.5, 0.5, -0.5]}, "entry 3 of weights of the reference is -0.5"),
-        ({"weights": [0.0] * 4}, "sum to 0"),
     ],
 )
 def test_bad_references_are_refused(rho: Json, reason: str) -> None:

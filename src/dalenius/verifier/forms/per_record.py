@@ -12,7 +12,7 @@ with the witness "uniform", of one record of any number of values (docs/mathemat
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -212,7 +212,13 @@ def check_witness(witness: dict[str, Any], channel: Local, knowledge: Knowledge,
     size = (others + 1) ** (outputs - 1) if counted else max(outputs, channel.statistic.k) ** min(others, 64)
     fits(values * len(channel.secret[1][0]) * size, f"a witness that looks at {others} others")
     first = [i for i in range(min(channel.statistic.n, others + len(channel.records))) if i not in channel.records]
-    reference = _counted_reference(channel, others) if counted else _listed_reference(channel, first[:others])
+    if counted:
+        reference = _counted_reference(channel, others)
+    else:  # t: the values of these others in lexicographic order
+        inside = [ONE]
+        for i in first[:others]:
+            inside = [p * q for p in inside for q in channel.law(i)]
+        reference = [{t: p * q for t, q in enumerate(inside)} for p in channel.secret[0]]
     given = masses(field(witness, "masses", "the witness"), len(reference[0]), reference, "the witness")
     prior = held(given, reference, knowledge, "the witness")
     told = [
@@ -221,14 +227,6 @@ def check_witness(witness: dict[str, Any], channel: Local, knowledge: Knowledge,
     ]
     leaked = _information(channel, [sum(law.values(), ZERO) for law in prior], told)
     attains(leaked, lower)
-
-
-def _listed_reference(channel: Local, others: Sequence[int]) -> list[Shares]:
-    """rho(a,t), t the values of these others in lexicographic order."""
-    inside = [ONE]
-    for i in others:
-        inside = [p * q for p in inside for q in channel.law(i)]
-    return [{t: p * q for t, q in enumerate(inside)} for p in channel.secret[0]]
 
 
 def _counted_reference(channel: Local, others: int) -> list[Shares]:

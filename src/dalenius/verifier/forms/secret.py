@@ -55,9 +55,17 @@ def read(value: object, statistic: Statistic) -> Secret:
     """Return the secret of a certificate; refused before rho(a,t) would grow too large."""
     given = stated(value, "records", "function", "attributes")
     records = _records(given["records"], statistic) if "records" in given else ()
-    values = Secret(records).size(statistic) if records else universe(statistic)
-    secret = Secret(records, _labelled(given["values"], values) if "values" in given else ())
-    fits((values if records else secret.size(statistic)) * statistic.size, secret.text)
+    many = Secret(records).size(statistic) if records else universe(statistic)
+    labels: tuple[int, ...] = ()
+    if "values" in given:
+        listed = sequence(given["values"], "values of the secret", many)
+        labels = tuple(whole(v, "a value of the secret", 0, many - 1) for v in listed)
+        # From 0 on, none left out.
+        if len(set(labels)) <= max(labels):
+            missing = min(set(range(max(labels))) - set(labels))
+            refuse(f"no dataset has the secret value {missing}, though others have up to {max(labels)}")
+    secret = Secret(records, labels)
+    fits((many if records else secret.size(statistic)) * statistic.size, secret.text)
     return secret
 
 
@@ -87,17 +95,6 @@ def _records(value: object, statistic: Statistic) -> tuple[int, ...]:
         many *= statistic.alphabet(i)
         fits(many, "a secret of so many records")
     return records
-
-
-def _labelled(value: object, datasets: int) -> tuple[int, ...]:
-    """Values from 0 on, none left out."""
-    listed = sequence(value, "values of the secret", datasets)
-    values = tuple(whole(v, "a value of the secret", 0, datasets - 1) for v in listed)
-    many = max(values) + 1
-    if len(set(values)) < many:
-        missing = min(set(range(many)) - set(values))
-        refuse(f"no dataset has the secret value {missing}, though others have up to {many - 1}")
-    return values
 
 
 def by_label(labels: Sequence[int]) -> list[list[int]]:

@@ -250,18 +250,13 @@ def numeric(statistic: Statistic, raw: Sequence[Any], words: str) -> Channel:
         digest.update(struct.pack(f"<{width}d", *row))
         if row not in place:
             place[row] = len(rows)
-            rows.append(_normalised(row, t))
+            total = sum(map(arb, row), ZERO)
+            if not abs(total - 1) <= SLACK.law_sum:
+                refuse(f"row {t} sums to {float(total):.12g}, not to 1")
+            rows.append([arb(q) if total == ONE else arb(q) / total for q in row])
             distinct.extend(row)
         row_of.append(place[row])
     if isinstance(statistic, Table) and not isinstance(statistic.classes, range):
         digest.update(struct.pack(f"<{len(statistic.classes)}q", *statistic.classes))
     text = f"{words}; channel of {len(raw)} rows x {width} outputs (sha256 {digest.hexdigest()[:16]})"
     return Channel(statistic=statistic, rows=rows, row_of=row_of, text=text, given=distinct)
-
-
-def _normalised(row: tuple[float, ...], t: int) -> list[Ball]:
-    balls = list(map(arb, row))
-    total = sum(balls, ZERO)
-    if not abs(total - 1) <= SLACK.law_sum:
-        refuse(f"row {t} sums to {float(total):.12g}, not to 1")
-    return balls if total == ONE else [q / total for q in balls]

@@ -65,9 +65,14 @@ def contraction(rate: Ball, records: Sequence[tuple[int, Sequence[Ball]]]) -> Ba
         later = kept + _gained(before, after, total())
         top = rate * arb(after).min(2 * later.exp())
         parts = [_part(j, top, arb(before), arb(after)) for j in range(-PARTS, PARTS)]
+        zeta = (top * (1 - 1 / arb(after))).min(arb(LEAN))
         for i, (_, law) in enumerate(listed):
             tick()
-            rungs[i] = _rung(rungs[i], _cases(rate, top, arb(after), law, parts), most / square)
+            # All parts, with every mass.
+            cases = [
+                _Case(part, p, 1 / (p * rate.cosh() ** 2), (1 - p) * (-top).exp(), zeta) for p in law for part in parts
+            ]
+            rungs[i] = _rung(rungs[i], cases, most / square)
         kept += _gained(before, after, total())
         before = after
     beyond = before * people * _crude(rate, rate.min(2 * rate * kept.exp() / before))
@@ -134,12 +139,6 @@ def _kappa(b: Ball, log_x: Ball) -> Ball:
 
 def _phi(x: Ball) -> Ball:
     return x * x.log() - x + 1
-
-
-def _cases(c: Ball, top: Ball, last: Ball, masses: Sequence[Ball], parts: Sequence[_Part]) -> "list[_Case]":
-    """All parts, with every mass."""
-    zeta, square = (top * (1 - 1 / last)).min(arb(LEAN)), c.cosh() ** 2
-    return [_Case(part, p, 1 / (p * square), (1 - p) * (-top).exp(), zeta) for p in masses for part in parts]
 
 
 @dataclass(frozen=True)

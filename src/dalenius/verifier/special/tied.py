@@ -57,7 +57,10 @@ def check_witness(witness: dict[str, Any], channel: Any, knowledge: Knowledge, l
         chances = _scored(channel.noise, arb(n) / (k * together), together, needed, scores, cuts)
     else:
         chances = _chances(channel.noise, needed, cuts)
-    own = sum((w * sum((p * arb(e).log() for p, e in _met(chances[t], weights)), ZERO) for t, w in law.items()), ZERO)
+    own = sum(
+        (w * sum((p * arb(e).log() for p, e in zip(chances[t], weights, strict=True)), ZERO) for t, w in law.items()),
+        ZERO,
+    )
     most_log = _most(sums, nodes, step)
     seen = others.seen(law, _phi(chances, weights, nodes))
     leaked = arb(k).log() + own - most_log + step * sum(seen, ZERO)
@@ -123,10 +126,6 @@ def _scored(  # noqa: PLR0917 - the whole law
         law = [power[t * wide + s].nonnegative_part() / total for s in range(wide)]
         result[t] = [sum(law[a:b], ZERO) for a, b in pairwise([0, *cuts, wide])]
     return result
-
-
-def _met(chances: list[Ball], weights: list[int]) -> Any:
-    return zip(chances, weights, strict=True)
 
 
 def _most(values: range, nodes: list[Ball], step: Ball) -> Ball:
