@@ -29,24 +29,6 @@ def overlap(one: Design, other: Design) -> bool:
     return one.lower <= other.upper and other.lower <= one.upper
 
 
-def test_one_record_without_knowledge_is_the_rate_distortion_function() -> None:
-    law, budget = [0.5, 0.3, 0.2], 0.3
-    found = dl.design(
-        dl.queries.identity(3),
-        distortion=budget,
-        knowledge=0.0,
-        reference=law,
-        p0=law,
-        measure="zero-one",
-        tolerance=1e-5,
-    )
-    spent = -budget * math.log(budget) - (1 - budget) * math.log(1 - budget) + budget * math.log(2)
-    truth = -sum(p * math.log(p) for p in law) - spent  # the rate of a source under zero-one loss, D not too large
-    assert found.lower - 1e-9 <= truth <= found.upper + 1e-9
-    assert found.gap <= 1e-5
-    assert dl.verify(found)
-
-
 def test_a_uniform_reference_changes_nothing() -> None:
     plain = design(None)
     for reference in ([0.5, 0.5], [[0.5, 0.5]] * 2, np.full(4, 1 / 4)):

@@ -157,7 +157,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Mechanism.dataset": (MECHANISM.dataset, {"dataset": [0, 0, 0]}),
     "Mechanism.profile": (SMALL.profile, {"entropies": [0.5], **QUICK}),
     "Prior.probability": (of("prior", "probability"), {"dataset": [0, 0, 0]}),
-    "Prior.sample": (of("prior", "sample"), {"size": 1, "rng": 0}),
     "Certificate.load": (dl.Certificate.load, {"path": "none.json"}),
     "Certificate.of": (dl.Certificate.of, {"data": {}}),
     "Audit.load": (dl.Audit.load, {"path": "none.json"}),
@@ -390,7 +389,6 @@ def test_draws_are_whole_numbers_of_one_dataset() -> None:
         refuses("size = -1 is too small", mechanism.sample, [0] * mechanism.n, size=-1)
         refuses("give one dataset", mechanism.sample, [[0] * mechanism.n])
     prior = dl.audit(MECHANISM, knowledge=0.3, **QUICK).prior
-    refuses("size = -1", prior.sample, size=-1)
     refuses("give one dataset", prior.probability, [[0, 0, 0]])
 
 

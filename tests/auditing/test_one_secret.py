@@ -1,7 +1,6 @@
 """One record's bracket: it holds after every stage, and the proofs on offer belong to their bounds."""
 
 import itertools
-from dataclasses import replace
 
 import brute_force
 import numpy as np
@@ -25,7 +24,9 @@ def begun(
     lumped, _ = lump(mechanism, record)
     trivial = float(np.log(min(lumped.secrets, len(mechanism.labels))))
     audit, deadline = SecretAudit(Cells(lumped, knowledge, settings), trivial, tolerance), Deadline(60.0)
-    audit.begin(deadline, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    audit.open_bracket(deadline, rng)
+    audit.climb(deadline, rng)
     return audit, deadline
 
 
@@ -84,7 +85,9 @@ def test_simplices_need_the_cells_that_a_verifier_finds() -> None:
     mechanism = named("count(n=3)", "geometric(epsilon=1)")
     lumped, _ = lump(mechanism, 0)
     audit, deadline = SecretAudit(Cells(lumped, 0.4, settings), LN2, 1e-4, exact_cells=False), Deadline(60.0)
-    audit.begin(deadline, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    audit.open_bracket(deadline, rng)
+    audit.climb(deadline, rng)
     audit.finish(deadline, 0.0, lambda: None)
     assert isinstance(audit.proof, PosteriorTree)
     assert audit.gap <= 1e-4
@@ -152,20 +155,6 @@ def test_a_record_that_was_left_is_closed_when_it_is_asked_for_again() -> None:
     assert audit.gap > 1e-4
     audit.finish(deadline, -np.inf, lambda: None)
     assert audit.gap <= 1e-4
-
-
-def test_a_tree_grows_no_further_than_a_certificate_may_hold() -> None:
-    rows = np.zeros((8, 400))
-    rows[:, :3] = np.random.default_rng(0).dirichlet(np.ones(3), size=8)
-    mechanism = Mechanism.from_matrix(rows, [2, 2, 2])
-    sizes = []
-    for most in (399, DEFAULT.portfolio.most_numbers):
-        settings = Settings(portfolio=replace(only("simplices"), most_numbers=most))
-        audit, deadline = begun(mechanism, 0.5, tolerance=1e-5, settings=settings)
-        audit.finish(deadline, -np.inf, lambda *_: None, 2)
-        sizes.append(audit.proofs[-1].nodes.size)
-    # The leaves of a certificate are about all 400 outputs, although three are left to search with.
-    assert sizes[0] == 1 < sizes[1]
 
 
 @pytest.mark.slow

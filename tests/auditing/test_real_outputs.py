@@ -123,28 +123,6 @@ def test_parity_is_flat_at_the_capacity(noise: Real) -> None:
     assert audit.gap <= 1e-6
 
 
-@pytest.mark.slow
-def test_limits_of_noise() -> None:
-    query = queries.count(n=2)
-    for b in (0.0, query.log_universe):
-        noiseless = dl.audit(mechanisms.symmetric(query, flip=0), entropy=b)
-        for loud, quiet in ((laplace(query, 1e-3), laplace(query, 40)), (gaussian(query, 1e3), gaussian(query, 0.1))):
-            assert verified(dl.audit(loud, entropy=b)).upper < 2e-6
-            audit = verified(dl.audit(quiet, entropy=b, tolerance=1e-3, **QUICK))
-            assert audit.lower <= noiseless.upper
-            assert audit.upper >= noiseless.lower - 1e-4
-
-
-def test_scaling_changes_nothing() -> None:
-    """Answers twice as far apart with twice the noise: the same channel."""
-    one, two = queries.count(n=2), queries.total(n=2, values=[0, 2])
-    for b in (0.0, 1.2):
-        pairs = ((laplace(one, 1), laplace(two, 1)), (gaussian(one, 1), gaussian(two, 2)))
-        for mine, theirs in pairs:
-            first, second = (verified(dl.audit(m, entropy=b, tolerance=1e-5)) for m in (mine, theirs))
-            assert first.lower == pytest.approx(second.lower, abs=1e-5)
-
-
 def test_a_short_limit() -> None:
     told: list[object] = []
     short = dl.audit(gaussian(queries.count(n=6), 0.5), knowledge=0.5, time_limit=1, progress=told.append)

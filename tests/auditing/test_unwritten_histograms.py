@@ -98,16 +98,6 @@ def test_no_prior_leaks_more_than_the_bounds(
         assert float(mutual_information(np.diag(rows) @ dense.rows)) <= of_centre + 1e-12
 
 
-def test_the_centre_is_exact_in_its_one_expectation_for_two_values() -> None:
-    large, _ = both_histograms("gaussian(sigma=3)", "histogram(n=9, k=2)")
-    found = centre_of_counts(large, 0.2, np.array([0.7, 0.3]))
-    t = np.arange(10)
-    far = ((t - 6) ** 2 + (9 - t - 3) ** 2) / 18
-    law = np.array([math.comb(9, int(j)) * 0.7**j * 0.3 ** (9 - j) for j in t])
-    tried = [s * (0.2 + math.log(law @ np.exp(far / s))) for s in np.geomspace(0.05, 5, 2001)]
-    assert found == pytest.approx(min(tried), rel=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "query", "knowledge", "gap"),
@@ -124,14 +114,6 @@ def test_brackets_of_many_records_are_worth_having(mechanism: str, query: str, k
     assert audit.gap < gap
     assert 0.7 * knowledge < audit.lower < audit.upper < audit.mechanism.n
     assert dl.verify(audit, mechanism=audit.mechanism)
-
-
-def test_wide_discrete_gaussian_noise_leaves_little_of_a_divergence() -> None:
-    query = dl.queries.histogram(n=1000, k=5)
-    audit = dl.audit(dl.mechanisms.discrete_gaussian(query, sigma=2000, clamp=True), knowledge=1)
-    assert audit.bounds == "blend"
-    assert 0 < audit.lower < audit.upper < 2e-3
-    assert dl.verify(audit)
 
 
 def test_a_law_as_reference() -> None:
@@ -175,32 +157,6 @@ def test_what_needs_a_list_of_datasets_is_refused() -> None:
 def test_what_would_not_fit_is_refused_before_it_is_allocated() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.histogram(n=4_000_000, k=64), epsilon=1)
     refuses("256000064 pairs of a value and a count, above the limit", dl.audit, mechanism, knowledge=0.5)
-
-
-@pytest.mark.slow
-def test_what_else_is_asked_of_such_a_release() -> None:
-    query = dl.queries.histogram(n=300, k=5)
-    mechanism = dl.mechanisms.geometric(query, epsilon=1)
-    profile = mechanism.profile(tolerance=0.3, time_limit=600)
-    assert (profile.capacity, profile.maximal_leakage, profile.dp_delta) == (None, None, None)
-    assert profile.dp_epsilon == pytest.approx(1)
-    assert profile.distortion == mechanism.expected_distortion()
-    assert len(profile.notes) == 4
-    assert "capacity was left out" in profile.summary()
-    assert profile.to_dict()["capacity"] is None
-    assert "capacity not computed" in repr(profile)
-    assert profile.plot().axes
-    ledger = dl.Ledger(query, knowledge=0.01, tolerance=0.01, time_limit=600)
-    account = ledger.release(mechanism)
-    assert account.exact
-    faint = ledger.release(dl.mechanisms.geometric(query, epsilon=1e-4))
-    assert account.lower <= faint.lower
-    assert faint.upper < 1.2 * account.upper  # the chain rule, with noise around the mean
-    assert faint.bound == "chain rule"
-    refuses("too many to write out", dl.compose, mechanism, mechanism)
-    found = dl.calibrate("geometric", query, leakage=0.1, knowledge=0.05, accuracy=0.5, tolerance=0.05, time_limit=600)
-    assert found.leakage.upper <= 0.1
-    assert found.distortion == found.mechanism.expected_distortion()
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 700.0])

@@ -12,13 +12,12 @@ from scipy.special import logsumexp
 import dalenius as dl
 from dalenius.auditing.all_records import audit_records
 from dalenius.auditing.from_below import fano
-from dalenius.auditing.unwritten_sums import closed_forms
 from dalenius.bounds.closed_forms import centre, sibson
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.gallery.parse import parse_mechanism, parse_query
 from dalenius.model.reference import UNIFORM
 from dalenius.numerics.information import mutual_information
-from dalenius.search.deadline import Deadline, Progress
+from dalenius.search.deadline import Deadline
 from dalenius.settings import only, without
 from dalenius.verifier.verify import verify_here
 
@@ -121,12 +120,6 @@ def test_guessing_bounds_information_from_below_and_claims_nothing_of_bad_guesse
         assert fano(many, error) <= fano(many, 1 - 1 / many) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_much_noise_is_not_said_to_tell_everything_without_a_limit() -> None:
-    mechanism, _ = both("geometric(epsilon=0.01)", "count(n=12)")
-    found = audit_records(posed(mechanism, 0.01, 1e-3), Deadline(5), 0)[0].audit
-    assert found.unconstrained[0] < 0.01
-
-
 def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
     mechanism = dl.mechanisms.geometric(dl.queries.count(n=10_000), epsilon=1)
     short = dl.audit(mechanism, knowledge=0.5, time_limit=0.01)
@@ -136,22 +129,6 @@ def test_a_short_time_limit_and_an_interruption_leave_a_true_bracket() -> None:
     deadline = Deadline(60)
     deadline.interrupted = True
     assert audit_records(posed(mechanism, 0.5, 1e-6), deadline, 0)[0].audit.lower > 0.1
-
-
-def test_progress_is_told() -> None:
-    told: list[Progress] = []
-    mechanism, _ = both("geometric(epsilon=1)", "count(n=300)")
-    dl.audit(mechanism, knowledge=0.5, progress=told.append, nodes=50, verify=False)
-    assert [p.stage for p in told[:3]] == ["coarse classes", "ascent", "monotone rows"]
-    # The gap is open, and something is tried as long as there is time.
-    assert {p.stage for p in told[3:]} <= {"ascent", "coarse classes", "monotone rows", "window"}
-    assert told[0].lower <= told[1].lower <= told[1].upper <= told[0].upper
-
-
-def test_noise_too_small_to_matter() -> None:
-    audit = dl.audit(dl.mechanisms.geometric(dl.queries.count(n=3000), epsilon=1e6), knowledge=0.5)
-    assert audit.gap < 1e-6  # the sum itself is told, for which the bound is nearly exact
-    assert dl.verify(audit.certificate)
 
 
 @pytest.mark.slow
@@ -180,15 +157,6 @@ def test_noise_as_wide_as_the_spread_and_wider_is_seen(mechanism: str, query: st
     narrower = float(given) * (0.9 if "sigma" in family else 1.1)
     data["problem"]["mechanism"] = f"{family}={narrower})"
     assert refusal in verify_here({**data, "lower": 0.0}).reason
-
-
-def test_formulas_stop_where_their_time_is_over() -> None:
-    large, _ = both("gaussian(sigma=4)", "count(n=40)")
-    problem = posed(large, 0.3, 1e-6)
-    (first,) = closed_forms(problem, large, 0, Deadline(0.0))
-    every = closed_forms(problem, large, 0, Deadline(60.0))
-    assert len(every) > 2
-    assert every[0].upper == first.upper
 
 
 def test_windows_are_closed_without_a_tree_where_the_bound_is_steep() -> None:

@@ -1,7 +1,6 @@
 """Bits one after the other: above what priors leak, near it, and each stage as its definition says."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -9,9 +8,7 @@ from large_samples import both_local
 
 import dalenius as dl
 from dalenius.bounds import bellman
-from dalenius.bounds.bellman import BellmanSearch
 from dalenius.numerics.information import mutual_information, phi
-from dalenius.verifier.verify import verify_here
 
 
 def divergence(w: float, law: float) -> float:
@@ -70,13 +67,3 @@ def test_six_bits_are_known_to_three_per_cent() -> None:
     few, many = (len(found.certificate.data["proofs"][0]["nodes"]) for found in (coarse, audit))
     assert few < many
     assert dl.verify(coarse).verified
-
-
-def test_it_is_left_out_where_a_setting_says_so_and_where_the_time_is_over() -> None:
-    local, _ = both_local("randomized_response(epsilon=1)", "count(n=6)")
-    formula = dl.audit(local, knowledge=0.5, settings=dl.Settings(parts=(BellmanSearch(records=5),)))
-    assert formula.upper_by == "product"
-    assert dl.audit(local, knowledge=0.5).upper < formula.upper
-    late = dl.audit(local, knowledge=0.5, time_limit=1e-6)
-    assert late.upper_by in ("product", "trivial")
-    assert verify_here(json.loads(late.certificate.text())).verified

@@ -72,16 +72,6 @@ def test_the_list_has_it_within_five_percent() -> None:
     assert audit.gap < 0.05 * audit.upper
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-def test_both_parts_are_found_in_either_order(swapped: bool) -> None:
-    found = Beside.of(count_and_response(3, swapped=swapped))
-    assert found.first is not swapped
-    assert found.local[0, 1] == pytest.approx(1 / (1 + np.e))
-    whole = matrix(found).reshape(8, 4, 8)
-    rows = count_and_response(3, swapped=swapped).matrix()
-    assert (whole.transpose(0, 2, 1) if swapped else whole).reshape(8, -1) == pytest.approx(rows, rel=1e-12)
-
-
 @pytest.mark.parametrize(
     "build",
     [

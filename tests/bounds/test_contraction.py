@@ -5,7 +5,7 @@ import pytest
 from cases import named, random_channel
 from kinds import Floats
 
-from dalenius.bounds.contraction import coarsen_together, coefficient
+from dalenius.bounds.contraction import Joined, coarsen_together, coefficient
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.lump import lump
 
@@ -73,7 +73,7 @@ def test_coarse_outputs_and_the_rest(seed: int) -> None:
     mechanism = random_channel([2, 4], 5, 300 + seed) if seed % 2 else named("count(n=6)", "geometric(epsilon=0.6)")
     cells = Cells(lump(mechanism, 0)[0], 1.0)
     limit = float(rng.uniform(0.05, 0.8))
-    groups, eta = coarsen_together(cells, limit)
+    groups, eta = coarsen_together(Joined.of(cells), limit)
     for part in cells.slices:
         q, labels = cells.q[part], np.array(groups)
         assert sorted(set(labels.tolist())) == list(range(labels.max() + 1))
@@ -90,10 +90,10 @@ def test_coarse_outputs_and_the_rest(seed: int) -> None:
 
 def test_a_limit_above_the_coefficient_puts_all_outputs_together() -> None:
     cells = Cells(lump(named("count(n=4)", "geometric(epsilon=0.5)"), 0)[0], 1.0)
-    groups, eta = coarsen_together(cells, 1.0)
+    groups, eta = coarsen_together(Joined.of(cells), 1.0)
     assert groups == [0] * 5
     assert eta == pytest.approx(coefficient(cells.q))
-    groups, eta = coarsen_together(cells, 0.0)
+    groups, eta = coarsen_together(Joined.of(cells), 0.0)
     assert groups == list(range(5))
     assert eta == 0
 

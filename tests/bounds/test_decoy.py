@@ -88,17 +88,6 @@ def test_two_laws_beat_one_and_the_bound_is_near_the_worst_prior(goal: str, budg
     assert lower <= found.proof.upper <= 1.15 * lower
 
 
-def test_a_task_that_is_no_mirror_image_is_solved_too() -> None:
-    rho = np.array([[0.3, 0.2, 0.05, 0.01, 0.0], [0.0, 0.1, 0.14, 0.1, 0.1]])
-    cost = rho.sum(axis=0)[:, None] * np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-    task = Task(rho, cost, 0.1, "distortion", 0.05)
-    assert not task.mirrored
-    found = best(task, DecoySearch(changes=2, sides=2), Deadline(60.0))
-    assert found is not None
-    assert len(found.proof.data["values"]) == 2
-    assert found.worth < task.constant
-
-
 def channel(seed: int, laws: int, constant: float) -> Floats:
     """Truth or decoy of seven rows and nine outputs, with a share of a constant."""
     rng = np.random.default_rng(seed)

@@ -179,10 +179,3 @@ def test_next_to_s_1_nothing_is_lost_below_the_least_float(knowledge: float) -> 
     found = best(large, knowledge)
     assert found.s < 1.01
     assert checked(large, knowledge, found) == pytest.approx(found.upper, abs=1e-11)
-
-
-def test_too_many_counts_and_too_wide_noise_are_left_to_other_bounds() -> None:
-    large = dl.mechanisms.geometric(dl.queries.histogram(n=10**5, k=3), epsilon=1)
-    assert solved(large, 0.3, Deadline(60), SETTINGS) is None
-    wide = dl.mechanisms.geometric(dl.queries.histogram(n=1000, k=3), epsilon=0.01)
-    assert solved(wide, 0.3, Deadline(60), replace(SETTINGS, terms=2**16)) is None

@@ -157,20 +157,3 @@ def test_bounds_of_several_releases_have_room_for_chains_in_doubles() -> None:
     assert data["proofs"][0]["steps"][0]["step"] == "points"
     less = data["upper"] - 5e-9
     assert verify_here(changed(data, {"proofs.0.upper": less, "upper": less})).verified
-
-
-def test_where_a_share_is_asked_for_a_verifier_has_less_to_repeat() -> None:
-    mechanism, _ = both("geometric(epsilon=0.05)", "count(n=600)")
-    rough, small, fine = (
-        dl.audit(mechanism, knowledge=0.3, relative=x, verify=False, nodes=50) for x in (0.1, 0.03, 0.0)
-    )
-    work = [
-        len(proof["rho"]) * proof["rounds"]
-        for proof in (audit.certificate.data["proofs"][0] for audit in (rough, small, fine))
-    ]
-    assert 4 * work[0] < work[2]
-    assert work[0] < work[1]
-    for audit, share in ((rough, 0.1), (small, 0.03)):
-        assert audit.stopped == "gap"
-        assert fine.lower <= audit.upper <= audit.lower / (1 - share)
-    holds(rough, mechanism)

@@ -129,9 +129,3 @@ def test_answers_of_our_own_workers_are_ours(places: list[str], monkeypatch: pyt
     places.clear()
     assert dl.verify(audits[-1])
     assert places == ["here"]
-
-
-def test_a_certificate_that_cannot_be_written_is_not_noted() -> None:
-    certificate = Certificate({"lower": 0.0, "upper": object()})
-    certificates.note(certificate)
-    assert not certificates.made_here(certificate)

@@ -117,12 +117,6 @@ def test_agrees_with_cutting_planes(seed: int, k: int, outputs: int, share: floa
     assert design.gap <= 1e-5
 
 
-def test_no_search_is_needed() -> None:
-    design = dl.design(dl.queries.identity(20), distortion=2.0, entropy=math.log(20))
-    assert design.rounds == 1
-    assert design.gap <= 1e-4
-
-
 @pytest.mark.nightly
 def test_a_thousand_values() -> None:
     design = verified(dl.design(dl.queries.identity(1000), distortion=10.0, knowledge=0, tolerance=1e-4))

@@ -2,7 +2,6 @@
 
 import io
 import os
-import random
 import sqlite3
 import struct
 import time
@@ -87,19 +86,16 @@ def npy(header: bytes, content: bytes = b"\0" * 64) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
 
 
+SHAPES = (b"(True, 2)", b"(4, -1)", b"(10**9, 4)", b"(99999999999999999999, 4)", b"4", b"(4, 2.0)", b"(4,9)")
+HEADERS = [b"{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + b", }" for shape in SHAPES]
+
+
 @pytest.mark.parametrize(
-    "shape", [b"(True, 2)", b"(4, -1)", b"(10**9, 4)", b"(99999999999999999999, 4)", b"4", b"(4, 2.0)", b"(4,9)"]
+    "header", [*HEADERS, b"(" * 5000, b"{'descr': '|O', 'fortran_order': False, 'shape': (4, 2)}", b"\xff"]
 )
-def test_the_header_of_an_array_is_not_believed(shape: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.npy"
-    path.write_bytes(npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + b", }"))
-    assert "is not a .npy array of numbers" in refused(path, READERS[".npy"])
-
-
-@pytest.mark.parametrize("header", [b"(" * 5000, b"{'descr': '|O', 'fortran_order': False, 'shape': (4, 2)}", b"\xff"])
-def test_other_headers_of_arrays_are_refused(header: bytes, tmp_path: Path) -> None:
+def test_the_header_of_an_array_is_not_believed(header: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.npy").write_bytes(npy(header))
-    refused(tmp_path / "a.npy", READERS[".npy"])
+    assert "is not a .npy array of numbers" in refused(tmp_path / "a.npy", READERS[".npy"])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -223,19 +219,6 @@ def test_what_stands_beside_a_store_is_a_file_too(beside: str, store: Path) -> N
         pass
 
 
-def test_bytes_of_a_store_changed_at_random(store: Path) -> None:
-    rng, content = random.Random(5), store.read_bytes()
-    for _ in range(60):
-        damaged = bytearray(content)
-        for _ in range(rng.choice([1, 4, 30])):
-            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        store.write_bytes(bytes(damaged[: rng.choice([len(damaged), rng.randrange(len(damaged))])]))
-        try:
-            whole(store)
-        except InputError as error:
-            assert store.name in str(error)  # noqa: PT017 - some changes do no harm
-
-
 # Workbooks.
 
 PARTS = {
@@ -285,22 +268,6 @@ def read_book(path: Path) -> object:
 def test_workbooks_that_would_not_end_are_refused(what: str, tmp_path: Path) -> None:
     (tmp_path / "a.xlsx").write_bytes(workbook(FAR[what]))
     refused(tmp_path / "a.xlsx", read_book)
-
-
-@pytest.mark.extras
-def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
-    rng, path = random.Random(3), tmp_path / "a.xlsx"
-    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        content = workbook(GOOD, compression)
-        for _ in range(100):
-            damaged = bytearray(content)
-            for _ in range(rng.choice([1, 3, 20])):
-                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-            path.write_bytes(bytes(damaged[: rng.choice([len(damaged), rng.randrange(len(damaged))])]))
-            try:
-                read_book(path)
-            except InputError as error:
-                assert path.name in str(error)  # noqa: PT017 - some changes do no harm
 
 
 @pytest.mark.parametrize("text", ['{"edges": 1, "masses": 2}', "[]", '{"edges": [0, 1]}', '{"edges": [0, 1e999]}', "["])

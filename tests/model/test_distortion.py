@@ -12,7 +12,7 @@ import dalenius as dl
 from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.distortion import Data, Distortion
 from dalenius.model.query import Query
-from dalenius.model.statistic import Histogram, class_of_counts
+from dalenius.model.statistic import Histogram, Table, class_of_counts
 
 
 def datasets(query: Query) -> NDArray[np.int64]:
@@ -99,7 +99,7 @@ def test_expected_distortion_is_the_sum_over_all_datasets(query: Query, kind: st
     rows = rng.dirichlet(np.ones(len(query.outputs)), size=query.statistic.size)
     told = task.expected(Mechanism.from_rows(query, rows))
     assert told == pytest.approx(float(weights @ (rows * task.table).sum(axis=1)[classes]), rel=1e-12)
-    assert task.data.of_datasets(query) == pytest.approx(weights, rel=1e-12)
+    assert task.data.on(Table.everything(query.records), query) == pytest.approx(weights, rel=1e-12)
 
 
 @pytest.mark.parametrize("query", QUERIES[:6], ids=str)
@@ -118,8 +118,10 @@ def test_counts_gather_the_datasets_of_a_count_vector(query: Query, kind: str) -
     data = Data.from_user(query, p0)
     assert data.exchangeable(query.records)
     classes = class_of_counts(query.statistic, histogram.counts)
-    told = data.of_counts(query)
-    assert told == pytest.approx(np.bincount(gathered, weights=data.of_datasets(query)), rel=1e-12)
+    told = data.on(Histogram(query.n, query.records[0]), query)
+    assert told == pytest.approx(
+        np.bincount(gathered, weights=data.on(Table.everything(query.records), query)), rel=1e-12
+    )
     for counts, cls in zip(histogram.counts, classes, strict=True):
         assert query.statistic.class_of(np.repeat(np.arange(query.records[0]), counts)) == cls
 
@@ -127,7 +129,7 @@ def test_counts_gather_the_datasets_of_a_count_vector(query: Query, kind: str) -
 def test_values_that_never_occur() -> None:
     query = dl.queries.count(n=3)
     task = Distortion.from_user(query, p0=[[1.0, 0.0]] * 3)
-    assert task.data.of_counts(query).tolist() == [0, 0, 0, 1]
+    assert task.data.on(Histogram(query.n, query.records[0]), query).tolist() == [0, 0, 0, 1]
     assert task.expected(Mechanism.from_rows(query, np.eye(4)[::-1])) == 3
 
 

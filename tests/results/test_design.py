@@ -234,13 +234,3 @@ def test_a_frontier_lists_its_points() -> None:
     assert (frontier.lower <= frontier.upper).all()
     refuses("a frontier needs one design or more", Frontier, frontier.query, ())
     refuses("a frontier needs one design or more", Frontier, frontier.query, (parity_design(goal="distortion"),))
-
-
-def test_frames_have_one_row_per_design_and_named_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Pandas:
-        DataFrame = staticmethod(list)
-
-    monkeypatch.setitem(__import__("sys").modules, "pandas", Pandas)
-    rows = parity_frontier().to_frame()
-    assert [row["family"] for row in rows] == ["best"] * 6 + ["symmetric"] * 3 + ["exponential"] * 3
-    assert len({tuple(row) for row in rows}) == 1

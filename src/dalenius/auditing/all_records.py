@@ -157,21 +157,10 @@ def _by_rows(
             item.audit.climb(deadline, rng)
         deadline.report_progress(item.record, len(orbits), *bracket(found), "ascent")
     found.sort(key=lambda f: (-f.audit.lower, f.record))
-    if len(found) == 1 and _normal(found[0]) and problem.relative > 0:
-        # Trees take far longer than the formulas, which may do.
-        quick = _without_rows(found[0], problem, deadline)
-        if not quick.audit.open:
-            return [quick]
     _close(found, deadline, enough - problem.tolerance, others=problem.relative == 0)
     if len(found) == 1 and bracket(found)[1] > enough:
         found[0] = _without_rows(found[0], problem, deadline)
     return found
-
-
-def _normal(item: Audited) -> bool:
-    """Whether the noise is ordered by its name, and no row is a mixture of those at points: Gaussian noise."""
-    order = item.audit.order
-    return order is not None and order.rate is None and order.answers.size > 0
 
 
 def _opened(
@@ -198,10 +187,13 @@ def _opened(
     common, found = SharedBounds(), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
+        # Outputs that were put together may tell something beside their sum.
+        lost = mechanism.lost * math.log(secrets.size(members[0] if other is None else other, mechanism.records))
+        trivial = min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + lost
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         audit = twin or SecretAudit(
             Cells(lumped, problem.knowledge, problem.settings),
-            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
+            trivial,
             problem.tolerance,
             relative=problem.relative,
             exact_cells=exact_cells,
@@ -246,12 +238,6 @@ def _decoys(problem: AuditProblem, mechanism: Mechanism, merged: Merged) -> tupl
     if not wanted or not low <= merged.first.size <= min(high, mechanism.n_outputs):
         return None
     return recognised(mechanism.written().rows[merged.first])
-
-
-def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:
-    """What outputs that were put together may tell beside their sum."""
-    about = members[0] if other is None else other
-    return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
 def _by_structure(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:

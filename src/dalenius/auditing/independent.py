@@ -29,7 +29,7 @@ from dalenius.model.counting import log_binomial
 from dalenius.model.problem import AuditProblem
 from dalenius.model.reference import UNIFORM, Reference
 from dalenius.model.statistic import Histogram, Sum
-from dalenius.numerics.information import TINY, entropy, kl
+from dalenius.numerics.information import TINY, kl
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats, Ints
 from dalenius.reductions.lump import Merged
@@ -41,8 +41,6 @@ HIDDEN = 1e-14
 MOST_OUTPUTS = 2**15
 # Entries of all channels from one record, one for everything that the others may be: some 5 s of checking.
 MOST_ENTRIES = 2**22
-# Rounds of alternating optimisation for all of these channels at once; what is still open is closed one by one.
-ROUNDS = 60
 # Values that others lean to: each of so many, else the first and the last; and what is left of the reference then.
 MOST_LEANED = 8
 MOST_LEAN = 1e-9
@@ -257,7 +255,8 @@ def by_lines(question: Question) -> IndependentRecord:
     if isinstance(mechanism.statistic, Sum):
         first, place = _alike(rows, lines)
         lines, same = lines[first], place[same]
-    weights = _alternated(rows, lines, ROUNDS, deadline)
+    # Most lines are alike, so that the best law of one is near the best of the others.
+    weights = np.tile(question.capacity_law(rows[lines[0]], values)[values], (len(lines), 1))
     lowers, uppers = np.empty(len(lines)), np.empty(len(lines))
     for j, (line, law) in enumerate(zip(lines, weights, strict=True)):
         d = _divergences(rows[line], law)
@@ -456,27 +455,6 @@ def _between(reference: Floats, law: Floats, knowledge: float) -> Floats:
         t = (low + high) / 2
         low, high = (t, high) if allowed(t) else (low, t)
     return (1 - low) * reference + low * law
-
-
-def _alternated(rows: Floats, lines: Ints, rounds: int, deadline: Deadline, chunk: int = 2**20) -> Floats:
-    """Return laws of the values near the best for every line, by Blahut's and Arimoto's rounds on many at once."""
-    many = lines.shape[1]
-    weights = np.full(lines.shape, 1 / many)
-    step = max(1, chunk // (many * rows.shape[1]))
-    negative = -entropy(rows)
-    for start in range(0, len(lines), step):
-        part = lines[start : start + step]
-        q, w, phi = rows[part], weights[start : start + step], negative[part]
-        for _ in range(rounds):
-            if deadline.expired():
-                break
-            mixed = np.einsum("la,lay->ly", w, q)
-            logs = np.log(np.maximum(mixed, 1e-300))
-            d = phi - np.einsum("lay,ly->la", q, logs)
-            w = w * np.exp(d - d.max(axis=1, keepdims=True))
-            w /= w.sum(axis=1, keepdims=True)
-        weights[start : start + step] = w
-    return weights
 
 
 def _divergences(rows: Floats, law: Floats) -> Floats:

@@ -21,9 +21,9 @@ from typing import Any
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.from_below import from_below, of_sum
 from dalenius.auditing.unwritten_sums import audit_large, refusal, try_points
-from dalenius.bounds.closing import Formula
+from dalenius.bounds.closing import Formula, Stepped
 from dalenius.bounds.on_points import Several
-from dalenius.bounds.proof import Proof, Rounding
+from dalenius.bounds.proof import Proof
 from dalenius.errors import InputError
 from dalenius.model.channels.joint import Joint
 from dalenius.model.channels.noise import DiscreteGaussian, Geometric, over_integers
@@ -34,7 +34,6 @@ from dalenius.model.query import Query
 from dalenius.model.secret import Secret
 from dalenius.model.statistic import Sum
 from dalenius.reductions.coarse import Coarseness, coarsen_releases
-from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.deadline import Deadline
 
 # Factor that keeps the sum of the rates from being rounded down.
@@ -52,37 +51,10 @@ class OneRelease:
     step: dict[str, Any]
     kept: float = 1.0
 
-    def proof(self, inside: Proof, values: int) -> "ThroughOne":
+    def proof(self, inside: Proof, values: int) -> Stepped:
         """Turn a proof about this release into one about all of them; values: how many the secret has."""
-        return ThroughOne(inside, self, (1 - self.kept) * math.log(values))
-
-
-@dataclass(frozen=True, eq=False)
-class ThroughOne:
-    """Guarantee: upper >= I(A;Y_1,Y_2,...) of every prior the adversary may hold."""
-
-    inside: Proof
-    one: OneRelease
-    added: float
-
-    @property
-    def kind(self) -> str:
-        return self.inside.kind
-
-    @property
-    def name(self) -> str:
-        return f"{self.one.step['step']}, {self.inside.name}"
-
-    @property
-    def upper(self) -> float:
-        return self.one.kept * self.inside.upper + self.added
-
-    def claim(self, rounding: Rounding) -> float:
-        return self.one.kept * self.inside.claim(rounding) + self.added + rounding.bound
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        data = self.inside.to_certificate(outputs)
-        return {**data, "steps": [self.one.step, *data.get("steps", ())]}
+        lost = (1 - self.kept) * math.log(values)
+        return Stepped(inside, self.step, f"{self.step['step']}, {inside.name}", self.kept, lost)
 
 
 def of_all_rates(query: Query, rates: Sequence[float]) -> OneRelease:

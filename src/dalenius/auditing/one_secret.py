@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.bounds import stationary, whole
+from dalenius.bounds import whole
 from dalenius.bounds.bracket import Bracket
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.convex import LEAST_S, Convex, Dual, SharedBounds
@@ -87,11 +87,6 @@ class SecretAudit(Bracket):
     def worth_more(self) -> bool:
         return self.cells.knowledge > 0 and self.open
 
-    def begin(self, deadline: Deadline, rng: np.random.Generator) -> None:
-        """The whole opening: cheap at every size."""
-        self.open_bracket(deadline, rng)
-        self.climb(deadline, rng)
-
     def open_bracket(self, deadline: Deadline, rng: np.random.Generator) -> None:
         """What the reference leaks, and upper bounds before ascents take their time."""
         self.lower = self.cells.reference_leakage
@@ -131,11 +126,8 @@ class SecretAudit(Bracket):
         if not self.cells.many:
             self.warm.prior = self.pi
         if self._batches is None:
-            if self.cells.many:
-                self._batches = self._many(deadline, report_progress)
-            else:
-                self.proofs = [self.proof]
-                self._batches = self._plan(deadline, report_progress)
+            self.proofs = self.proofs if self.cells.many else [self.proof]
+            self._batches = (self._many if self.cells.many else self._few)(deadline, report_progress)
         done = 0
         while done < batches and self.upper > until and not self._done(deadline):
             if next(self._batches, self) is self:
@@ -147,7 +139,7 @@ class SecretAudit(Bracket):
     def _done(self, deadline: Deadline) -> bool:
         return not self.open or self.upper <= self.best + self.tolerance or deadline.expired()
 
-    def _plan(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
+    def _few(self, deadline: Deadline, report_progress: ReportProgress) -> Iterator[None]:
         """The plan of the problem's class; trees are loaded where the opening left the bracket open."""
         from dalenius.auditing import portfolio
 
@@ -162,7 +154,7 @@ class SecretAudit(Bracket):
         from dalenius.bounds.trees.grid_rows import GridSearch
 
         self.convex_of_many(deadline, np.random.default_rng(0), below=self.floor + self.tolerance)
-        for batch, _ in enumerate(portfolio.of_many(self, deadline, "many", report_progress)):
+        for batch, _ in enumerate(portfolio.work(self, deadline, report_progress, "many")):
             if batch == self.cells.settings.of(GridSearch).batches:
                 self.convex_of_many(deadline, np.random.default_rng(0))
             yield
@@ -172,7 +164,7 @@ class SecretAudit(Bracket):
             self._ascend_many(deadline, np.random.default_rng(self.ascents))
             report_progress()
         if self.cells.size * self.cells.n_outputs <= self.cells.settings.limits.ascent_entries:
-            yield from portfolio.of_many(self, deadline, "many_by_rows", report_progress)
+            yield from portfolio.work(self, deadline, report_progress, "many_by_rows")
 
     # Stages of the opening.
 
@@ -214,9 +206,9 @@ class SecretAudit(Bracket):
         """The contraction certificate with eta = 1, at the best prior found or, where its s is below 1, near s = 1."""
         cells = self.cells
         if self.s > LEAST_S and cells.alone and cells.knowledge < SMALL_KNOWLEDGE:
-            self._keep_convex(*stationary.near_reference(cells, self.pi, self.s))
+            self._keep_convex(*whole.near_reference(cells, self.pi, self.s))
         else:
-            self.keep_upper(stationary.steep(cells, self.pi, self.s, deadline))
+            self.keep_upper(whole.steep(cells, self.pi, self.s, deadline))
 
     def monotone(self, deadline: Deadline, _rng: np.random.Generator) -> None:
         """The row bound near the best prior's output law and multiplier."""

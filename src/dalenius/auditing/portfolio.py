@@ -47,16 +47,14 @@ class Route:
         return proof is not None
 
 
-def work(bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off the plan of the problem's class, batch by batch, until it is exhausted."""
-    plan = bracket.cells.settings.portfolio.plans["few" if BOUNDS["simplices"].promising(bracket) else "general"]
-    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
-
-
-def of_many(bracket: Bracket, deadline: Deadline, line: str, report_progress: Callable[[], None]) -> Iterator[None]:
-    """Work off a plan of very many cells: on grid rows, or on the rows as they are where these are not too many."""
-    plan = bracket.cells.settings.portfolio.plans[line]
-    yield from take_turns(routes(plan, bracket, deadline), bracket, report_progress)
+def work(
+    bracket: Bracket, deadline: Deadline, report_progress: Callable[[], None], line: str | None = None
+) -> Iterator[None]:
+    """Work off a plan, batch by batch, until it is exhausted: this line of the settings, or the problem's class."""
+    plan = line or ("few" if BOUNDS["simplices"].promising(bracket) else "general")
+    yield from take_turns(
+        routes(bracket.cells.settings.portfolio.plans[plan], bracket, deadline), bracket, report_progress
+    )
 
 
 def has_grid(bracket: Bracket) -> bool:

@@ -74,14 +74,19 @@ class _Question:
     def bins(self) -> Bins | None:
         return self.problem.secret if isinstance(self.problem.secret, Bins) else None
 
+    @property
+    def places(self) -> list[Fraction]:
+        """Where the edges of the bins are, as shares of their range."""
+        edges = [decimal(e) for e in self.bins.edges] if self.bins is not None else []
+        return [(e - edges[0]) / (edges[-1] - edges[0]) for e in edges]
+
     def about(self, whole: Whole) -> Attributes | None:
         """Return the bin as a function of the cells of a record; None where every record is the secret."""
         if self.bins is None:
             return None
-        low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
         # Cells that the mechanism rounds to end half a step above their points.
         rounded = self.mechanism.steps is not None
-        ends = [(decimal(e) - low) / wide * whole.cells + Fraction(rounded, 2) for e in self.bins.edges[1:]]
+        ends = [place * whole.cells + Fraction(rounded, 2) for place in self.places[1:]]
         labels = [sum(c >= end for end in ends[:-1]) for c in range(whole.cells + rounded)]
         return Attributes(np.array(labels), self.bins.names, (0,), (self.bins.words,))
 
@@ -109,8 +114,7 @@ class _Question:
         """Number of cells that the bins need, so that none of their edges cuts a cell."""
         if self.bins is None:
             return 1
-        low, wide = decimal(self.bins.edges[0]), decimal(self.bins.edges[-1]) - decimal(self.bins.edges[0])
-        needed = math.lcm(*(((decimal(e) - low) / wide).denominator for e in self.bins.edges))
+        needed = math.lcm(*(place.denominator for place in self.places))
         if needed > MOST_STEPS:
             refuse(
                 f"the edges of {self.bins.words} need {needed} cells of equal width, above the limit of {MOST_STEPS}; "
@@ -120,9 +124,11 @@ class _Question:
 
     def _check_bins(self, steps: int) -> None:
         """Refuse bins that cut what a mechanism rounds to one point."""
-        edges = () if self.bins is None else self.bins.edges
-        for e in edges[1:-1]:
-            place = (decimal(e) - decimal(edges[0])) / (decimal(edges[-1]) - decimal(edges[0])) * steps * 2
+        if self.bins is None:
+            return
+        edges = self.bins.edges
+        for e, share in zip(edges[1:-1], self.places[1:-1], strict=True):
+            place = share * steps * 2
             if place.denominator != 1 or place % 2 == 0:
                 step = (edges[-1] - edges[0]) / steps
                 near = edges[0] + step * (math.floor(place / 2) + 0.5)

@@ -18,14 +18,13 @@ from dalenius.auditing import portfolio
 from dalenius.auditing.audited import Audited
 from dalenius.auditing.from_below import ascend_again, from_below, needs_rows, of_sum, raise_lower
 from dalenius.auditing.one_secret import SecretAudit
-from dalenius.bounds import stationary
-from dalenius.bounds.closed_forms import SumSearch, blend, sibson
+from dalenius.bounds import whole
+from dalenius.bounds.closed_forms import SumSearch, blend, power, sibson
 from dalenius.bounds.closing import Formula
 from dalenius.bounds.on_points import OnPoints, on_points
 from dalenius.bounds.output_law import laws_below
-from dalenius.bounds.power import power
 from dalenius.bounds.trees.grid_rows import Inner
-from dalenius.bounds.trees.window import InWindow, Window, WindowSearch
+from dalenius.bounds.trees.window import Window, WindowSearch, in_window
 from dalenius.bounds.unwritten_rows import PointRows, Points
 from dalenius.errors import InputError
 from dalenius.model import secret as secrets
@@ -97,7 +96,7 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
         start = window.there(log_joint, first.masses[alive])
         inner.keep_lower(polish(cells, start[None], deadline, rounds=problem.settings.effort.relaxed_rounds))
         if "stationary" in problem.settings.portfolio.opening:
-            inner.try_formulas(stationary.steep(cells, inner.pi, inner.s, deadline))
+            inner.try_formulas(whole.steep(cells, inner.pi, inner.s, deadline))
         open_routes = portfolio.routes(plan, inner, deadline)
         best = inner.lower
         for _ in portfolio.take_turns(open_routes, inner, lambda: None):
@@ -110,7 +109,7 @@ def _in_windows(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadl
                 raise_lower(problem, audit, home, deadline)
             if inner.upper <= audit.lower + audit.tolerance or deadline.expired():
                 break
-        audit.try_formulas(InWindow(window, inner.proof))
+        audit.try_formulas(in_window(window, inner.proof))
 
 
 def closed_forms(problem: AuditProblem, mechanism: NoisySum, about: Secret, deadline: Deadline) -> list[Formula]:

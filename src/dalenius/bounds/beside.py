@@ -46,16 +46,6 @@ class BesideSearch:
 SEARCH = BesideSearch()
 
 
-def best(parts: Beside, law: Floats, knowledge: float, deadline: Deadline) -> Formula | None:
-    """Choose mu by a line search; None where a value of a record never occurs or the time is over."""
-    if knowledge <= 0 or law.min() <= 0:
-        return None
-    search = _Search(parts, law, knowledge, deadline)
-    low, high = np.log(SEARCH.least_mu), np.log(1 - search.sigma)
-    least_between(lambda log_mu: search.at(float(np.exp(log_mu))), float(low), float(high), SEARCH.accuracy)
-    return search.found
-
-
 @dataclass(eq=False)
 class SharedBeside:
     """The bound of every record of a release: records are alike, and it is found once."""
@@ -65,8 +55,12 @@ class SharedBeside:
     found: Formula | None = None
 
     def best(self, knowledge: float, deadline: Deadline) -> Formula | None:
-        if self.found is None and not deadline.expired():
-            self.found = best(self.parts, self.law, knowledge, deadline)
+        """Choose mu by a line search; None where a value of a record never occurs or the time is over."""
+        if self.found is None and knowledge > 0 and self.law.min() > 0 and not deadline.expired():
+            search = _Search(self.parts, self.law, knowledge, deadline)
+            low, high = np.log(SEARCH.least_mu), np.log(1 - search.sigma)
+            least_between(lambda log_mu: search.at(float(np.exp(log_mu))), float(low), float(high), SEARCH.accuracy)
+            self.found = search.found
         return self.found
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.bounds.proof import Rounding
+from dalenius.bounds.proof import Proof, Rounding
 from dalenius.numerics.information import lse
 from dalenius.numerics.iterations import least_between
 from dalenius.numerics.types import Floats
@@ -99,3 +99,42 @@ class Formula:
 
     def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
         return self.data
+
+
+@dataclass(frozen=True, eq=False)
+class Stepped:
+    """A proof about an easier question, after the step that leads to it.
+
+    Guarantee: upper >= I(A;Y) of every prior the adversary may hold, where the step makes `kept` times the bound inside
+    and `added` one of ours.
+    """
+
+    inside: Proof
+    step: dict[str, Any]
+    name: str
+    kept: float = 1.0
+    added: float = 0.0
+    # How far the step's masses may be off, beside those of the question.
+    doubt: float = 0.0
+    # How the easier question has its outputs, where not as ours does.
+    outputs: OriginalOutputs | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the proof inside."""
+        return self.inside.kind
+
+    @property
+    def upper(self) -> float:
+        """The bound."""
+        return self.kept * self.inside.upper + self.added
+
+    def claim(self, rounding: Rounding) -> float:
+        """Return the claim of the proof inside, and what the step adds."""
+        inside = self.inside.claim(Rounding(rounding.bound, rounding.mass + self.doubt))
+        return self.kept * inside + (self.added + rounding.bound if self.added else 0.0)
+
+    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
+        """Return the proof inside, after one more step."""
+        data = self.inside.to_certificate(self.outputs or outputs)
+        return {**data, "steps": [self.step, *data.get("steps", ())]}

@@ -94,17 +94,6 @@ def affordable(cells: Cells) -> bool:
     return bool(most**2 * cells.n_outputs <= PAIR_ENTRIES)
 
 
-def coarsen_together(cells: Cells, limit: float, known: "Joined | None" = None) -> tuple[list[int], float]:
-    """Group the outputs alike for all rows; the coefficient is that of all cells as one channel, which bounds each.
-
-    `known` keeps coefficients from one limit to the next.
-    """
-    known = known or Joined.of(cells)
-    if known.rows.size > GROUPED_ENTRIES:
-        return list(range(cells.n_outputs)), 0.0
-    return _coarsen_row(known, limit)
-
-
 @dataclass(frozen=True, eq=False)
 class Joined:
     """Coefficients of groups of outputs, each computed once; 1 where pairs of rows x outputs are more than `most`."""
@@ -125,8 +114,13 @@ class Joined:
         return self.found[members]
 
 
-def _coarsen_row(joined: Joined, limit: float, few: int = JOINED_GROUPS) -> tuple[list[int], float]:
-    """The group of every output, and the coefficient; of more than `few` groups only neighbours are joined."""
+def coarsen_together(joined: Joined, limit: float, few: int = JOINED_GROUPS) -> tuple[list[int], float]:
+    """Group the outputs alike for all rows; the coefficient is that of all rows as one channel, which bounds each.
+
+    Of more than `few` groups only neighbours are joined.
+    """
+    if joined.rows.size > GROUPED_ENTRIES:
+        return list(range(joined.rows.shape[1])), 0.0
     many = joined.rows.shape[1]
     everything = joined(frozenset(range(many)))
     if everything <= limit:

@@ -1,34 +1,188 @@
-"""An output law by steps, for noise on a sum that is never written out (MATH 4.2 with the dataset as the secret).
+"""Output laws and the bounds that they give: on written rows, and for noise on a sum that is never written out.
 
-For every law r of outputs, s > 0 and rho(t) the reference mass of the class t,
+For every law r of outputs, s > 0 and rho(t) the reference mass of the class t (MATH 4.2 with the dataset as the secret)
 
     I(A;Y) <= I(X;Y) <= sum_t pi(t) D_t <= s K + s log sum_t rho(t) exp( D_t / s ),     D_t = D( q(.|t) || r ),
 
 and at most max_t D_t, which is the limit s -> 0 and needs no limit on knowledge: with the best r it is the capacity.
-Here r is constant between cuts, so that a certificate holds some hundred numbers however many outputs there are.
+For noise on a sum all D_t are one convolution with the law of the noise,
+
+    D_t = sum_y q(y|t) log q(y|t) - E log r( clamp(f_t + noise) ).
+
+In certificates r is constant between cuts (MATH 4.9), some hundred numbers however many outputs there are.
 """
 
 import math
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 
-from dalenius.bounds.capacity import bracket
+from dalenius.bounds.capacity import Capacity, bracket
 from dalenius.bounds.closing import Formula, close, least_closed
-from dalenius.bounds.convolution import own_terms
-from dalenius.bounds.whole import alternate
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.numerics.information import logsumexp
+from dalenius.numerics.information import logsumexp, lse, neg_entropies, safe_log, xlogy
 from dalenius.numerics.types import Floats, Ints
 from dalenius.search.deadline import Deadline
+from dalenius.settings import DEFAULT
+
+# How far rounding and the noise out of sight may reach, relative to 1 + the bound.
+MARGIN = 1e-8
 
 
-def output_law(
-    mechanism: NoisySum, knowledge: float, deadline: Deadline, reference: Reference = UNIFORM, *, groups: int = 128
-) -> Formula:
-    """Return the better of two laws: one for this knowledge, one for knowledge without limit."""
-    return min(laws_below(mechanism, knowledge, deadline, reference, groups=groups), key=lambda law: law.upper)
+@dataclass(frozen=True, eq=False)
+class WrittenRows:
+    """Rows that are written out, and sum_y q(y|t) log q(y|t) of each."""
+
+    channel: Floats
+    own: Floats
+
+    @classmethod
+    def of(cls, channel: Floats, chunk: int = DEFAULT.limits.chunk_entries) -> "WrittenRows":
+        """Add up in chunks of so many entries."""
+        return cls(channel, neg_entropies(channel, chunk))
+
+    def outputs(self, prior: Floats) -> Floats:
+        """The law of Y under a law of the rows."""
+        return np.asarray(prior @ self.channel)
+
+    def divergence(self, log_r: Floats) -> Floats:
+        """D( q(.|t) || r ) for every row t."""
+        return np.asarray(self.own - self.channel @ log_r)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a mechanism that is never written out, by what a convolution gives of them."""
+
+    mechanism: NoisySum
+    # The law of the noise from -reach to reach.
+    law: Floats
+    # sum_y q(y|t) log q(y|t) for every class t
+    own: Floats
+
+    @classmethod
+    def of(cls, mechanism: NoisySum) -> "Rows":
+        """Cut the noise where it is negligible, and add up p log p outward from 0, up to the ends of the range."""
+        reach = mechanism.reach()
+        law = mechanism.noise.law(np.arange(-reach, reach + 1.0))
+        law[[0, -1]] = mechanism.tail(reach)
+        return cls(mechanism, law, own_terms(mechanism))
+
+    def outputs(self, prior: Floats, floor: float = 1e-25) -> Floats:
+        """The law of Y under a law of the classes; nowhere below what a convolution can tell from 0."""
+        r = np.maximum(self.mechanism.convolved(prior[None])[0], floor)
+        return np.asarray(r / r.sum())
+
+    def divergence(self, log_r: Floats) -> Floats:
+        """D( q(.|t) || r ) for every class t."""
+        from scipy.signal import oaconvolve
+
+        reach = self.law.size // 2
+        wide = np.concatenate([np.full(reach, log_r[0]), log_r, np.full(reach, log_r[-1])])
+        # The law is its own mirror image.
+        mean = oaconvolve(wide, self.law, mode="valid")
+        return np.asarray(self.own - mean[self.mechanism.answers - self.mechanism.low])
+
+
+def own_terms(mechanism: NoisySum) -> Floats:
+    """Return sum_y q(y|t) log q(y|t) of every class t, from sums of p log p outward from 0."""
+    width, f = mechanism.high - mechanism.low, mechanism.answers
+    if not width:
+        return np.zeros(f.size)
+    inside = mechanism.noise.law(np.arange(width + 1.0))
+    added = np.cumsum(xlogy(inside, inside))
+    ends = mechanism.noise.tail(np.arange(1.0, width + 1))
+    # Beyond f on one side, m steps from that end: outputs inside the range, then all the rest on the end.
+    beside = np.concatenate([[0.0], added[:-1] - added[0] + xlogy(ends, ends)])
+    centre = np.where((f > mechanism.low) & (f < mechanism.high), added[0], xlogy(*[1 - mechanism.tail(1)] * 2))
+    return np.asarray(beside[mechanism.high - f] + beside[f - mechanism.low] + centre)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternated:
+    """A law of rows, what its outputs and the best s give, and where to go from it."""
+
+    log_p: Floats
+    log_r: Floats
+    tilted: Floats
+    s: float
+    bound: float
+
+
+def alternate(
+    rows: "WrittenRows | Rows",
+    log_rho: Floats,
+    knowledge: float,
+    deadline: Deadline,
+    *,
+    mixed: float = 0.0,
+    rounds: int = 100,
+    still: float = 1e-4,
+) -> Alternated:
+    """Choose r and s of the constrained capacity by the alternating iteration. mixed: a share of the uniform law in r.
+
+    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
+    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho). still: the relative gain of a
+    round that is not worth another.
+    """
+    log_p, way = log_rho, 1.0
+    best = Alternated(log_p, np.zeros(1), log_rho, 1.0, math.inf)
+    for _ in range(rounds):
+        r = rows.outputs(np.exp(log_p))
+        log_r = safe_log((1 - mixed) * r + mixed / r.size)
+        log_r -= lse(log_r[None])[0]
+        divergence = rows.divergence(log_r)
+        s, bound = least_closed(log_rho, divergence, knowledge, s_range=(1e-6, 1e6))
+        gained = best.bound - bound
+        if gained > 0:
+            best = Alternated(log_p, log_r, log_rho + divergence / s, s, bound)
+        if gained < still * abs(bound):
+            shortest = best.s / (1 + best.s)
+            if way <= shortest:
+                break
+            way = max(0.5 * way, shortest)
+        if deadline.expired():
+            break
+        log_p = (1 - way) * best.log_p + way * best.tilted
+        log_p = log_p - lse(log_p)
+    return best
+
+
+def capacity_by_convolution(mechanism: NoisySum, deadline: Deadline, gap: float = 1e-3, rounds: int = 200) -> Capacity:
+    """Return a bracket on max_p I(X;Y) of the whole channel, by Blahut's and Arimoto's alternating iteration.
+
+    Guarantee: lower <= C <= upper in nats, I(p) <= C <= max_t D_t at every p and r = p q, moved outward by more than
+    rounding reaches; upper is at most the maximal leakage. It ends at this gap, since each further digit takes several
+    times the rounds, after so many rounds, or when the deadline expires.
+    """
+    rows = Rows.of(mechanism)
+    p = np.full(rows.own.size, 1 / rows.own.size)
+    lower, upper, best = 0.0, mechanism.log_most_likely(), p
+    for _ in range(rounds):
+        divergence = rows.divergence(np.log(rows.outputs(p)))
+        low = float(p @ divergence)
+        lower, best = (low, p) if low > lower else (lower, best)
+        upper = min(upper, float(divergence.max()))
+        if upper - lower <= gap or deadline.expired():
+            break
+        # p(t) ~ p(t) exp D_t
+        p = p * np.exp(divergence - divergence.max())
+        p /= p.sum()
+    margin = MARGIN * (1 + upper)
+    return Capacity(max(0.0, lower - margin), upper + margin, best)
+
+
+def knowledge_bound(mechanism: NoisySum, knowledge: float, deadline: Deadline, reference: Reference = UNIFORM) -> float:
+    """Guarantee: result >= I(X;Y) in nats for every prior p with D(p || reference) <= knowledge.
+
+    The least of the maximal leakage and of the bound of a few output laws. A little of the uniform law is mixed into
+    them, so that rare outputs do not weigh.
+    """
+    log_rho, most = reference.log_classes(mechanism.statistic), mechanism.log_most_likely()
+    found = alternate(Rows.of(mechanism), log_rho, knowledge, deadline, mixed=1e-6, rounds=4)
+    return min(most, found.bound) + MARGIN * (1 + most)
 
 
 def laws_below(
@@ -63,7 +217,7 @@ def laws_below(
     chosen[[0, -1]] = 0, log_rho.size - 1
     channel = np.diff(mechanism.below(cuts - 1 - mechanism.answers[chosen, None]), prepend=0.0, append=1.0)
     channel = np.maximum(channel, 0.0)
-    limited = alternate(channel, np.logaddexp.reduceat(log_rho, starts), knowledge, deadline)
+    limited = alternate(WrittenRows.of(channel), np.logaddexp.reduceat(log_rho, starts), knowledge, deadline)
     unlimited = bracket(channel, accuracy, deadline)
     log_law = np.log(np.maximum(unlimited.law, sys.float_info.min))
     worth = ((limited.log_r, limited.bound), (log_law, unlimited.lower))

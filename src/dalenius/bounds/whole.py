@@ -1,26 +1,67 @@
-"""What a channel of many outputs leaks at most about all records together: a bound for every secret.
+"""Bounds by passes over the channel: contraction at a stationary prior, and what all records together leak.
 
-Newton's method over outputs (convex.py) takes the cube of their number. The two bounds here take
-some passes over the channel, and are certified as those are, by an output law r and a multiplier s:
+No channel expands divergences, so eta = 1 holds for every row, and for s > 1 the function I(A;Y) - s D(pi || rho) is
+concave in pi (MATH 4.3). The iteration of MATH 3 at a fixed s leads to its maximum, where the dual point is at hand:
+its laws of outputs, with theta = 1. Then L <= max { I - s D } + s K, and where s is the multiplier of the best prior
+found, that prior is the best of all. Two products with the channel a round, any size.
+
+Newton's method over outputs (convex.py) takes the cube of their number. Two bounds for every secret take some passes:
 
     L <= max_t D(q_t || r)                                        the capacity (MATH 4.1, a tree of one node)
     L <= s K + s log sum_t rho(t) exp( D(q_t || r) / s )          the constrained capacity (MATH 4.4, theta = 0)
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dalenius.bounds.capacity import bracket
-from dalenius.bounds.closing import least_closed
-from dalenius.bounds.convex import Dual
+from dalenius.bounds.convex import LEAST_S, Convex, Dual
+from dalenius.bounds.output_law import WrittenRows, alternate
 from dalenius.bounds.trees.choices import Choices
-from dalenius.numerics.information import lse, neg_entropies, safe_log
+from dalenius.numerics.information import safe_log
+from dalenius.numerics.iterations import squarem
 from dalenius.numerics.types import Floats
 from dalenius.reductions.cells import Cells
+from dalenius.search.ascent import LEAP, at_multiplier, log_posterior
 from dalenius.search.deadline import Deadline
-from dalenius.settings import DEFAULT
+
+
+def near_reference(cells: Cells, pi: Floats, s: float) -> tuple[Dual, float]:
+    """The bound with theta = 0 at a prior's output law r, for one cell per value and K near 0: I is concave there.
+
+    Guarantee: the bound s K + s log sum_c rho(c) exp( D(q_c || r) / s ) is at least L, up to rounding. It is the
+    closing formula by another road: s is so large that the sum is next to 1, and its logarithm would lose all digits.
+    """
+    x = Dual.of_prior(cells, pi, s, 0.0)
+    divergence = cells.neg_entropy - cells.q @ x.log_r
+    return x, s * (cells.knowledge + math.log1p(float(cells.rho @ np.expm1(divergence / s))))
+
+
+def steep(cells: Cells, pi: Floats, s: float, deadline: Deadline) -> Convex:
+    """The proof at the best prior found or, where its multiplier is too small for that, at the prior for s near 1."""
+    if s <= LEAST_S:
+        pi, s = settle(cells, LEAST_S, deadline), LEAST_S
+    return Convex.at(cells, Dual.of_prior(cells, pi, s, 1.0))
+
+
+def settle(cells: Cells, s: float, deadline: Deadline, rounds: int = 500, still: float = 1e-13) -> Floats:
+    """The prior of largest I - s D(pi || rho), (C,), for s > 1; extrapolated steps only where they gain."""
+    log_v = log_posterior(cells, cells.rho[None])
+    value, pi = -np.inf, cells.rho
+    for _ in range(rounds):
+        first = log_posterior(cells, at_multiplier(cells, log_v, s))
+        plain = at_multiplier(cells, first, s)
+        second = log_posterior(cells, plain)
+        leap = at_multiplier(cells, np.minimum(squarem(log_v, first, second, LEAP), 0.0), s)
+        tried = np.concatenate([plain, leap])
+        values = cells.leakage(tried) - s * cells.divergence(tried)
+        best = int(np.nanargmax(values))
+        pi, gain, value = tried[best], values[best] - value, float(values[best])
+        log_v = log_posterior(cells, pi[None])
+        if gain < still or deadline.expired():
+            break
+    return np.asarray(pi)
 
 
 def unconstrained(cells: Cells, tolerance: float, ceiling: float, deadline: Deadline) -> Choices:
@@ -37,56 +78,5 @@ def constrained(cells: Cells, deadline: Deadline) -> tuple[Dual, float]:
     channel = cells.lumped.channel[rows]
     log_rho = np.full(rows.size, -np.inf)
     np.logaddexp.at(log_rho, place, cells.log_rho)
-    best = alternate(channel, log_rho, cells.knowledge, deadline, chunk=cells.settings.limits.chunk_entries)
+    best = alternate(WrittenRows.of(channel, cells.settings.limits.chunk_entries), log_rho, cells.knowledge, deadline)
     return Dual(best.log_r, np.zeros((cells.n_secrets, cells.n_outputs)), best.s, 0.0, np.empty(0)), best.bound
-
-
-@dataclass(frozen=True, eq=False)
-class Alternated:
-    """A law of rows, what its outputs and the best s give, and where to go from it."""
-
-    log_p: Floats
-    log_r: Floats
-    tilted: Floats
-    s: float
-    bound: float
-
-
-def alternate(
-    channel: Floats,
-    log_rho: Floats,
-    knowledge: float,
-    deadline: Deadline,
-    *,
-    chunk: int = DEFAULT.limits.chunk_entries,
-    rounds: int = 100,
-    still: float = 1e-4,
-) -> Alternated:
-    """Choose r and s of the constrained capacity by the alternating iteration.
-
-    At each law of rows p, r = p q and the best s; then p is moved towards rho exp( D/s ), all the way where that brings
-    the bound down, else a part of the way: s / (1 + s) never lowers I(p) - s D(p || rho). still: the relative gain of a
-    round that is not worth another.
-    """
-    neg_entropy = neg_entropies(channel, chunk)
-    log_p, way = log_rho, 1.0
-    best = Alternated(log_p, np.zeros(channel.shape[1]), log_rho, 1.0, math.inf)
-    for _ in range(rounds):
-        # r = p q,   D_t = sum_y phi(q) - q.log r
-        log_r = safe_log(np.exp(log_p) @ channel)
-        log_r -= lse(log_r[None])[0]
-        divergence = neg_entropy - channel @ log_r
-        s, bound = least_closed(log_rho, divergence, knowledge, s_range=(1e-6, 1e6))
-        gained = best.bound - bound
-        if gained > 0:
-            best = Alternated(log_p, log_r, log_rho + divergence / s, s, bound)
-        if gained < still * abs(bound):
-            shortest = best.s / (1 + best.s)
-            if way <= shortest:
-                break
-            way = max(0.5 * way, shortest)
-        if deadline.expired():
-            break
-        log_p = (1 - way) * best.log_p + way * best.tilted
-        log_p = log_p - lse(log_p)
-    return best

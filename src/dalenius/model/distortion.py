@@ -18,7 +18,7 @@ from dalenius.model.channels.mechanism import Mechanism
 from dalenius.model.laws import checked_law, is_frame
 from dalenius.model.query import Query
 from dalenius.model.reference import UNIFORM, Reference
-from dalenius.model.statistic import Histogram, class_of_counts
+from dalenius.model.statistic import Histogram, Statistic, classes_in
 from dalenius.numerics.types import Floats
 
 MEASURES = ("absolute", "squared", "zero-one")
@@ -66,24 +66,13 @@ class Data:
         first[classes] = self.law.weights
         return bool(np.array_equal(first[classes], self.law.weights))
 
-    def of_classes(self, query: Query) -> Floats:
-        """p0 of the classes of the query."""
-        return np.exp(self.law.log_classes(query.statistic)) if self.weights is None else self.weights
-
-    def of_datasets(self, query: Query) -> Floats:
-        """p0 of every dataset in lexicographic order."""
-        if self.weights is None:
-            return np.exp(self.law.log_table(query.records))
-        classes = query.statistic.class_table()
-        return np.asarray((self.weights / np.bincount(classes))[classes])
-
-    def of_counts(self, query: Query) -> Floats:
-        """p0 of all datasets with the same counts of values, by the count vectors of a histogram."""
-        histogram = Histogram(query.n, query.records[0])
-        log_p = self.law.log_classes(histogram)
+    def on(self, statistic: Statistic, query: Query) -> Floats:
+        """p0 of the classes of a statistic on which the query is constant."""
+        log_p = self.law.log_classes(statistic)
         if self.weights is None:
             return np.exp(log_p)
-        classes = class_of_counts(query.statistic, histogram.counts)
+        classes = classes_in(query.statistic, statistic)
+        assert classes is not None  # for the type checker: it is
         return np.asarray(self.weights[classes] * np.exp(log_p - UNIFORM.log_classes(query.statistic)[classes]))
 
 
@@ -126,7 +115,7 @@ class Distortion:
 
     def expected(self, mechanism: Mechanism) -> float:
         """E d(f(X), Y) of a mechanism of this query with these outputs, one row per class of the query."""
-        weights = self.data.of_classes(self.query)
+        weights = self.data.on(self.query.statistic, self.query)
         return float((weights[:, None] * mechanism.written().rows * self.table).sum())
 
     @property

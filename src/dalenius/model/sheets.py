@@ -47,22 +47,17 @@ class Reading:
     index: bool | None = None
 
     @classmethod
-    def from_user(
-        cls, delimiter: object = None, decimal: object = None, header: object = None, index: object = None
-    ) -> "Reading":
+    def from_user(cls, delimiter: Any = None, decimal: Any = None, header: Any = None, index: Any = None) -> "Reading":
         """Check what was given."""
-        if delimiter is not None and delimiter not in NAMES:
-            refuse(f"delimiter = {delimiter!r} is unknown; use one of {', '.join(map(repr, NAMES))}")
-        if decimal is not None and decimal not in (".", ","):
-            refuse(f"decimal = {decimal!r} is unknown; use '.' or ','")
+        for name, sign, known in (("delimiter", delimiter, tuple(NAMES)), ("decimal", decimal, (".", ","))):
+            if sign is not None:
+                checks.choice(name, sign, known)
+        for name, given in (("header", header), ("index", index)):
+            if given is not None:
+                checks.flag(name, given)
         if delimiter == decimal == ",":
             refuse("delimiter = ',' and decimal = ',' cannot both hold; give the delimiter that stands between numbers")
-        return cls(
-            delimiter,
-            decimal,
-            None if header is None else checks.flag("header", header),
-            None if index is None else checks.flag("index", index),
-        )
+        return cls(delimiter, decimal, header, index)
 
     @property
     def words(self) -> str:
@@ -265,11 +260,16 @@ def read_excel(path: Path, rows: int | None, wanted: Reading) -> Sheet:
     try:
         _check_archive(raw)
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
-        sheet = list(_filled_rows(book.worksheets[0]))
+        texts = list(_filled_rows(book.worksheets[0]))
     except Exception as error:  # whatever makes zipfile, zlib, expat or openpyxl stumble
         message = f"{path} is not a workbook that can be read: {str(error) or type(error).__name__}"
         raise InputError(message) from error
-    return from_cells(str(path), sheet, rows, wanted)
+    if not texts:
+        refuse(f"{path} holds no numbers")
+    try:
+        return _read(lambda: enumerate(texts, 1), rows, replace(wanted, delimiter=",", decimal="."))
+    except Unfit as failure:
+        refuse(f"{path}, {'' if failure.line is None else f'row {failure.line} '}{failure}")
 
 
 def _check_archive(raw: bytes) -> None:
@@ -281,8 +281,8 @@ def _check_archive(raw: bytes) -> None:
             refuse(f"it takes more than {MOST_UNPACKED >> 20} MiB unpacked; save the sheet as .csv")
 
 
-def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
-    """Yield the rows of a sheet that hold anything.
+def _filled_rows(sheet: Any) -> Iterator[list[str]]:
+    """Yield the rows of a sheet that hold anything, as texts.
 
     Cells between the first one and one far away are present and empty. They count towards the limit, so that reading
     ends.
@@ -295,18 +295,7 @@ def _filled_rows(sheet: Any) -> Iterator[list[Any]]:
         if number > MOST_ROWS or seen > checks.MOST_ENTRIES:
             refuse(f"it has a cell beyond {number} rows and {seen} cells; save the numbers alone as .csv")
         if any(cell is not None for cell in row):
-            yield list(row)
-
-
-def from_cells(place: str, cells: list[list[Any]], rows: int | None, wanted: Reading) -> Sheet:
-    """Return the numbers among cells that have types of their own, their header and index."""
-    if not cells:
-        refuse(f"{place} holds no numbers")
-    texts = [["" if cell is None else str(cell) for cell in row] for row in cells]
-    try:
-        return _read(lambda: enumerate(texts, 1), rows, replace(wanted, delimiter=",", decimal="."))
-    except Unfit as failure:
-        refuse(f"{place}, {'' if failure.line is None else f'row {failure.line} '}{failure}")
+            yield ["" if cell is None else str(cell) for cell in row]
 
 
 def of_frame(frame: Any) -> Sheet:

@@ -149,7 +149,7 @@ class Sum(Statistic):
         yield self.class_of_sum(total)
 
     def class_name(self, cls: int) -> str:
-        return f"datasets with sum {self.values[cls]}"
+        return f"datasets with sum {self.values[cls]}{'' if self.modulus is None else f' mod {self.modulus}'}"
 
     def class_of_sum(self, total: Ints) -> Ints:
         """Return the class of each sum of contributions that n records can have."""

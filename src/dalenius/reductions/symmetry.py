@@ -137,26 +137,22 @@ def _candidates(
     symmetric: bool = True,
 ) -> Iterator[Domain]:
     """Partitions of the datasets, coarse before fine; every dataset by itself carries everything."""
-    query, data = distortion.query, distortion.data
+    query = distortion.query
     if symmetric and reference.kind in (None, "marginal") and _interchangeable(distortion):
         fair = len(set(reference.laws[0])) == 1 if reference.laws else True
-        if _parity(query.statistic) and data.law.uniform and fair:
-            yield _domain(distortion, reference, constraints, query.statistic, data.of_classes(query), np.arange(2))
+        if _parity(query.statistic) and distortion.data.law.uniform and fair:
+            yield _domain(distortion, reference, constraints, query.statistic)
         n, k = query.n, query.records[0]
         check_size(math.comb(n + k - 1, k - 1), distortion, most)
-        histogram = Histogram(n, k)
-        statistic: Statistic = histogram
-        counts, weights = histogram.counts, data.of_counts(query)
-        classes = class_of_counts(query.statistic, counts)
+        statistic: Statistic = Histogram(n, k)
+        counts = Histogram(n, k).counts
         if isinstance(query.statistic, (Sum, Histogram)) and query.statistic.size == statistic.size:
             # Its classes are single count vectors already.
-            statistic, order = query.statistic, np.argsort(classes)
-            counts, classes, weights = counts[order], classes[order], weights[order]
-        yield _tied(_domain(distortion, reference, constraints, statistic, weights, classes), _count_maps(counts))
+            statistic, counts = query.statistic, counts[np.argsort(class_of_counts(query.statistic, counts))]
+        yield _tied(_domain(distortion, reference, constraints, statistic), _count_maps(counts))
     # exp(700) is near the largest float, and far above any limit.
     check_size(round(math.exp(min(query.log_universe, 700.0))), distortion, most)
-    everything, classes = Table.everything(query.records), query.statistic.class_table()
-    domain = _domain(distortion, reference, constraints, everything, data.of_datasets(query), classes)
+    domain = _domain(distortion, reference, constraints, Table.everything(query.records))
     yield _tied(domain, _dataset_maps(query.records)) if symmetric else domain
 
 
@@ -174,19 +170,14 @@ def _parity(statistic: Statistic) -> bool:
     return isinstance(statistic, Sum) and statistic.contributions == (0, 1) and statistic.modulus == 2
 
 
-def _domain(  # noqa: PLR0917 - what is asked, then the classes
-    distortion: Distortion,
-    reference: Reference,
-    constraints: Constraints,
-    statistic: Statistic,
-    weights: Floats,
-    classes: Ints,
-) -> Domain:
-    """The problem on the classes of a statistic, no pairs tied; classes: the query's class of each."""
+def _domain(distortion: Distortion, reference: Reference, constraints: Constraints, statistic: Statistic) -> Domain:
+    """The problem on the classes of a statistic on which the query is constant, no pairs tied."""
+    classes = classes_in(distortion.query.statistic, statistic)
+    assert classes is not None  # for the type checker: it is constant
     distance, compared = distortion.table[classes], constraints.about_answers
     return Domain(
         statistic=statistic,
-        weights=weights,
+        weights=distortion.data.on(statistic, distortion.query),
         uniform=distortion.data.uniform,
         distance=distance,
         orbit=np.arange(distance.size).reshape(distance.shape),

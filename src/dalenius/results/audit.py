@@ -52,7 +52,7 @@ class Records(Sequence[RecordBracket]):
         blocks: list[Group] = []
         for (lower, upper), tied in groupby(self.orbits, key=itemgetter(1, 2)):
             members = [group[0] for group in tied]
-            together = members[0] if len(members) == 1 else tuple(sorted(chain(*members), key=_index))
+            together = members[0] if len(members) == 1 else tuple(sorted(i for i in chain(*members) if i is not None))
             blocks.append((together, lower, upper))
         return blocks, list(accumulate(len(block[0]) for block in blocks))
 
@@ -204,9 +204,8 @@ class Audit(Certified):
             "secret": self._secret(),
             "reference": self.reference.kind,
             **values(self, "stopped", "proved", "confidence"),
-            **self._method(),
+            **self._found(),
             **values(self, "seconds", "gap", "tolerance", "relative", "seed", "nodes", "upper_by", "bounds"),
-            **self._checked(),
             "extremes": extremes
             and {"unconstrained": list(map(finite, extremes.unconstrained)), "uniform": finite(extremes.uniform)},
         }
@@ -324,10 +323,6 @@ class Curve(Series):
             f"L from {' to '.join(reversed(ends) if beyond else ends)} {self.unit}, "
             f"widest gap {widest:.1e}{sure}{self._note()}>"
         )
-
-
-def _index(record: int | None) -> int:
-    return -1 if record is None else record
 
 
 def limit_words(adversary: Adversary, unit: str) -> str:

@@ -45,13 +45,6 @@ class Step:
     penalty: float = math.inf  # lambda of Algorithm 9 in this round; inf where there is none
 
 
-class Plain(Protocol):
-    """What has its numbers as plain data."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; non-finite numbers are None."""
-
-
 class Shown:
     """What shows itself: in words, in a notebook, as a row of a table."""
 
@@ -62,9 +55,9 @@ class Shown:
     def _repr_html_(self) -> str:
         return str(_report().html_of(self))
 
-    def to_frame(self: Plain) -> Any:
+    def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row: the numbers of this result."""
-        return frame([flat(self.to_dict())])
+        return frame([flat(cast("Any", self).to_dict())])
 
 
 class Result(Shown):
@@ -167,11 +160,10 @@ class Certified(Drawn):
 
         return check(cast("Any", self), time_limit, memory)
 
-    def _checked(self) -> dict[str, Any]:
-        return {"verified": self.verified, "refused": self.refused or None}
-
-    def _method(self) -> dict[str, Any]:
-        return {"method": self.method, "repairs": list(self.repairs) if self.method == "paper" else None}
+    def _found(self) -> dict[str, Any]:
+        """By which method it was found, and what the verifier said, as plain data."""
+        repairs = list(self.repairs) if self.method == "paper" else None
+        return {**values(self, "method", "verified"), "repairs": repairs, "refused": self.refused or None}
 
     def _note(self) -> str:
         """How the short form ends."""

@@ -12,8 +12,7 @@ from dalenius.auditing.joint_releases import of_all_rates
 from dalenius.bounds.capacity import capacity
 from dalenius.bounds.closed_forms import blend_of_counts, centre, centre_of_counts
 from dalenius.bounds.closing import MANY_TERMS
-from dalenius.bounds.convolution import knowledge_bound
-from dalenius.bounds.whole import alternate
+from dalenius.bounds.output_law import WrittenRows, alternate, knowledge_bound
 from dalenius.errors import InputError, refuse, show
 from dalenius.model import checks
 from dalenius.model.channels.joint import MOST as MOST_RELEASES
@@ -404,5 +403,5 @@ def _dual_bound(mechanism: Mechanism, known: float, deadline: Deadline, referenc
     """The smaller of the capacity and of the dual bound, of a channel that is written out."""
     rows, log_rho = mechanism.written().rows, reference.log_classes(mechanism.statistic)
     whole, held = capacity(mechanism, deadline), np.isfinite(log_rho)
-    tilted = alternate(rows[held], log_rho[held], known, deadline, rounds=3000, still=1e-11).bound
+    tilted = alternate(WrittenRows.of(rows[held]), log_rho[held], known, deadline, rounds=3000, still=1e-11).bound
     return min(whole.upper, max(0.0, tilted) + MARGIN * (1 + whole.upper))

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalenius.api.audits import solve
 from dalenius.bounds.capacity import Capacity, capacity
-from dalenius.bounds.convolution import capacity_by_convolution
+from dalenius.bounds.output_law import capacity_by_convolution
 from dalenius.certificates.audits import MARGIN_DOWN, MARGIN_UP
 from dalenius.errors import InputError, refuse
 from dalenius.model import checks

@@ -8,11 +8,11 @@ processor time, and it is killed when its time is over.
 
 import contextlib
 import errno
+import io
 import json
 import math
 import os
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -50,7 +50,7 @@ def verdict(source: object, mechanism: object, *, memory: int, time_limit: float
     """
     end = time.monotonic() + time_limit + GRACE
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(_opened(source))] if isinstance(source, Path) else []
+        files: list[IO[bytes] | io.FileIO] = [stack.enter_context(_opened(source))] if isinstance(source, Path) else []
         try:
             with within(time_limit):
                 for data in [*([] if files else [source]), *([] if mechanism is None else [mechanism])]:
@@ -96,17 +96,14 @@ def _asked(files: list[int], memory: int, seconds: float, end: float) -> dict[st
     return _not_checked(ended)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> io.FileIO:
     """Open a file for reading; a FIFO without a writer is empty, and does not block."""
     try:
-        source = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        file = io.FileIO(str(path), opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     except ValueError:  # a name that no file can have
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
-    if stat.S_ISDIR(os.fstat(source).st_mode):
-        os.close(source)
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    os.set_blocking(source, True)
-    return os.fdopen(source, "rb", buffering=0)
+    os.set_blocking(file.fileno(), True)
+    return file
 
 
 def _out_of_time() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from cases import cells_of, named, random_channel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalenius.bounds.contraction import coarsen_together, coefficient
+from dalenius.bounds.contraction import Joined, coarsen_together, coefficient
 from dalenius.bounds.trees import posterior_pass
 from dalenius.bounds.trees.posterior_pass import Column, Limits, Search, chord, decoded, root, rounded, run
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
@@ -244,7 +244,7 @@ def test_geometric_noise_moves_the_odds_by_two_epsilon() -> None:
 def grouped(mechanism: Mechanism, knowledge: float) -> PosteriorProblem:
     cells = cells_of(mechanism, knowledge)
     found = ascend(cells, Deadline(60.0), np.random.default_rng(0))
-    groups, eta = coarsen_together(cells, 0.5 * found.s)
+    groups, eta = coarsen_together(Joined.of(cells), 0.5 * found.s)
     lam = log_posterior(cells, found.pi[None])[0] / found.s
     assert 1 < max(groups) + 1 < cells.n_outputs
     return PosteriorProblem(cells, np.array(groups), eta, np.array([1.0, 0.3])[:, None, None] * lam)

@@ -14,15 +14,11 @@ def cost(weights: np.ndarray) -> float:
     return float(math.log(p.size) + p[p > 0] @ np.log(p[p > 0]))
 
 
-def test_a_rumour() -> None:
+def test_a_rumour_and_certainty() -> None:
     assert dl.knowledge.rumour(odds=4) == pytest.approx(cost(np.array([4.0, 1.0])))
     assert dl.knowledge.rumour(odds=3, values=5) == pytest.approx(cost(np.array([0.75, *[0.25 / 4] * 4])))
-    assert dl.knowledge.rumour(odds=1) == 0
-
-
-def test_certainty() -> None:
     assert dl.knowledge.sure_of(records=3, values=2) == pytest.approx(cost(np.eye(8)[0]))
-    assert dl.knowledge.sure_of(records=0) == 0
+    assert dl.knowledge.rumour(odds=1) == dl.knowledge.sure_of(records=0) == 0
 
 
 def test_a_name_that_is_not_there() -> None:

@@ -18,6 +18,7 @@ from dalenius.verifier.kernel.cells import Knowledge
 from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.doubles import Chain
 from dalenius.verifier.kernel.limits import sized
+from dalenius.verifier.kernel.order import count
 from dalenius.verifier.kernel.reading import Refused
 from dalenius.verifier.steps import points, several
 from dalenius.verifier.verify import verify_here
@@ -173,7 +174,7 @@ def test_products_are_those_of_all_tuples() -> None:
     balls = [([[arb(x) for x in row] for row in law], k) for law, k in zip(laws, often, strict=True)]
     both = together.Together(balls)
     outputs = list(together.listed(sizes))
-    assert len(both.pair) == len(outputs) == together.count(sizes, 10**6)
+    assert len(both.pair) == len(outputs) == count(sizes, 10**6)
     tuples = np.array([[laws[0][t][list(y[0])].prod() * laws[1][t][y[1][0]] for y in outputs] for t in range(4)])
     orders = np.array([together.orders(y) for y in outputs])
     np.testing.assert_allclose((tuples * orders).sum(axis=1), 1)
@@ -181,8 +182,8 @@ def test_products_are_those_of_all_tuples() -> None:
     found = [float(x) for x in both.times([arb(x) for x in vector])]
     np.testing.assert_allclose(found, (tuples * orders) @ vector)
     np.testing.assert_allclose([float(x) for x in both.combined([arb(w) for w in weights])], weights @ tuples)
-    assert together.count([(2**40, 2**40)], 1000) == 1001
-    assert together.count([(5, 40)], 1000) == 1001
+    assert count([(2**40, 2**40)], 1000) == 1001
+    assert count([(5, 40)], 1000) == 1001
 
 
 def test_the_cone_has_the_kernel_that_its_proof_says() -> None:

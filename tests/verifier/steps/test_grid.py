@@ -23,7 +23,7 @@ from dalenius.verifier.forms.written import Asked, rebuild
 from dalenius.verifier.kernel.balls import float_below, precision
 from dalenius.verifier.kernel.cells import Falling, Knowledge, Question
 from dalenius.verifier.kernel.limits import sized
-from dalenius.verifier.steps.grid import corners, on_grid
+from dalenius.verifier.steps.grid import corners, step
 from dalenius.verifier.verify import verify_here
 
 
@@ -54,10 +54,10 @@ def test_masses_are_those_of_the_solver_rounded_up() -> None:
     with precision():
         channel = rebuild(mechanism.describe())
         asked = Asked(channel, Secret((0,)), Knowledge(None, none=False, free=False))
-        found = on_grid(asked.question, 6)
+        found = step(asked.question, {"k": 6})
         # Grid rows are not those of the noise that the channel is named after.
         named = replace(channel, falling=Falling())
-        assert on_grid(replace(asked, channel=named).question, 6).channel.falling is None
+        assert step(replace(asked, channel=named).question, {"k": 6}).channel.falling is None
         masses = sorted(float(mass) for cell in found.cells for mass in cell.values())
         assert [len(cell) for cell in found.cells] == np.bincount(small.secret).tolist()
     np.testing.assert_allclose(masses, np.sort(small.rho), rtol=1e-12)
@@ -85,7 +85,7 @@ def test_masses_are_no_less_than_the_exact_sums_with_and_without_numpy() -> None
 def masses_of(asked: Question, k: int, leaves: int) -> list[dict[tuple[Fraction, ...], Fraction]]:
     """Masses by grid row; with NumPy where `leaves` is 0, and without where it is very many."""
     with sized(numpy_leaves=leaves):
-        found = on_grid(asked, k)
+        found = step(asked, {"k": k})
     rows = [tuple(Fraction(round(float(k * q)), k) for q in row) for row in found.channel.rows]
     return [{rows[j]: Fraction(float_below(mass)) for j, mass in cell.items()} for cell in found.cells]
 

@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from dalenius.adapters.learning import columns
-from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.auditing.independent import seen_through_bits
 from dalenius.errors import refuse
@@ -75,10 +74,10 @@ class NoisyCategoricalNB(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Count, add noise, certify; only the noisy counts are kept."""
         total = columns.budget("leakage", self.leakage)
-        smoothing = checks.real("alpha", self.alpha, 0.0, math.inf, open_low=True)
+        smoothing = checks.positive("alpha", self.alpha)
         values, target = columns.checked(self, X, y, reset=True)
         check_classification_targets(target)
-        adversary, left = against(self.adversary, self.knowledge, total)
+        adversary, left = columns.against(self.adversary, self.knowledge, total)
         self.classes_, labels = np.unique(target, return_inverse=True)
         self.categories_ = columns.learned(self, values, self.categories)
         codes = columns.encoded(self, values, self.categories_)

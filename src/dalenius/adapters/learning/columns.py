@@ -1,4 +1,4 @@
-"""Categorical columns as scikit-learn hands them over: categories, codes, randomness; each refusal with its remedy."""
+"""What estimators share: budgets, adversaries, and categorical columns as scikit-learn hands them over."""
 
 import math
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from dalenius.model import checks
 from dalenius.numerics.types import Ints
 
 Values = NDArray[Any]
+Against = dict[str, object]  # the arguments of a Ledger
 
 
 def budget(name: str, value: object) -> float:
@@ -22,6 +23,28 @@ def budget(name: str, value: object) -> float:
     if found <= 0:
         refuse(f"{name} = {found:g} allows no release: only a constant leaks nothing; give a positive number of nats")
     return found
+
+
+def against(adversary: object, knowledge: object, leakage: float) -> tuple[Against, float]:
+    """Return the adversary as a ledger takes it, and the leakage that all releases may add up to.
+
+    Under independent records they add up. An adversary of bounded knowledge may have spent that knowledge on how
+    people depend on each other, and learns so much more (docs/mathematics.md 10.1).
+    """
+    if adversary is not None:
+        checks.choice("adversary", adversary, ("bounded", "independent"))
+    limit = None if knowledge is None else checks.real("knowledge", knowledge, 0.0, math.inf)
+    if adversary == "independent" or (adversary is None and limit is None):
+        return {"adversary": "independent"}, leakage
+    if limit is None:
+        refuse('adversary="bounded" needs knowledge=, what the adversary knows at most, in nats')
+    if leakage <= limit:
+        refuse(
+            f"leakage = {leakage:g} cannot be certified against an adversary that knows {limit:g} nats: it may know "
+            "how a person depends on all others, and what is released of the others then reveals that much about the "
+            'person, unless noise hides it; give a leakage above the knowledge, or adversary="independent"'
+        )
+    return {"knowledge": limit}, leakage - limit
 
 
 def generator(random_state: object) -> np.random.Generator:

@@ -9,7 +9,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dalenius.adapters.learning import columns
-from dalenius.adapters.learning.adversaries import against
 from dalenius.adapters.learning.columns import Values
 from dalenius.certificates.certificate import Certificate
 from dalenius.errors import BudgetError, refuse
@@ -68,7 +67,7 @@ class NoisyVotingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if len(self.classes_) == 1 or len(values) < many:
             what = f"{len(self.classes_)} class" if len(self.classes_) == 1 else f"{len(values)} rows"
             refuse(f"{what} for {many} teachers; there must be two classes or more, and a row for each teacher")
-        adversary, left = against(self.adversary, self.knowledge, total)
+        adversary, left = columns.against(self.adversary, self.knowledge, total)
         votes = queries.histogram(n=many, k=len(self.classes_))
         # Each answer has its share; what is left over by rounding goes to nobody.
         share = Ledger(votes, adversary="independent", budget=left / asked * (1 - 1e-9))

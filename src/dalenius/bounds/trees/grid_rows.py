@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
 
 import numpy as np
 
 from dalenius.bounds.bracket import Bound, Bracket
-from dalenius.bounds.proof import Proof, Rounding
+from dalenius.bounds.closing import Stepped
+from dalenius.bounds.proof import Proof
 from dalenius.bounds.trees.posterior_problem import PosteriorProblem
 from dalenius.bounds.trees.posterior_tree import PosteriorTree
 from dalenius.bounds.trees.posteriors import PosteriorSearch, descend
@@ -16,7 +16,6 @@ from dalenius.bounds.trees.rows import Rows, RowSearch, promising
 from dalenius.numerics.information import TINY
 from dalenius.reductions.cells import Cells
 from dalenius.reductions.grid_rows import DOUBT, GridRows, most_rows
-from dalenius.reductions.lump import OriginalOutputs
 from dalenius.search.ascent import Ascent, best_of, polish
 from dalenius.search.deadline import Deadline
 from dalenius.settings import Part
@@ -48,32 +47,9 @@ class GridSearch(Part):
     batches: int = 16
 
 
-@dataclass(frozen=True, eq=False)
-class OnGrid:
-    """Guarantee: upper >= I(A;Y) of every prior the adversary may hold, since the bound inside is that of grid rows."""
-
-    kind: ClassVar[str] = "grid"
-    k: int
-    inside: PosteriorTree | Rows
-
-    @property
-    def upper(self) -> float:
-        """The bound inside."""
-        return self.inside.upper
-
-    @property
-    def name(self) -> str:
-        """The kind."""
-        return self.kind
-
-    def claim(self, rounding: Rounding) -> float:
-        """Weights of mixtures are good to DOUBT, so that masses are."""
-        return self.inside.claim(Rounding(rounding.bound, rounding.mass + DOUBT))
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return the step to the grid, and the proof about it."""
-        step = {"step": "grid", "k": self.k}
-        return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(outputs)}
+def on_grid(k: int, inside: PosteriorTree | Rows) -> Stepped:
+    """Turn a proof about grid rows into one about the question; weights of mixtures are good to DOUBT."""
+    return Stepped(inside, {"step": "grid", "k": k}, "grid", doubt=DOUBT)
 
 
 @dataclass
@@ -157,7 +133,7 @@ class GridBound(Bound):
         bracket.grids.rows_fail = rows is None
         if rows is None:
             return
-        proof = OnGrid(grid.k, rows)
+        proof = on_grid(grid.k, rows)
         for _ in rows.grow(deadline):
             bracket.keep_growing(proof)
             yield proof
@@ -168,7 +144,7 @@ class GridBound(Bound):
         problem = PosteriorProblem(inner.cells, np.arange(inner.cells.n_outputs))
         hint = bracket.cells.settings.of(PosteriorSearch).least_hint
         tree = PosteriorTree(problem, max(bracket.s, inner.s, hint))
-        proof = OnGrid(grid.k, tree)
+        proof = on_grid(grid.k, tree)
         known = inner.lower
         for batch, _ in enumerate(descend(inner, tree, deadline)):
             bracket.keep_growing(proof)

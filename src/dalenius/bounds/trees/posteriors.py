@@ -68,7 +68,7 @@ def _grouped(bracket: Bracket, share: float, own_tangents: int) -> PosteriorProb
     """The problem with outputs in groups; None where each is alone."""
     cells, settings = bracket.cells, bracket.cells.settings.of(PosteriorSearch)
     s = max(bracket.s, settings.least_s)
-    groups, eta = coarsen_together(cells, max(share * s, settings.proportional), bracket.joined)
+    groups, eta = coarsen_together(bracket.joined, max(share * s, settings.proportional))
     if len(set(groups)) == len(groups):
         return None
     # pi0 between the reference and the best prior, which is rho exp( q.log v / s ) where it is stationary

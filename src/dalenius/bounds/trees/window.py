@@ -1,11 +1,11 @@
 """Bounds on the rows and outputs of a noisy sum that matter: what is far tells the secret itself (MATH 2.4)."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.bounds.proof import Proof, Rounding
+from dalenius.bounds.closing import Stepped
+from dalenius.bounds.proof import Proof
 from dalenius.model.channels.noise import clamped
 from dalenius.model.channels.noisy_sum import NoisySum
 from dalenius.numerics.types import Floats, Ints
@@ -130,30 +130,8 @@ class Window:
         return held[~far], held[far]
 
 
-@dataclass(frozen=True, eq=False)
-class InWindow:
-    """Guarantee: upper >= I(A;Y) of every prior the adversary may hold, since the bound inside is that of Y'."""
-
-    kind: ClassVar[str] = "window"
-    window: Window
-    inside: Proof
-
-    @property
-    def upper(self) -> float:
-        """The bound inside."""
-        return self.inside.upper
-
-    @property
-    def name(self) -> str:
-        """The kind."""
-        return self.kind
-
-    def claim(self, rounding: Rounding) -> float:
-        """Masses of far rows are sums of masses."""
-        return self.inside.claim(rounding)
-
-    def to_certificate(self, outputs: OriginalOutputs | None) -> dict[str, Any]:
-        """Return the first and the last row and output that are kept, and the proof about them."""
-        rows = [row + self.window.unseen for row in self.window.rows]
-        step = {"step": "window", "rows": rows, "outputs": list(self.window.outputs)}
-        return {"steps": [step], "kind": self.inside.kind, **self.inside.to_certificate(_AsTheyAre())}
+def in_window(window: Window, inside: Proof) -> Stepped:
+    """Turn a proof about a window into one about the question; the bound inside is that of Y'."""
+    # The first and the last row and output that are kept.
+    step = {"step": "window", "rows": [row + window.unseen for row in window.rows], "outputs": list(window.outputs)}
+    return Stepped(inside, step, "window", outputs=_AsTheyAre())

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalenius.errors import printable
 from dalenius.model.datasets import commas
-from dalenius.model.statistic import Histogram, Statistic, Sum, Table, classes_in
+from dalenius.model.statistic import Statistic, Table, classes_in
 
 if TYPE_CHECKING:
     from dalenius.model.channels.written import Written
@@ -36,16 +36,11 @@ def row_names(mechanism: "Written", many: int) -> list[str]:
 
 def _class_words(statistic: Statistic, many: int) -> list[str]:
     """`sum 2`, `sum 1 mod 2`, `counts 1,0,2`, `x = 0,1,1`, `like x = 0,1,1` where a class has more datasets."""
-    if isinstance(statistic, Sum):
-        mod = "" if statistic.modulus is None else f" mod {statistic.modulus}"
-        return [f"sum {value}{mod}" for value in statistic.values[:many].tolist()]
-    if isinstance(statistic, Histogram):
-        return [f"counts {commas(counts)}" for counts in statistic.counts[:many].tolist()]
     if isinstance(statistic, Table):
         _, first, sizes = np.unique(statistic.classes, return_index=True, return_counts=True)
         members = np.stack(np.unravel_index(first[:many], statistic.records), axis=-1).tolist()
         return [f"{'like ' * (size > 1)}x = {commas(x)}" for x, size in zip(members, sizes.tolist(), strict=False)]
-    return [statistic.class_name(t) for t in range(many)]
+    return [statistic.class_name(t).removeprefix("datasets with ") for t in range(many)]
 
 
 def table_text(

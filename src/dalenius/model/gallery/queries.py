@@ -280,7 +280,7 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
     checks.universe(sizes)
     if not callable(f):
         refuse(f"f = {show(f)} is not a function of a dataset; it is called with a tuple of the records' values")
-    found = [_plain(_answer(f, x)) for x in product(*map(range, sizes))]
+    found = [_answer(f, x) for x in product(*map(range, sizes))]
     if names is not None and len(set(sizes)) > 1:
         refuse(f"names are for records that all have the same values; records = {list(sizes)} differ")
     # The function need not pickle: its name stands for it.
@@ -292,8 +292,7 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
         spread = _sensitivity(np.array(found, dtype=np.int64).reshape(sizes))
     else:
         real = all(isinstance(y, (int, float)) for y in found)
-        if real:
-            found = [_finite(y) for y in found]
+        found = list(map(float, cast("list[float]", found))) if real else found
         answers = outputs = _ordered(set(found))
         rank = {y: j for j, y in enumerate(outputs)}
         classes = np.array([rank[y] for y in found])
@@ -303,14 +302,28 @@ def function(records: Sequence[int], f: Callable[[tuple[int, ...]], object], *, 
 
 
 def _answer(f: Callable[[tuple[int, ...]], object], x: tuple[int, ...]) -> object:
+    """The answer as a Python int, float or whatever hashable label it is."""
     try:
-        return f(x)
+        answer = f(x)
     except Exception as error:
         message = (
             f"the function failed at x = {commas(x)}: {type(error).__name__}: {error}; it is called with a tuple of "
             "the records' values"
         )
         raise InputError(message) from error
+    if isinstance(answer, np.ndarray) and answer.ndim == 0:
+        answer = answer.item()
+    if isinstance(answer, (Integral, np.bool_)):
+        return int(answer)
+    if isinstance(answer, Real):
+        if not math.isfinite(answer):
+            refuse(f"function returned {answer}; answers must be finite")
+        return float(answer)
+    try:
+        hash(answer)
+    except TypeError as error:
+        refuse(f"function returned {answer!r}; answers must be numbers, texts or tuples", error)
+    return answer
 
 
 def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
@@ -325,27 +338,6 @@ def _integers(low: int, high: int, most: int = 10**7) -> tuple[int, ...]:
 def _sensitivity(answers: NDArray[np.int64] | NDArray[np.float64]) -> float:
     """max |f(x) - f(x')| over x, x' that differ in one record: the largest spread along an axis."""
     return float(max(np.ptp(answers, axis=i).max() for i in range(answers.ndim)))
-
-
-def _plain(answer: object) -> object:
-    """An answer as a Python int, float or whatever hashable label it is."""
-    if isinstance(answer, np.ndarray) and answer.ndim == 0:
-        answer = answer.item()
-    if isinstance(answer, (Integral, np.bool_)):
-        return int(answer)
-    if isinstance(answer, Real):
-        return float(answer)
-    try:
-        hash(answer)
-    except TypeError as error:
-        refuse(f"function returned {answer!r}; answers must be numbers, texts or tuples", error)
-    return answer
-
-
-def _finite(answer: Any) -> float:
-    if not math.isfinite(answer):
-        refuse(f"function returned {answer}; answers must be finite")
-    return float(answer)
 
 
 def _ordered(labels: set[object]) -> tuple[object, ...]:

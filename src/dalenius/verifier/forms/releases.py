@@ -20,6 +20,7 @@ from flint import arb
 from dalenius.verifier.kernel.balls import ONE, ZERO, Ball, float_below
 from dalenius.verifier.kernel.cells import Knowledge, Shares, mutual
 from dalenius.verifier.kernel.limits import largest, tick, ticking
+from dalenius.verifier.kernel.order import count
 from dalenius.verifier.kernel.proofs import compare
 from dalenius.verifier.kernel.reading import ascending, field, fits, mapping, number, refuse, sequence, show, whole
 from dalenius.verifier.steps import points, several
@@ -123,7 +124,7 @@ def check_witness(witness: dict[str, Any], channel: Releases, knowledge: Knowled
         for j, ((part, limits), cuts) in enumerate(zip(channel.seen, listed, strict=True))
     ]
     ways = _chosen(channel, given) if channel.then else [_alike(given)]
-    outputs = sum(together.count([(len(one.groups), often) for one, often in way], largest().numbers) for way in ways)
+    outputs = sum(count([(len(one.groups), often) for one, often in way], largest().numbers) for way in ways)
     fits(len(one.values) * outputs, "what the witness sees of all releases")
     sums.on_blocks(witness, one, knowledge, lower, partial(_information, ways))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from math import comb, prod
+from math import prod
 from operator import mul
 
 from flint import arb_mat
@@ -22,17 +22,6 @@ from dalenius.verifier.kernel.order import orders as orders_of
 
 # For every release the outputs of its runs, ascending.
 Outputs = tuple[tuple[int, ...], ...]
-
-
-def count(sizes: Sequence[tuple[int, int]], most: int) -> int:
-    """How many outputs there are of releases with this many outputs, each run so often; `most` + 1 where more."""
-    total = 1
-    for outputs, often in sizes:
-        # At least so many: no number is large before it is known to be needed.
-        if outputs > 1 and max(outputs, often + 1) * total > most:
-            return most + 1
-        total *= comb(outputs + often - 1, often)
-    return min(total, most + 1)
 
 
 def listed(sizes: Sequence[tuple[int, int]]) -> Iterator[Outputs]:

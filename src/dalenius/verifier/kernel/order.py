@@ -5,10 +5,11 @@ name; so is the exponential mechanism there. For numbers in a table the order is
 (`repaired`).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from math import comb, prod
+from math import comb, factorial, prod
 from typing import Any
 
 from flint import arb
@@ -136,26 +137,24 @@ def _shares(law: list[Ball], tuples: list[Ranked], occurring: list[int]) -> list
 
 
 def orders(ranks: tuple[int, ...]) -> int:
-    """How many tuples have these ascending ranks in some order: each time as many as there are so far, and one more."""
-    total, run = 1, 0
-    for i, k in enumerate(ranks):
-        run = run + 1 if i and k == ranks[i - 1] else 1
-        total = total * (i + 1) // run
-    return total
+    """How many tuples have these ranks in some order."""
+    return factorial(len(ranks)) // prod(map(factorial, Counter(ranks).values()))
+
+
+def count(sizes: Sequence[tuple[int, int]], most: int) -> int:
+    """How many outputs there are of releases with this many outputs, each run so often; `most` + 1 where more."""
+    total = 1
+    for outputs, often in sizes:
+        # At least so many: no number is large before it is known to be needed.
+        if outputs > 1 and max(outputs, often + 1) * total > most:
+            return most + 1
+        total *= comb(outputs + often - 1, often)
+    return min(total, most + 1)
 
 
 def _tuples(channel: Channel, parts: list[list[list[int]]]) -> list[Ranked]:
     """The ranks of every output in every part, ascending; none where it never occurs. All that can be are there."""
-    # First of all, so that no number below is large.
-    everything = 1
-    for part in ticking(parts):
-        ranks, runs = 1 + max(map(max, part)), len(part)
-        # At least so many: more runs, or more ranks, only add to them.
-        if ranks > 1 and max(ranks, runs + 1) * everything > channel.outputs:
-            refuse("the ranks leave out a tuple of the parts' ranks")
-        everything *= comb(ranks + runs - 1, runs)
-    if everything > channel.outputs:
-        refuse("the ranks leave out a tuple of the parts' ranks")
+    everything = count([(1 + max(map(max, part)), len(part)) for part in ticking(parts)], channel.outputs)
     found: list[Ranked] = []
     for y in range(channel.outputs):
         tick()

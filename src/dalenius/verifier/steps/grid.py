@@ -105,16 +105,15 @@ def mixtures(channel: Channel, k: int) -> Mixtures:
     return found
 
 
-def on_grid(question: Question, k: int) -> Question:
-    """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells."""
+def step(question: Question, stated: dict[str, Any]) -> Question:
+    """Return the question about the rows of a grid of k parts.
+
+    Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells.
+    """
+    k = whole(field(stated, "k", "it"), "k of the grid", 1, largest().parts)
     found = mixtures(question.channel, k)
     np = numpy(len(question.cells) * len(found.corner) // OF_A_LEAF, 0)
     cells = [found.shares(cell, np) for cell in question.cells]
     rows = [[arb(x) / k for x in law] for law in found.grid]
     # What the noise is called says nothing of grid rows.
     return replace(question, channel=Channel(rows=rows), cells=cells, raised=True)
-
-
-def step(question: Question, stated: dict[str, Any]) -> Question:
-    """Return the question about the rows of a grid of k parts."""
-    return on_grid(question, whole(field(stated, "k", "it"), "k of the grid", 1, largest().parts))

@@ -30,6 +30,7 @@ from dalenius.verifier.kernel.chains import OneValue
 from dalenius.verifier.kernel.closing import close
 from dalenius.verifier.kernel.doubles import Chain, U, numpy, ordinary
 from dalenius.verifier.kernel.limits import largest, ticking
+from dalenius.verifier.kernel.order import count
 from dalenius.verifier.kernel.reading import above_zero, fits, mapping, number, numbers, refuse, sequence, show, whole
 from dalenius.verifier.kernel.reading import field as entry
 
@@ -324,6 +325,6 @@ def _placed(given: Noisy, stated: dict[str, Any], outputs: int, first: int, ever
         refuse(f"{where}: 'outputs' is {apart}, and the last of {many} points is not among every {apart} of them")
     sizes = [((many - 1) // apart + 1, often) for _, often in given.rates]
     most = largest().numbers // many
-    if together.count(sizes, most) != outputs:
+    if count(sizes, most) != outputs:
         refuse(f"{where}: rho has {outputs} entries, not one for every output of the releases, or too many to check")
     return _Several(given.rates, first, every, many, apart)

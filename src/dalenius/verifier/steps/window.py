@@ -16,17 +16,11 @@ from dalenius.verifier.kernel.reading import field, refuse, sequence, whole
 
 
 def step(question: Question, stated: dict[str, Any]) -> Question:
-    """Return the question about Y', with the values of the secret at the end of the outputs."""
-    return inside(question, *ranges(stated, len(question.channel.rows), question.channel.outputs))
+    """Return the question about Y', with the values of the secret at the end of the outputs.
 
-
-def ranges(stated: dict[str, Any], rows: int, outputs: int) -> tuple[range, range]:
-    """The rows and the outputs that are kept, of so many."""
-    return _range(stated, "rows", rows), _range(stated, "outputs", outputs)
-
-
-def inside(question: Question, rows: range, outputs: range) -> Question:
-    """Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells."""
+    Guarantee: no prior the adversary may hold leaks more than some prior with D <= K over the result's cells.
+    """
+    rows, outputs = ranges(stated, len(question.channel.rows), question.channel.outputs)
 
     def entries(row: int) -> tuple[list[Ball], Ball]:
         q = question.channel.rows[row]
@@ -35,6 +29,11 @@ def inside(question: Question, rows: range, outputs: range) -> Question:
     kept, cells = revealing(question.cells, rows, entries)
     # What the noise is called says nothing of these rows.
     return replace(question, channel=Channel(rows=kept), cells=cells)
+
+
+def ranges(stated: dict[str, Any], rows: int, outputs: int) -> tuple[range, range]:
+    """The rows and the outputs that are kept, of so many."""
+    return _range(stated, "rows", rows), _range(stated, "outputs", outputs)
 
 
 def revealing(
