@@ -187,10 +187,13 @@ def _opened(
     common, found = SharedBounds(), list[Audited]()
     for k, members in enumerate(orbits):
         lumped, lift = lump(mechanism, members[0] if other is None else other, merged, problem.reference)
+        # Outputs that were put together may tell something beside their sum.
+        lost = mechanism.lost * math.log(secrets.size(members[0] if other is None else other, mechanism.records))
+        trivial = min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + lost
         twin = next((f.audit for f in found if _same(f.audit.cells.lumped, lumped)), None)
         audit = twin or SecretAudit(
             Cells(lumped, problem.knowledge, problem.settings),
-            min(float(np.log(mechanism.n_outputs)), float(np.log(lumped.secrets))) + _lost(mechanism, members, other),
+            trivial,
             problem.tolerance,
             relative=problem.relative,
             exact_cells=exact_cells,
@@ -235,12 +238,6 @@ def _decoys(problem: AuditProblem, mechanism: Mechanism, merged: Merged) -> tupl
     if not wanted or not low <= merged.first.size <= min(high, mechanism.n_outputs):
         return None
     return recognised(mechanism.written().rows[merged.first])
-
-
-def _lost(mechanism: Mechanism, members: range | tuple[int, ...], other: Other | None) -> float:
-    """What outputs that were put together may tell beside their sum."""
-    about = members[0] if other is None else other
-    return mechanism.lost * math.log(secrets.size(about, mechanism.records))
 
 
 def _by_structure(problem: AuditProblem, deadline: Deadline, orbits: Orbits, other: Other | None) -> list[Audited]:

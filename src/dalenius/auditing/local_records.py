@@ -128,15 +128,10 @@ def _parts(problem: AuditProblem, mechanism: PerRecord, about: Secret) -> Iterat
     if len(members) > 1 or len(reference.laws) > 1:
         return
     counted = min(left, COUNTED_RECORDS)
-    while counted > others and _entries(k, outputs, counted) > COUNTED_ENTRIES:
+    while counted > others and k * (counted + 1) * outputs * (counted + 1) ** (outputs - 1) > COUNTED_ENTRIES:
         counted = counted * 9 // 10
     if counted > others:
         yield mechanism.look_at(members, counted, counted=True, law=np.exp(reference.log_law_of(0, k)))
-
-
-def _entries(k: int, outputs: int, counted: int) -> int:
-    """Entries of the channel of a part whose others are counted, and of the laws that it is made of."""
-    return int(k * (counted + 1) * outputs * (counted + 1) ** (outputs - 1))
 
 
 def _look(problem: AuditProblem, part: SomeRecords, about: Secret) -> Look:

@@ -60,7 +60,9 @@ def capacity(
     prior = np.zeros(mechanism.statistic.size)
     prior[merged.first] = found.prior
     outward = margin * (1 + found.upper)
-    return Capacity(max(0.0, found.lower - outward), min(found.upper + outward, _trivial(mechanism)), prior)
+    fewest = min(mechanism.statistic.size, mechanism.n_outputs)
+    trivial = float(np.nextafter(np.log(fewest), np.inf)) if fewest > 1 else 0.0
+    return Capacity(max(0.0, found.lower - outward), min(found.upper + outward, trivial), prior)
 
 
 @dataclass(frozen=True)
@@ -197,12 +199,6 @@ def _rows(mechanism: Mechanism, merged: Merged) -> Floats:
     added = np.zeros((int(merged.outputs.max()) + 1, columns.shape[1]))
     np.add.at(added, merged.outputs[alive], columns[alive])
     return np.ascontiguousarray(added.T)
-
-
-def _trivial(mechanism: Mechanism) -> float:
-    """The logarithm of the number of rows or of outputs, just above the smaller."""
-    fewest = min(mechanism.statistic.size, mechanism.n_outputs)
-    return float(np.nextafter(np.log(fewest), np.inf)) if fewest > 1 else 0.0
 
 
 class _Measure(NamedTuple):

@@ -304,7 +304,7 @@ def mechanism(text: object, asked: Query) -> tuple[Statistic, Rows, str]:
     if name in OF_RECORDS:
         refuse(f"{words} has no table of the whole release; its certificate needs a part of it")
     if name == "randomized_response":
-        return *_randomized_response(asked.statistic, _positive(given, "epsilon")), words
+        return *_randomized_response(asked.statistic, exact(_positive(given, "epsilon"))), words
     rows = ROWS[name](asked, given) if name in ROWS else _released(name, given, asked)[1]
     return asked.statistic, rows, words
 
@@ -348,7 +348,7 @@ def _subsampled(given: dict[str, Any], asked: Query) -> tuple[Sequence[Any], Row
 
 
 def _shuffled(asked: Query, given: dict[str, Any]) -> Rows:
-    epsilon = _positive(given, "epsilon")
+    epsilon = exact(_positive(given, "epsilon"))
     _fits(asked, asked.width)
     if isinstance(asked.statistic, Histogram):
         return offices.shuffled(asked.statistic.counts, epsilon)
@@ -392,32 +392,28 @@ def _noisy_max(asked: Query, given: dict[str, Any]) -> Rows:
     if given["noise"] not in offices.LAWS:
         refuse(f"noise is {show(given['noise'])}; noisy_max has {', '.join(offices.LAWS)}")
     _fits(asked, asked.statistic.k)
-    law, epsilon = offices.LAWS[given["noise"]], _positive(given, "epsilon")
+    law, epsilon = offices.LAWS[given["noise"]], exact(_positive(given, "epsilon"))
     return [law(counts, epsilon) for counts in asked.statistic.counts]
 
 
-def _positive(given: dict[str, Any], name: str) -> Ball:
+def _positive(given: dict[str, Any], name: str) -> Fraction:
     value = number(given[name], name)
     if value <= 0:
         refuse(f"{name} is {value}; it must be above 0")
-    return arb(value)
+    return Fraction(value)
 
 
 def exact_size(given: dict[str, Any], asked: Query) -> Fraction | None:
     """Sigma, or the rate, epsilon / sensitivity or 1 / scale, in steps of the answers; None for a single answer."""
     if "sigma" in given:
-        _positive(given, "sigma")
-        return Fraction(given["sigma"]) / asked.unit
+        return _positive(given, "sigma") / asked.unit
     if given.get("scale") is not None:
         if given["epsilon"] is not None or given["sensitivity"] is not None:
             refuse("scale is given with epsilon or sensitivity; scale alone fixes how much noise there is")
-        _positive(given, "scale")
-        return asked.unit / Fraction(given["scale"])
-    _positive(given, "epsilon")
-    epsilon = Fraction(given["epsilon"])
+        return asked.unit / _positive(given, "scale")
+    epsilon = _positive(given, "epsilon")
     if given["sensitivity"] is not None:
-        _positive(given, "sensitivity")
-        return epsilon / Fraction(given["sensitivity"]) * asked.unit
+        return epsilon / _positive(given, "sensitivity") * asked.unit
     return epsilon / asked.sensitivity if asked.sensitivity else None
 
 
