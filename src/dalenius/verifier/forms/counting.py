@@ -272,7 +272,7 @@ class Histogram(Records):
         for a in product(range(self.k), repeat=len(records)):
             ways: Iterable[int] = some
             for v, d in Counter(a).items():
-                ways = map(mul, ways, map(math.perm, columns[v], repeat(d)))
+                ways = map(mul, ways, columns[v] if d == 1 else map(math.perm, columns[v], repeat(d)))
             pairs = ticking(enumerate(zip(whole, ways, strict=True)))
             result.append({t: x * many for t, (x, many) in pairs if many})
         return result
