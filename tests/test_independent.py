@@ -134,6 +134,7 @@ def test_a_value_that_the_reference_leaves_out_is_not_left_out_of_the_bound() ->
 def test_with_knowledge_the_bracket_holds_what_a_product_prior_in_the_ball_leaks() -> None:
     mechanism = M.geometric(Q.count(3), epsilon=1.0)
     audit = dl.audit(mechanism, adversary="independent", knowledge=0.3, verify=True)
+    assert "independent, and that knows at most 0.3 nats" in audit.summary()
     assert audit.verified
     assert audit.prior.divergence() <= 1e-9
     alone, ball = dl.audit(mechanism, adversary="independent"), dl.audit(mechanism, knowledge=0.3)

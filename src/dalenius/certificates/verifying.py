@@ -53,7 +53,7 @@ def verify(
     try:
         return certificates.verify(given, mechanism, memory=mebibytes, time_limit=seconds)
     except OSError as error:
-        refuse(f"cannot read {show(given)}: {error.strerror or error}", error)
+        refuse(f"cannot read {given if in_file else show(given)}: {error.strerror or error}", error)
 
 
 def _check_mechanisms(given: object) -> None:

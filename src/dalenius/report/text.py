@@ -374,7 +374,7 @@ def _independent_words(audit: Audit) -> str:
     words, rho = "any prior under which the records are independent", reference_words(audit.reference)
     if not audit.adversary.unlimited:
         beyond = "" if audit.reference.uniform else f" beyond the reference prior: {rho}"
-        return f"{words}, and knows at most {audit.knowledge:.12g} {audit.unit}{beyond}"
+        return f"{words}, and that knows at most {audit.knowledge:.12g} {audit.unit}{beyond}"
     if audit.reference.uniform:
         return f"{words}: it may know all records but one"
     return f"{words}; all records but the secret follow the reference exactly: {rho}"
