@@ -173,6 +173,8 @@ def test_load_tells_audits_from_designs(tmp_path: Path) -> None:
     refuses("is not a saved result", load, path)
     path.write_text("[]")
     refuses("is not a saved result", load, path)
+    audit.certificate.save(path)
+    refuses("but a certificate alone: dl.verify checks it", load, path)
 
 
 @pytest.mark.parametrize("unit", ["nats", "bits"])

@@ -65,6 +65,8 @@ def result_of(path: str | os.PathLike[str], content: Any, *, verify: bool = Fals
     checks.flag("verify", verify)
     name = content.get("format") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in KINDS:
+        if isinstance(name, str) and name.endswith("-certificate"):
+            refuse(f"{path} is not a saved result, but a certificate alone: dl.verify checks it; save() keeps results")
         refuse(f'{path} is not a saved result: its "format" is none of {", ".join(KINDS)}')
     if content.get("version") not in READ or isinstance(content["version"], bool):
         refuse(f"{path} has version {show(content.get('version'))}; this dalenius reads versions 1 and {VERSION}")
