@@ -154,6 +154,21 @@ def test_neither_the_current_folder_nor_the_environment_has_a_say(
     assert process.verdict(FILE, None, memory=448, time_limit=9)["verified"]
 
 
+def test_a_caller_without_standard_streams_has_an_answer(tmp_path: Path) -> None:
+    """Files that are opened then have the numbers of the streams, which the child has of its own."""
+    mechanism, found = tmp_path / "mechanism.json", tmp_path / "found"
+    mechanism.write_text(json.dumps(golden("plain")["problem"]))
+    program = (
+        "import os, sys, pathlib; [os.close(k) for k in (0, 1, 2)]\n"
+        "certificate, mechanism, found, *sys.path = sys.argv[1:]\n"
+        "from dalenius.verifier.verify import verify; from dalenius.verifier.__main__ import _described\n"
+        "answer = verify(certificate, _described(pathlib.Path(mechanism)))\n"
+        "pathlib.Path(found).write_text(repr(answer))"
+    )
+    subprocess.run([sys.executable, "-c", program, str(FILE), str(mechanism), str(found), *sys.path], check=True)
+    assert "verified 0.15" in found.read_text()
+
+
 def test_a_mechanism_that_is_not_plain_data_is_refused() -> None:
     assert "cannot be written as JSON" in process.verdict(FILE, {1j}, memory=448, time_limit=9)["reason"]
 
